@@ -1,4 +1,4 @@
-"""Runs the commands of a scenario and returns what a recording holds of each."""
+"""Runs the commands of a scenario and returns their recordings."""
 
 import json
 import shutil
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.compatibility.compare import found, keyed
+from tests.compatibility.compare import key_list, value_at
 from tests.compatibility.normalize import Normalizer, prose
 from tests.compatibility.program import Launcher
 from tests.compatibility.world import Repository, World
@@ -14,9 +14,9 @@ from tests.compatibility.world import Repository, World
 
 @dataclass(frozen=True)
 class Run:
-    """One command, and which values of its JSON later commands use as `{name}`.
+    """A command, and the values of its JSON that later commands use as `{name}`.
 
-    `keyed` names lists that may grow, each with the key of its items. `output` is "json", "lines",
+    `keyed` maps lists that may grow to the key of their items. `output` is "json", "lines",
     "prose" for text that may be reworded, or "" if it is not recorded.
     """
 
@@ -26,12 +26,12 @@ class Run:
     keyed: Mapping[str, str] = field(default_factory=dict)
     prose: frozenset[str] = frozenset()
     output: str = "json"
-    more: tuple[str, ...] = ()  # further arguments, which may have blanks
+    more: tuple[str, ...] = ()  # arguments that may contain spaces
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A file that a person writes."""
+    """A file written by the user."""
 
     path: str
     text: str
@@ -39,26 +39,26 @@ class Edit:
 
 @dataclass(frozen=True)
 class Remove:
-    """A file or folder that a person deletes."""
+    """A file or folder deleted by the user."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class Push:
-    """The second commit of the repository becomes visible."""
+    """A push of the second commit to the repository."""
 
 
 @dataclass(frozen=True)
 class Show:
-    """A file that a command wrote, line by line; `*` in its path matches any name."""
+    """The lines of a file written by a command; `*` in its path matches any name."""
 
     path: str
 
 
 @dataclass(frozen=True)
 class Tree:
-    """The files and links below a folder that commands wrote."""
+    """The files and links in a folder written by commands."""
 
     path: str
 
@@ -67,7 +67,7 @@ Step = Run | Edit | Remove | Push | Show | Tree
 
 
 class Shell:
-    """Runs steps in one world and remembers the values that they save."""
+    """Runs steps in one world and keeps the values that they save."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Shell:
         self._repository = repository
 
     def run(self, steps: tuple[Step, ...]) -> list[dict[str, Any]]:
-        """Return what each step did, in order."""
+        """Return the results of the steps, in order."""
         return [self._step(step) for step in steps]
 
     def _step(self, step: Step) -> dict[str, Any]:
@@ -109,31 +109,31 @@ class Shell:
 
     def _command(self, step: Run) -> dict[str, Any]:
         arguments = [*step.arguments.split(), *step.more]
-        done = self._launcher.run(*map(self._filled, arguments), stdin=step.stdin)
-        recorded: dict[str, Any] = {"command": arguments, "exit": done.exit}
-        text = done.stdout.decode("utf-8")
+        finished = self._launcher.run(*map(self._fill, arguments), stdin=step.stdin)
+        recorded: dict[str, Any] = {"command": arguments, "exit": finished.exit}
+        text = finished.stdout.decode("utf-8")
         if step.output == "json":
             recorded["json"] = self._json(step, text) if text else None
         elif step.output == "prose":
             recorded["stdout"] = prose(text)
         elif step.output == "lines":
             recorded["stdout"] = self._normalizer.text(text).split("\n")
-        if done.exit and step.output != "json":
-            recorded["stderr"] = prose(done.stderr)
+        if finished.exit and step.output != "json":
+            recorded["stderr"] = prose(finished.stderr)
         return recorded
 
     def _json(self, step: Run, text: str) -> Any:  # noqa: ANN401 - JSON
         data = json.loads(text)
-        for name, place in step.save.items():
-            value = found(data, place) or f"no-{name}"
+        for name, path in step.save.items():
+            value = value_at(data, path) or f"no-{name}"
             self._values[name] = value
             self._normalizer.names.setdefault(value, name)
         normalized = self._normalizer.value(data, step.prose)
         for path, key in step.keyed.items():
-            keyed(normalized, path, key)
+            key_list(normalized, path, key)
         return normalized
 
-    def _filled(self, text: str) -> str:
+    def _fill(self, text: str) -> str:
         for name, value in self._values.items():
             text = text.replace(f"{{{name}}}", value)
         return text

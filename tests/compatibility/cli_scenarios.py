@@ -1,4 +1,4 @@
-"""The commands that are recorded, topic by topic. Each topic runs in a world of its own."""
+"""Recorded commands by topic. Each topic runs in its own world."""
 
 from tests.compatibility.cli_runner import Edit, Push, Remove, Run, Show, Step, Tree
 from tests.compatibility.world import skill_md
@@ -79,7 +79,7 @@ ADDING: tuple[Step, ...] = (
     Tree("project"),
     Show("project/skillhall-lock.json"),
     Show("project/skills-lock.json"),
-    # A project that only `npx skills` has worked in.
+    # A project that was used only with `npx skills`.
     Remove("project/.agents"),
     Remove("project/skillhall-lock.json"),
     Run("install --json"),

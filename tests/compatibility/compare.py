@@ -1,4 +1,4 @@
-"""What a newer version may change: it may add keys to objects, and nothing else."""
+"""Comparison with recordings: a newer version may add keys to objects, and nothing else."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -25,8 +25,8 @@ def differences(recorded: Any, actual: Any, at: str = "") -> Iterator[str]:  # n
         yield f"{at}: {actual!r}, was {recorded!r}"
 
 
-def keyed(value: Any, path: str, key: str) -> None:  # noqa: ANN401 - JSON
-    """Replace a list in a document by an object, so that items may be added to it."""
+def key_list(value: Any, path: str, key: str) -> None:  # noqa: ANN401 - JSON
+    """Replace a list in a document with an object, so that items may be added to it."""
     *parents, last = path.split(".")
     for name in parents:
         value = value.get(name, {})
@@ -34,8 +34,8 @@ def keyed(value: Any, path: str, key: str) -> None:  # noqa: ANN401 - JSON
         value[last] = {item.get(key, ""): item for item in value[last]}
 
 
-def found(value: Any, path: str) -> str:  # noqa: ANN401 - JSON
-    """Return the text at a dotted path of a document, or an empty one."""
+def value_at(value: Any, path: str) -> str:  # noqa: ANN401 - JSON
+    """Return the value at a dotted path of a document as text, or ""."""
     for key in path.split("."):
         if not isinstance(value, dict) or key not in value:
             return ""

@@ -1,4 +1,4 @@
-"""The tables of the database, and a database and a backup that an earlier version wrote."""
+"""The database schema, and a database and a backup written by an earlier version."""
 
 import gzip
 import re
@@ -44,9 +44,9 @@ READ_BACKUP: tuple[Step, ...] = (
 
 
 def schema(world: World) -> dict[str, Any]:
-    """The SQL of each table and index of a new database."""
-    done = run(world, "session", "new", "First")
-    assert done.exit == 0, done.stderr
+    """Return the SQL of each table and index of a new database."""
+    result = run(world, "session", "new", "First")
+    assert result.exit == 0, result.stderr
     with closing(sqlite3.connect(_file(world))) as connection:
         rows = connection.execute(
             "SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"
@@ -58,20 +58,20 @@ def write_old(world: World, fresh: World, folder: Path) -> None:
     """Write a database and a backup with this version, for later versions to read."""
     with launcher(world) as commands:
         for command in _WRITE:
-            done = commands.run(*command.replace("{world}", str(world.root)).split())
-            assert done.exit == 0, done.stderr
+            result = commands.run(*command.replace("{world}", str(world.root)).split())
+            assert result.exit == 0, result.stderr
     with closing(sqlite3.connect(_file(world))) as connection:
         text = "\n".join(connection.iterdump()).replace(str(world.root), "/world")
     (folder / SQL).write_text(f"{text}\n", encoding="utf-8")
     load_old(fresh, folder)
-    done = run(fresh, "backup", str(fresh.root / "old.backup"))
-    assert done.exit == 0, done.stderr
+    result = run(fresh, "backup", str(fresh.root / "old.backup"))
+    assert result.exit == 0, result.stderr
     data = gzip.decompress((fresh.root / "old.backup").read_bytes())
     (folder / BACKUP).write_bytes(data)
 
 
 def load_old(world: World, folder: Path) -> None:
-    """Put the database of an earlier version where a new one would be made."""
+    """Install the database of an earlier version in a world."""
     file = _file(world)
     file.parent.mkdir(parents=True)
     with closing(sqlite3.connect(file)) as connection:
@@ -79,7 +79,7 @@ def load_old(world: World, folder: Path) -> None:
 
 
 def read_old(shell: Shell, world: World, folder: Path) -> list[dict[str, Any]]:
-    """Read and change that database."""
+    """Read and change the database of an earlier version."""
     load_old(world, folder)
     return shell.run(READ)
 

@@ -1,4 +1,4 @@
-"""The commands, options and arguments that help pages name, without their words."""
+"""Commands, options and arguments in help pages, without their descriptions."""
 
 import re
 from typing import Any
@@ -10,14 +10,14 @@ _CHOICES = re.compile(r"\[([\w-]+(?:\|[\w-]+)+)\]")
 
 
 def subcommands(page: str) -> list[str]:
-    """The commands that the page of a group lists."""
+    """Return the commands that the page of a group lists."""
     _, _, after = page.partition("\nOptions:")
     _, _, commands = after.partition("\n\n")
     return _COMMAND.findall(commands)
 
 
 def interface(page: str) -> dict[str, Any]:
-    """The options with their choices, and the arguments by their kind."""
+    """Return the options with their choices, and the kinds of the arguments."""
     options: dict[str, Any] = {}
     for line in _OPTION.findall(page):
         definition = re.split(r" {2,}", line)[0]
@@ -35,7 +35,7 @@ def _arguments(page: str) -> list[str]:
     words = usage.partition("[OPTIONS]")[2].split()
     if words == ["[COMMAND]", "[ARGS]..."]:
         return []
-    if "|" in words:  # alternatives, described in words of their own
+    if "|" in words:  # only the first of several alternatives
         words = words[: words.index("|")]
     return [_kind(word) for word in words]
 

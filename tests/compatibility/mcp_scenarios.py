@@ -1,4 +1,4 @@
-"""The messages that are recorded of the MCP server, in both eras of the protocol."""
+"""Recorded messages of the MCP server, for both protocol versions."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,7 @@ _INSTRUCTIONS = frozenset({"instructions"})
 
 @dataclass(frozen=True)
 class Message:
-    """One request; `prose` are the keys of its result that may be reworded."""
+    """A request; `prose` are the keys of its result that may be reworded."""
 
     name: str
     method: str
@@ -92,19 +92,19 @@ SCENARIOS = {
 
 
 def run(client: StdioClient, normalizer: Normalizer, era: str) -> list[dict[str, Any]]:
-    """Return the messages of an era with their results or errors."""
+    """Return the messages of a protocol version with their results or errors."""
     steps = []
     for message in SCENARIOS[era]:
         params = {**message.params, "_meta": META} if era == MODERN else message.params
         response = client.request(message.method, params)
         if message.method == "initialize":
             client.notify("notifications/initialized")
-        answer = {key: value for key, value in response.items() if key in {"result", "error"}}
+        result = {key: value for key, value in response.items() if key in {"result", "error"}}
         steps.append(
             {
                 "name": message.name,
                 "request": {"method": message.method, "params": message.params},
-                "response": normalizer.value(answer, message.prose),
+                "response": normalizer.value(result, message.prose),
             }
         )
     return steps

@@ -1,4 +1,4 @@
-"""Placeholders for whatever differs from run to run, or may be reworded."""
+"""Placeholders for values that differ from run to run or may be reworded."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any
 
 TEXT, TIME, ID, TAG, NUMBER = "<TEXT>", "<TIME>", "<ID>", "<TAG>", "<NUMBER>"
 
-Owner = Mapping[str, Any]  # the object that a value is in
+Owner = Mapping[str, Any]  # the object that contains a value
 Keys = frozenset[str]
 
 # Sentences that contracts quote. All other prose may be reworded.
@@ -18,7 +18,7 @@ _FIXED = re.compile(
     r"|System skills are read-only"
     r"|Prompt not found: \S+"
     r"|Missing required arguments: .+"
-    r"|\[[a-z_]+\]$"  # the code at the end of what a tool answers
+    r"|\[[a-z_]+\]$"  # the code at the end of a tool's error
 )
 _PROSE_KEYS = {"message", "hint", "problem", "reason", "rule", "summary"}
 _PROSE_LISTS = {"reasons", "notes", "problems"}
@@ -32,7 +32,7 @@ _ETAG = re.compile(r'(W/)?"(.*)"')
 
 
 def prose(text: str) -> str:
-    """Return the placeholder of a text for people, with the fixed sentences in it."""
+    """Return the placeholder for text that may be reworded, with its fixed sentences."""
     if not text:
         return text
     fixed = {match.group() for match in _FIXED.finditer(text)}
@@ -40,7 +40,7 @@ def prose(text: str) -> str:
 
 
 def etag(value: str) -> str:
-    """Return an entity tag; a version number stays, a digest becomes a placeholder."""
+    """Return an ETag; a version number stays, a digest becomes a placeholder."""
     match = _ETAG.fullmatch(value)
     if match is None:
         return value
@@ -49,10 +49,10 @@ def etag(value: str) -> str:
 
 
 class Normalizer:
-    """Replaces values of one run: its folder, its ports, times, ids and the version.
+    """Replaces values of one run: folder, ports, times, ids and version.
 
     `names` maps values that the scenario knows by name, such as the id of a session, to the name.
-    `prose_keys` are the further keys of texts and numbers that may change.
+    `prose_keys` are additional keys of texts and numbers that may change.
     """
 
     def __init__(self, root: str, version: str) -> None:
@@ -61,7 +61,7 @@ class Normalizer:
         self.names: dict[str, str] = {}
 
     def text(self, text: str) -> str:
-        """Return a text with placeholders."""
+        """Return text with placeholders."""
         text = text.replace(self._root, "<WORLD>")
         for value, name in self.names.items():
             text = text.replace(value, f"<{name}>")
@@ -86,7 +86,7 @@ class Normalizer:
         if isinstance(value, str):
             return self._string(owner, key, value, prose_keys)
         if isinstance(value, list) and key in _PROSE_LISTS:
-            return [prose(one) if isinstance(one, str) else self.value(one) for one in value]
+            return [prose(item) if isinstance(item, str) else self.value(item) for item in value]
         if isinstance(value, int) and (key in prose_keys or _is_zip_size(owner, key)):
             return NUMBER
         return self.value(value, prose_keys)
@@ -99,7 +99,7 @@ class Normalizer:
         if key in _OPAQUE and value not in self.names:
             return _OPAQUE[key]
         if key == "digest" and owner.get("type") == "archive":
-            return "<DIGEST>"  # of a zip file, whose bytes depend on the zlib in use
+            return "<DIGEST>"  # the bytes of a zip file depend on the version of zlib
         return self.value(value)
 
 
@@ -107,7 +107,7 @@ def _is_prose(owner: Owner, key: str) -> bool:
     return (
         key in _PROSE_KEYS
         or (key == "description" and owner.get("name") in _BUILT_IN)
-        or (key == "name" and owner.get("automatic") is True)  # the server named that snapshot
+        or (key == "name" and owner.get("automatic") is True)  # of an automatic snapshot
     )
 
 

@@ -1,10 +1,10 @@
-"""What clients rely on in an OpenAPI document, without the names of its schemas."""
+"""The parts of an OpenAPI document that clients rely on, without the names of schemas."""
 
 from collections.abc import Iterator
 from typing import Any
 
 _METHODS = ("get", "put", "post", "delete", "patch")
-_DEPTH = 6  # levels of a response that are looked at; deeper ones are free-form
+_DEPTH = 6  # compared levels of a response; deeper ones are free-form
 
 
 def operations(document: dict[str, Any]) -> dict[str, Any]:
@@ -21,10 +21,10 @@ def _operation(document: dict[str, Any], operation: dict[str, Any]) -> dict[str,
     parameters = operation.get("parameters", [])
     bodies = operation.get("requestBody", {}).get("content", {})
     return {
-        "parameters": {f"{one['in']} {one['name']}": True for one in parameters},
-        # An array, since no further parameter may become required.
+        "parameters": {f"{p['in']} {p['name']}": True for p in parameters},
+        # An array, since no other parameter may become required.
         "requiredParameters": sorted(
-            f"{one['in']} {one['name']}" for one in parameters if one.get("required")
+            f"{p['in']} {p['name']}" for p in parameters if p.get("required")
         ),
         "requestBodies": {
             media_type: _request(document, content.get("schema", {}))
@@ -38,19 +38,19 @@ def _operation(document: dict[str, Any], operation: dict[str, Any]) -> dict[str,
 
 
 def _request(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    found = _resolved(document, schema)
+    resolved = _resolved(document, schema)
     return {
-        "fields": dict.fromkeys(found.get("properties", {}), True),
-        "required": sorted(found.get("required", [])),
+        "fields": dict.fromkeys(resolved.get("properties", {}), True),
+        "required": sorted(resolved.get("required", [])),
     }
 
 
 def _response(
     document: dict[str, Any], response: dict[str, Any], *, is_error: bool
 ) -> dict[str, Any]:
-    """The media types, each with the fields that its responses always have.
+    """Return the media types with the fields that every response has.
 
-    All errors have one shape, which the recorded errors show.
+    All errors have the same shape, which other recordings contain.
     """
     contents = response.get("content", {})
     if is_error:
@@ -64,28 +64,30 @@ def _response(
 def _required(
     document: dict[str, Any], schema: dict[str, Any], at: str, depth: int
 ) -> Iterator[str]:
-    found = _resolved(document, schema)
+    resolved = _resolved(document, schema)
     if not depth:
         return
-    for name in found.get("required", []):
+    for name in resolved.get("required", []):
         path = f"{at}.{name}".lstrip(".")
         yield path
-        yield from _required(document, found.get("properties", {}).get(name, {}), path, depth - 1)
-    if "items" in found:
-        yield from _required(document, found["items"], f"{at}[]", depth - 1)
+        yield from _required(
+            document, resolved.get("properties", {}).get(name, {}), path, depth - 1
+        )
+    if "items" in resolved:
+        yield from _required(document, resolved["items"], f"{at}[]", depth - 1)
 
 
 def _resolved(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema itself, behind its references; of alternatives, the first that is not null."""
+    """Resolve references; of alternatives, return the first that is not null."""
     while True:
         if "$ref" in schema:
-            found: Any = document
+            target: Any = document
             for key in schema["$ref"].removeprefix("#/").split("/"):
-                found = found[key]
-            schema = found
+                target = target[key]
+            schema = target
         elif "anyOf" in schema or "oneOf" in schema:
             options = schema.get("anyOf") or schema["oneOf"]
-            schema = next(one for one in options if one.get("type") != "null")
+            schema = next(option for option in options if option.get("type") != "null")
         elif len(schema.get("allOf", [])) == 1:
             schema = schema["allOf"][0]
         else:

@@ -1,6 +1,6 @@
-"""Skillhall as its users meet it: a command, an HTTP server, an MCP server on stdio.
+"""Skillhall as a program: a command, an HTTP server and an MCP server on stdio.
 
-Nothing here imports the package. It is started as `python -m skillhall`.
+The package is never imported here, only started as `python -m skillhall`.
 """
 
 import json
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 from tests.compatibility.world import DEADLINE, World
 
-LIFETIME = 600  # seconds; a program that runs longer hangs, however busy the machine is
+LIFETIME = 600  # seconds; a longer run means that the program hangs
 COMMAND = (sys.executable, "-m", "skillhall")
 
 
 class Finished(NamedTuple):
-    """A command that has ended."""
+    """The result of a command."""
 
     exit: int
     stdout: bytes
@@ -29,7 +29,7 @@ class Finished(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A response, with its header names in lowercase."""
+    """A response, with lowercase header names."""
 
     status: int
     headers: dict[str, str]
@@ -37,8 +37,8 @@ class Response(NamedTuple):
 
 
 def run(world: World, *arguments: str, stdin: str = "") -> Finished:
-    """Run one command in the project folder, by itself."""
-    done = subprocess.run(
+    """Run a command in the project folder, in a new process."""
+    result = subprocess.run(
         [*COMMAND, *arguments],
         cwd=world.project,
         env=world.environment,
@@ -47,18 +47,18 @@ def run(world: World, *arguments: str, stdin: str = "") -> Finished:
         capture_output=True,
         timeout=LIFETIME,
     )
-    return Finished(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace"))
+    return Finished(result.returncode, result.stdout, result.stderr.decode("utf-8", "replace"))
 
 
 class Launcher:
-    """Runs one command after the other, as `run` does and several times faster."""
+    """Runs commands one after the other, several times faster than `run`."""
 
     def __init__(self, running: subprocess.Popen[bytes], folder: Path) -> None:
         self._running = running
         self._files = {name: folder / name for name in ("stdin", "stdout", "stderr", "modules")}
 
     def run(self, *arguments: str, stdin: str = "") -> Finished:
-        """Run one command."""
+        """Run a command."""
         assert self._running.stdin
         assert self._running.stdout
         self._files["stdin"].write_bytes(stdin.encode())
@@ -74,7 +74,7 @@ class Launcher:
 
 @contextmanager
 def launcher(world: World) -> Iterator[Launcher]:
-    """A process that starts the commands of a world."""
+    """Start a process that runs the commands of a world."""
     program = Path(__file__).with_name("launcher.py")
     with (
         TemporaryDirectory(dir=world.root) as folder,
@@ -85,7 +85,7 @@ def launcher(world: World) -> Iterator[Launcher]:
 
 @contextmanager
 def _started(world: World, *command: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A running program with pipes; it is killed if it hangs, which ends any read."""
+    """Start a program with pipes. It is killed if it hangs, which ends any read."""
     with (world.root / "stderr.log").open("ab") as log:
         running = subprocess.Popen(
             command,
@@ -109,43 +109,43 @@ class Server:
     """A running `skillhall serve`."""
 
     def __init__(self, announcement: dict[str, Any], token: str) -> None:
-        self.announcement = announcement  # what it prints when it is ready
+        self.announcement = announcement  # its JSON output at startup
         self.port = int(announcement["data"]["url"].rpartition(":")[2])
         self._token = token
 
     def request(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> Response:
-        """Send one request on a new connection."""
+        """Send a request on a new connection."""
         with self._connection() as connection:
             connection.request(method, path, body, self._headers(headers))
-            got = connection.getresponse()
-            return Response(got.status, _lowercase(got.getheaders()), got.read())
+            response = connection.getresponse()
+            return Response(response.status, _lowercase(response.getheaders()), response.read())
 
     def announce(self, method: str, path: str, length: int) -> Response:
-        """Send the head of a request whose body would be too large, and not the body."""
+        """Send only the head of a request whose body would be too large."""
         with self._connection() as connection:
             connection.putrequest(method, path)
             headers = {"Content-Type": "application/json", "Content-Length": str(length)}
             for name, value in self._headers(headers).items():
                 connection.putheader(name, value)
             connection.endheaders()
-            got = connection.getresponse()
-            return Response(got.status, _lowercase(got.getheaders()), got.read())
+            response = connection.getresponse()
+            return Response(response.status, _lowercase(response.getheaders()), response.read())
 
     def first_event(self, path: str, headers: Mapping[str, str]) -> Response:
         """Read an event stream until its first event is complete."""
         with self._connection() as connection:
             connection.request("GET", path, headers=self._headers(headers))
-            got = connection.getresponse()
+            response = connection.getresponse()
             lines: list[bytes] = []
             while not (lines and lines[-1] == b"\n" and any(b"data:" in line for line in lines)):
-                line = got.readline()
+                line = response.readline()
                 if not line:
                     break
                 lines.append(line)
             event = b"".join(line for line in lines if not line.startswith(b":"))
-            return Response(got.status, _lowercase(got.getheaders()), event)
+            return Response(response.status, _lowercase(response.getheaders()), event)
 
     def _connection(self) -> closing[HTTPConnection]:
         return closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE))
@@ -161,7 +161,7 @@ def _lowercase(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 @contextmanager
 def serve(world: World, *arguments: str) -> Iterator[Server]:
-    """A server on a free port, until the block is left."""
+    """Run a server on a free port."""
     with _started(world, *COMMAND, "serve", "--port", "0", "--json", *arguments) as running:
         assert running.stdout
         line = running.stdout.readline()
@@ -171,7 +171,7 @@ def serve(world: World, *arguments: str) -> Iterator[Server]:
 
 
 class StdioClient:
-    """A client of `skillhall mcp`, message by message."""
+    """A client of `skillhall mcp`."""
 
     def __init__(self, running: subprocess.Popen[bytes]) -> None:
         self._running = running
@@ -182,7 +182,7 @@ class StdioClient:
         self._send({"jsonrpc": "2.0", "method": method})
 
     def request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the response to a request; notifications in between are skipped."""
+        """Send a request and return its response; notifications are skipped."""
         self._last += 1
         request = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
         self._send(request)
@@ -191,7 +191,7 @@ class StdioClient:
             message: dict[str, Any] = json.loads(line)
             if message.get("id") == self._last:
                 return message
-        raise AssertionError(f"the server ended before it answered {method}")
+        raise AssertionError(f"the server exited before it responded to {method}")
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self._running.stdin
@@ -201,6 +201,6 @@ class StdioClient:
 
 @contextmanager
 def stdio_client(world: World, *roots: str) -> Iterator[StdioClient]:
-    """A client of a new `skillhall mcp` process."""
+    """Start `skillhall mcp` and connect a client."""
     with _started(world, *COMMAND, "mcp", *roots) as running:
         yield StdioClient(running)

@@ -1,7 +1,7 @@
-"""Each surface of Skillhall, with the function that records it.
+"""The surfaces of Skillhall, each with the function that records it.
 
-A recording is a JSON document. Its steps hold a request and what came back, with placeholders for
-whatever differs from run to run.
+A recording is a JSON document. Each step has a request and its result, with placeholders for
+values that differ from run to run.
 """
 
 import json
@@ -32,14 +32,14 @@ def _normalizer(world: World) -> Normalizer:
 
 @contextmanager
 def _with_repository(world: World) -> Iterator[tuple[str, Repository]]:
-    """The URL of the repository, and the repository."""
+    """Serve the repository; yield its URL and the repository."""
     repository = Repository(world.root / "git")
     with git_server(world.root / "git") as url:
         yield f"{url}/{REPOSITORY}", repository
 
 
 def record_rest(folder: Path) -> Documents:
-    """Every route of one server with a token, a repository and a run directory."""
+    """Record every route of a server with a token, a repository and a run directory."""
     world = World(folder)
     world.variables = {
         "SKILLHALL_AUTH_TOKEN": rest_scenarios.TOKEN,
@@ -59,7 +59,7 @@ def record_rest(folder: Path) -> Documents:
 
 
 def _unauthorized(world: World, server: Server) -> Documents:
-    """A command whose token the server does not accept."""
+    """Record a command whose token the server rejects."""
     world.variables |= {"SKILLHALL_SERVER_TOKEN": "wrong"}
     with launcher(world) as commands:
         values = {"server": f"http://127.0.0.1:{server.port}"}
@@ -77,7 +77,7 @@ def _openapi(server: Server) -> Documents:
 
 
 def record_servers(folder: Path) -> Documents:
-    """A server without settings, and the commands that ask servers."""
+    """Record a server without settings, and the commands that are clients of a server."""
     world = World(folder)
     normalizer = _normalizer(world)
     with serve(world, "--run-dir", str(world.root / "run")) as server:
@@ -96,14 +96,14 @@ def record_servers(folder: Path) -> Documents:
 
 
 def record_mcp(era: str, folder: Path) -> Documents:
-    """MCP by stdio, in one era of the protocol."""
+    """Record MCP by stdio, for one protocol version."""
     world = World(folder)
     with stdio_client(world, str(world.root / "skills"), str(world.root / "asking")) as client:
         return {f"mcp-stdio-{era}": mcp_scenarios.run(client, _normalizer(world), era)}
 
 
 def record_commands(topic: str, folder: Path) -> Documents:
-    """The commands of one topic."""
+    """Record the commands of a topic."""
     world = World(folder)
     world.variables = {"SKILLHALL_FOLDER_SCAN": "on"}
     with _with_repository(world) as (url, repository), launcher(world) as commands:
@@ -112,23 +112,23 @@ def record_commands(topic: str, folder: Path) -> Documents:
 
 
 def record_options(folder: Path) -> Documents:
-    """The options and arguments of every command, found from group to group."""
+    """Record the options and arguments of every command."""
     world = World(folder)
     pages: dict[str, Any] = {}
-    waiting: list[tuple[str, ...]] = [()]
+    pending: list[tuple[str, ...]] = [()]
     with launcher(world) as commands:
-        while waiting:
-            command = waiting.pop()
-            done = commands.run(*command, "--help")
-            assert done.exit == 0, done.stderr
-            page = done.stdout.decode("utf-8")
+        while pending:
+            command = pending.pop()
+            result = commands.run(*command, "--help")
+            assert result.exit == 0, result.stderr
+            page = result.stdout.decode("utf-8")
             pages[" ".join(command)] = help_pages.interface(page)
-            waiting += [(*command, name) for name in help_pages.subcommands(page)]
+            pending += [(*command, name) for name in help_pages.subcommands(page)]
     return {"cli-options": dict(sorted(pages.items()))}
 
 
 def record_database(folder: Path) -> Documents:
-    """The schema, and what this version reads in the database of an earlier one."""
+    """Record the schema, and the data read from the database of an earlier version."""
     new, old, restored = (World(folder / name) for name in ("new", "old", "restored"))
     documents: Documents = {"database-schema": database.schema(new)}
     with launcher(old) as commands:

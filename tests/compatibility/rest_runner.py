@@ -1,4 +1,4 @@
-"""Sends the requests of a scenario and returns what a recording holds of each response."""
+"""Sends the requests of a scenario and returns their recordings."""
 
 import io
 import json
@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.compatibility.compare import found
+from tests.compatibility.compare import value_at
 from tests.compatibility.normalize import TEXT, Normalizer, etag
 from tests.compatibility.program import Response, Server
 
-# The headers that clients rely on, apart from those whose value differs from run to run.
+# Headers that clients rely on. Of those in _PRESENT the value differs from run to run.
 _HEADERS = (
     "allow",
     "cache-control",
@@ -36,7 +36,7 @@ BOUNDARY = "recorded-boundary"
 
 @dataclass(frozen=True)
 class Zip:
-    """A request body: a zip file with these texts."""
+    """A request body: a zip file with these files."""
 
     files: Mapping[str, str]
 
@@ -50,7 +50,7 @@ class Zip:
 
 @dataclass(frozen=True)
 class Form:
-    """A request body: a multipart form with one file and further fields."""
+    """A request body: a multipart form with fields and one file."""
 
     fields: Mapping[str, str]
     filename: str
@@ -74,9 +74,9 @@ Body = dict[str, Any] | list[Any] | bytes | Zip | Form | None
 
 @dataclass(frozen=True)
 class Call:
-    """One request, and which values of its response later requests use.
+    """A request, and the values of its response that later requests use.
 
-    `{name}` in a path, a header or a body stands for a saved value. A saved value comes from the
+    `{name}` in a path, a header or a body is replaced with a saved value, which comes from the
     JSON body (`data.id`) or from a header (`header etag`).
     """
 
@@ -88,7 +88,7 @@ class Call:
     save: Mapping[str, str] = field(default_factory=dict)
     prose: frozenset[str] = frozenset()
     kind: str = ""  # "stream" reads the first event, "announce" sends no body
-    times: int = 1  # how often it is sent; the last response is recorded
+    times: int = 1  # number of requests; the last response is recorded
 
     @property
     def content_type(self) -> str:
@@ -107,7 +107,7 @@ class Call:
 
 
 class Recorder:
-    """Runs calls on one server and remembers the values that they save."""
+    """Sends calls to one server and keeps the values that they save."""
 
     def __init__(self, server: Server, normalizer: Normalizer, values: Mapping[str, str]) -> None:
         self._server = server
@@ -120,8 +120,8 @@ class Recorder:
 
     def _step(self, call: Call) -> dict[str, Any]:
         response = self._send(call)
-        for name, place in call.save.items():
-            self._save(name, _found(response, place) or f"no-{name}")
+        for name, path in call.save.items():
+            self._save(name, _saved_value(response, path) or f"no-{name}")
         request: dict[str, Any] = {"method": call.method, "path": call.path}
         if call.times > 1:
             request["times"] = call.times
@@ -132,8 +132,8 @@ class Recorder:
         return {"name": call.name, "request": request, "response": self._recorded(call, response)}
 
     def _send(self, call: Call) -> Response:
-        path = self._filled(call.path)
-        headers = {name: self._filled(value) for name, value in call.headers.items()}
+        path = self._fill(call.path)
+        headers = {name: self._fill(value) for name, value in call.headers.items()}
         if call.kind == "stream":
             return self._server.first_event(path, headers)
         if call.kind == "announce":
@@ -150,9 +150,9 @@ class Recorder:
             return call.body
         if isinstance(call.body, Zip | Form):
             return call.body.data()
-        return self._filled(json.dumps(call.body)).encode()
+        return self._fill(json.dumps(call.body)).encode()
 
-    def _filled(self, text: str) -> str:
+    def _fill(self, text: str) -> str:
         for name, value in self._values.items():
             text = text.replace(f"{{{name}}}", value)
         return text
@@ -208,18 +208,18 @@ class Recorder:
 
 
 def metrics(text: str) -> dict[str, list[str]]:
-    """The names of the metrics, each with its labels."""
-    found: dict[str, set[str]] = {}
+    """Return the names of the metrics with their labels."""
+    labels_by_name: dict[str, set[str]] = {}
     for line in text.splitlines():
         match = _METRIC.match(line)
         if match:
             labels = {label.group(1) for label in _LABEL.finditer(match.group(3) or "")}
-            found.setdefault(match.group(1) + (match.group(2) or ""), set()).update(labels)
-    return {name: sorted(labels) for name, labels in sorted(found.items())}
+            name = match.group(1) + (match.group(2) or "")
+            labels_by_name.setdefault(name, set()).update(labels)
+    return {name: sorted(labels) for name, labels in sorted(labels_by_name.items())}
 
 
-def _found(response: Response, place: str) -> str:
-    """The value at a place of a response; nothing if it is not there any more."""
-    if place.startswith("header "):
-        return response.headers.get(place.removeprefix("header "), "")
-    return found(json.loads(response.body), place)
+def _saved_value(response: Response, path: str) -> str:
+    if path.startswith("header "):
+        return response.headers.get(path.removeprefix("header "), "")
+    return value_at(json.loads(response.body), path)

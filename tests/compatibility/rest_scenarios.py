@@ -1,4 +1,4 @@
-"""The requests that are recorded of a server, topic by topic, in this order."""
+"""Recorded requests by topic, in the order in which they are sent."""
 
 import hashlib
 import hmac
@@ -7,8 +7,8 @@ from tests.compatibility.mcp_scenarios import HANDSHAKE, INITIALIZE, META, MODER
 from tests.compatibility.rest_runner import Call, Form, Zip
 from tests.compatibility.world import CSV_REPORT, PDF_TOOLS, skill_md
 
-TOKEN = "recorded-token-of-a-test-server"  # noqa: S105 - of tests alone
-SECRET = "recorded-secret-of-a-git-host"  # noqa: S105 - of tests alone
+TOKEN = "recorded-token-of-a-test-server"  # noqa: S105 - only for tests
+SECRET = "recorded-secret-of-a-git-host"  # noqa: S105 - only for tests
 
 _API = "/api/v1"
 _SESSIONS = f"{_API}/sessions"
@@ -647,7 +647,7 @@ LIMITS = (
     Call("right token", "GET", f"{_API}/tools"),
 )
 
-# Of a server without a token and without a repository.
+# For a server without a token and a repository.
 OPEN_SERVER = (
     Call("other site, change", "POST", f"{_API}/skills", _NEW_SKILL, _ELSEWHERE),
     Call("other site, source", "GET", f"{_API}/prompts?repo=https://a.example/b", None, _ELSEWHERE),
@@ -679,5 +679,5 @@ TOPICS = {
     "rest-webhooks": WEBHOOKS,
     "rest-errors": ERRORS,
     "mcp-http": MCP,
-    "rest-limits": LIMITS,  # the last one: wrong tokens get another status from then on
+    "rest-limits": LIMITS,  # last, since wrong tokens are rate limited from then on
 }

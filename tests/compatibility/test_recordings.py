@@ -1,4 +1,4 @@
-"""Recorded requests are sent again, and the responses are compared with the recorded ones."""
+"""Sends the recorded requests again and compares the responses."""
 
 import json
 import re
@@ -20,27 +20,29 @@ REQUEST = ("name", "request", "command", "edit", "remove", "push", "file", "tree
 @pytest.mark.parametrize("surface", SURFACES)
 def test_responses_match_the_recordings(surface: str, tmp_path: Path) -> None:
     documents = SURFACES[surface](tmp_path / "world")
-    found = [
+    problems = [
         f"{name}{difference}"
         for name, document in documents.items()
-        for difference in compared(load(name), document)
+        for difference in compare(load(name), document)
     ]
-    assert not found, "\n".join(["not compatible with the recordings:", *found])
+    assert not problems, "\n".join(["not compatible with the recordings:", *problems])
 
 
-def compared(recorded: Any, actual: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """The differences of two documents, each after the step that it is in."""
+def compare(recorded: Any, actual: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
+    """Yield the differences of two documents, each with the name of its step."""
     if isinstance(recorded, dict):
         yield from differences(recorded, actual)
         return
-    assert [asked(step) for step in recorded] == [asked(step) for step in actual], "record again"
+    assert [request_line(step) for step in recorded] == [request_line(step) for step in actual], (
+        "record again"
+    )
     for old, new in zip(recorded, actual, strict=True):
-        title = old.get("name") or " ".join(old.get("command", [])) or asked(old)
+        title = old.get("name") or " ".join(old.get("command", [])) or request_line(old)
         yield from differences(old, new, f" | {title} | ")
 
 
-def asked(step: dict[str, Any]) -> str:
-    """The request of a step, in one line."""
+def request_line(step: dict[str, Any]) -> str:
+    """Return the request of a step as one line."""
     return json.dumps({key: step[key] for key in REQUEST if key in step}, ensure_ascii=False)
 
 
@@ -55,7 +57,7 @@ def test_every_operation_is_recorded(operation: str) -> None:
     method, template = operation.split(" ")
     pattern = re.compile(re.sub(r"\\\{\w+\\\}", r"[^/]+", re.escape(template)) + r"(/.*)?(\?.*)?")
     requests = [step["request"] for step in rest_steps()]
-    assert any(one["method"] == method and pattern.fullmatch(one["path"]) for one in requests), (
+    assert any(r["method"] == method and pattern.fullmatch(r["path"]) for r in requests), (
         f"no request for {operation}"
     )
 
@@ -80,7 +82,7 @@ def test_every_command_is_recorded() -> None:
     missing = [
         name
         for name in pages
-        if name not in groups and not any(one.startswith(name) for one in used)
+        if name not in groups and not any(command.startswith(name) for command in used)
     ]
     assert not missing
 
@@ -88,7 +90,7 @@ def test_every_command_is_recorded() -> None:
 @pytest.mark.parametrize(
     "command", ["list --json {}/skills", "session list --json", "show nothing", "list --wrong"]
 )
-def test_launcher_runs_a_command_as_python_does(command: str, tmp_path: Path) -> None:
+def test_launcher_gives_the_same_results_as_python(command: str, tmp_path: Path) -> None:
     world = World(tmp_path / "world")
     arguments = command.format(world.root).split()
     with launcher(world) as commands:
@@ -96,12 +98,12 @@ def test_launcher_runs_a_command_as_python_does(command: str, tmp_path: Path) ->
     assert launched == [run(world, *arguments)] * 2
 
 
-def test_further_keys_are_compatible() -> None:
+def test_additional_keys_are_compatible() -> None:
     assert not list(differences({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}], "d": 3}))
 
 
 @pytest.mark.parametrize(
     "actual", [{}, {"a": [1]}, {"a": [2, 1]}, {"a": [1, 2, 3]}, {"a": [1, True]}, {"a": None}]
 )
-def test_other_changes_are_not_compatible(actual: dict[str, Any]) -> None:
+def test_changed_lists_and_values_are_not_compatible(actual: dict[str, Any]) -> None:
     assert list(differences({"a": [1, 2]}, actual))

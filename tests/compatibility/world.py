@@ -1,6 +1,6 @@
-"""The folders, files and git repository that every scenario runs on.
+"""The folders, files and git repository of every scenario.
 
-All contents, modes, names and dates are fixed, so that digests and commit ids never differ.
+All contents, modes, names and dates are fixed, so that digests and commit ids are reproducible.
 """
 
 import os
@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-DEADLINE = 120  # seconds; whatever takes longer hangs
+DEADLINE = 120  # seconds; a longer wait means that something hangs
 EXECUTABLE = (".py", ".sh")
 REPOSITORY = "team/skills.git"
 _DATE = "2026-01-02T03:04:05+00:00"
@@ -19,7 +19,7 @@ _PATH = os.environ["PATH"]
 
 
 def skill_md(name: str, description: str, body: str, **fields: str) -> str:
-    """The text of a SKILL.md; a field's underscores become hyphens."""
+    """Return a SKILL.md; underscores in field names become hyphens."""
     lines = [f"name: {name}", f"description: {description}"]
     lines += [f"{key.replace('_', '-')}: {value}" for key, value in fields.items()]
     return "\n".join(["---", *lines, "---", "", body, ""])
@@ -115,7 +115,7 @@ Files = Mapping[str, str]
 
 
 def write_files(folder: Path, files: Files) -> None:
-    """Write files below a folder, with modes that no umask changes."""
+    """Write files below a folder, with modes independent of the umask."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -130,7 +130,7 @@ def write_skills(folder: Path, skills: Mapping[str, Files]) -> None:
 
 
 class World:
-    """One temporary folder with a home, a project, skills and a git repository."""
+    """A temporary folder with a home, a project and skills."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
@@ -149,7 +149,7 @@ class World:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables of every command: nothing of the machine but its PATH."""
+        """Return the environment of every command; only PATH comes from the machine."""
         return {
             "PATH": _PATH,
             "HOME": str(self.root / "home"),
@@ -166,7 +166,7 @@ class World:
 
 
 class Repository:
-    """A bare repository with two commits, of which `main` shows the first at the beginning."""
+    """A bare repository with two commits; `main` is at the first until `show` moves it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / REPOSITORY
@@ -185,7 +185,7 @@ class Repository:
         self.show(self.first)
 
     def show(self, commit: str) -> None:
-        """Let `main` be this commit."""
+        """Move `main` to this commit."""
         self._git(self.folder, "update-ref", "refs/heads/main", commit)
 
     def _commit(self, work: Path, files: Files) -> str:
@@ -195,16 +195,16 @@ class Repository:
         return self._git(work, "rev-parse", "HEAD")
 
     @staticmethod
-    def _git(folder: Path, *words: str) -> str:
-        done = subprocess.run(
-            ["git", *words],
+    def _git(folder: Path, *arguments: str) -> str:
+        result = subprocess.run(
+            ["git", *arguments],
             cwd=folder,
             env=_git_environment(),
             check=True,
             capture_output=True,
             timeout=DEADLINE,
         )
-        return done.stdout.decode().strip()
+        return result.stdout.decode().strip()
 
 
 def _git_environment() -> dict[str, str]:
@@ -231,10 +231,10 @@ class _GitHandler(BaseHTTPRequestHandler):
     root: Path
 
     def do_GET(self) -> None:
-        self._answer(b"")
+        self._respond(b"")
 
     def do_POST(self) -> None:
-        self._answer(self._body())
+        self._respond(self._body())
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name of the base
         """Write nothing to stderr."""
@@ -242,14 +242,14 @@ class _GitHandler(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "") != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length", "0")))
-        pieces = []
+        chunks = []
         while size := int(self.rfile.readline(), 16):
-            pieces.append(self.rfile.read(size))
+            chunks.append(self.rfile.read(size))
             self.rfile.readline()
         self.rfile.readline()
-        return b"".join(pieces)
+        return b"".join(chunks)
 
-    def _answer(self, body: bytes) -> None:
+    def _respond(self, body: bytes) -> None:
         path, _, query = self.path.partition("?")
         variables = {
             **_git_environment(),
@@ -264,21 +264,21 @@ class _GitHandler(BaseHTTPRequestHandler):
             "GIT_PROTOCOL": self.headers.get("Git-Protocol", ""),
         }
         command = ["git", "http-backend"]
-        done = subprocess.run(command, input=body, env=variables, check=False, capture_output=True)
-        head, _, answer = done.stdout.partition(b"\r\n\r\n")
+        cgi = subprocess.run(command, input=body, env=variables, check=False, capture_output=True)
+        head, _, content = cgi.stdout.partition(b"\r\n\r\n")
         lines = [line.partition(": ") for line in head.decode("latin-1").split("\r\n")]
         headers = {name: value for name, _, value in lines if name}
         self.send_response(int(headers.pop("Status", "200").split(" ")[0]))
         for name, value in headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer)))
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(answer)
+        self.wfile.write(content)
 
 
 @contextmanager
 def git_server(root: Path) -> Iterator[str]:
-    """The URL of a git server on this machine, until the block is left."""
+    """Run a local git server and yield its URL."""
     handler = type("Handler", (_GitHandler,), {"root": root})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)

@@ -1,4 +1,4 @@
-"""One workspace, the same on every store."""
+"""Contract of the workspace, run on every store."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,63 +30,63 @@ def workspace(store: WorkspaceStore) -> Workspace:
     return make_workspace(store)
 
 
-def notes(workspace: Workspace, session: str, *said: str) -> list[str]:
-    """Blocks in WORKING, in order; their ids."""
-    return [workspace.blocks.add(session, "note", text).id for text in said]
+def notes(workspace: Workspace, session: str, *texts: str) -> list[str]:
+    """Add notes to WORKING and return their ids."""
+    return [workspace.blocks.add(session, "note", text).id for text in texts]
 
 
-def kinds(workspace: Workspace, session: str) -> list[str]:
+def event_kinds(workspace: Workspace, session: str) -> list[str]:
     return [event.kind for event in workspace.events(0, session)]
 
 
-def test_a_session_is_found_as_it_was_made(workspace: Workspace) -> None:
-    made = workspace.sessions.create("Research", SessionBudgets(stable=100, total=500))
-    assert workspace.sessions.find(made.id) == made
-    assert workspace.sessions.list() == [made]
-    assert (made.name, made.budgets, made.version) == (
+def test_created_session_is_found(workspace: Workspace) -> None:
+    session = workspace.sessions.create("Research", SessionBudgets(stable=100, total=500))
+    assert workspace.sessions.find(session.id) == session
+    assert workspace.sessions.list() == [session]
+    assert (session.name, session.budgets, session.version) == (
         "Research",
         SessionBudgets(None, 100, None, 500),
         1,
     )
 
 
-def test_sessions_are_listed_page_by_page(workspace: Workspace) -> None:
-    made = [workspace.sessions.create(name) for name in ("a", "b", "c")]
-    assert workspace.sessions.list(limit=2) == made[:2]
-    assert workspace.sessions.list(after=made[1].id) == made[2:]
+def test_sessions_are_listed_in_pages(workspace: Workspace) -> None:
+    sessions = [workspace.sessions.create(name) for name in ("a", "b", "c")]
+    assert workspace.sessions.list(limit=2) == sessions[:2]
+    assert workspace.sessions.list(after=sessions[1].id) == sessions[2:]
 
 
-def test_a_session_that_was_changed_meanwhile_is_not_changed(workspace: Workspace) -> None:
-    made = workspace.sessions.create("one")
-    second = workspace.sessions.edit(made.id, made.version, name="two", budgets=None)
+def test_edit_of_an_outdated_session_is_rejected(workspace: Workspace) -> None:
+    session = workspace.sessions.create("one")
+    second = workspace.sessions.edit(session.id, session.version, name="two", budgets=None)
     with pytest.raises(VersionConflict) as caught:
-        workspace.sessions.edit(made.id, made.version, name="three", budgets=None)
+        workspace.sessions.edit(session.id, session.version, name="three", budgets=None)
     assert (caught.value.version, caught.value.current) == (second.version, second)
-    assert workspace.sessions.find(made.id) == second
+    assert workspace.sessions.find(session.id) == second
 
 
-def test_a_deleted_session_takes_everything_with_it(workspace: Workspace) -> None:
-    made = workspace.sessions.create("one")
-    notes(workspace, made.id, "a")
-    workspace.snapshots.save(made.id, "s")
-    workspace.sessions.delete(made.id, made.version)
+def test_deleting_a_session_deletes_its_blocks_and_snapshots(workspace: Workspace) -> None:
+    session = workspace.sessions.create("one")
+    notes(workspace, session.id, "a")
+    workspace.snapshots.save(session.id, "s")
+    workspace.sessions.delete(session.id, session.version)
     with pytest.raises(RecordNotFound):
-        workspace.blocks.list(made.id)
-    assert workspace.unit_of_work.store.read(lambda read: read.blocks(made.id)) in ([], ())
-    assert kinds(workspace, made.id)[-1] == "session-deleted"
+        workspace.blocks.list(session.id)
+    assert workspace.unit_of_work.store.read(lambda read: read.blocks(session.id)) in ([], ())
+    assert event_kinds(workspace, session.id)[-1] == "session-deleted"
 
 
-def test_a_copy_has_the_same_blocks_under_other_ids(workspace: Workspace) -> None:
-    made = workspace.sessions.create("one", SessionBudgets(total=9))
-    notes(workspace, made.id, "a", "b")
-    copy = workspace.sessions.duplicate(made.id)
+def test_copied_session_has_equal_blocks_with_new_ids(workspace: Workspace) -> None:
+    session = workspace.sessions.create("one", SessionBudgets(total=9))
+    notes(workspace, session.id, "a", "b")
+    copy = workspace.sessions.duplicate(session.id)
     assert (copy.name, copy.budgets) == ("one (copy)", SessionBudgets(total=9))
     assert list_texts(workspace, copy.id) == ["a", "b"]
-    own = {block.id for block in workspace.blocks.list(made.id)}
+    own = {block.id for block in workspace.blocks.list(session.id)}
     assert own.isdisjoint(block.id for block in workspace.blocks.list(copy.id))
 
 
-def test_a_block_goes_where_its_type_belongs(workspace: Workspace) -> None:
+def test_new_block_goes_to_the_zone_of_its_type(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     for kind in ("note", "system_prompt", "document"):
         workspace.blocks.add(session, kind, kind)
@@ -94,7 +94,7 @@ def test_a_block_goes_where_its_type_belongs(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "expected"),
+    ("placement", "expected"),
     [
         (BlockPlacement(), ["a", "b", "c", "x"]),
         (BlockPlacement(first=True), ["x", "a", "b", "c"]),
@@ -102,17 +102,17 @@ def test_a_block_goes_where_its_type_belongs(workspace: Workspace) -> None:
         (BlockPlacement(before="id000003"), ["a", "x", "b", "c"]),
     ],
 )
-def test_a_block_is_put_where_it_should_stand(
-    workspace: Workspace, place: BlockPlacement, expected: list[str]
+def test_new_block_is_placed_as_requested(
+    workspace: Workspace, placement: BlockPlacement, expected: list[str]
 ) -> None:
     session = workspace.sessions.create("one").id
     notes(workspace, session, "a", "b", "c")
-    workspace.blocks.add(session, "note", "x", placement=place)
+    workspace.blocks.add(session, "note", "x", placement=placement)
     assert list_texts(workspace, session) == expected
 
 
 @pytest.mark.parametrize(
-    ("place", "expected"),
+    ("placement", "expected"),
     [
         (BlockPlacement(), ["b", "c", "a"]),
         (BlockPlacement(first=True), ["a", "b", "c"]),
@@ -121,19 +121,19 @@ def test_a_block_is_put_where_it_should_stand(
         (BlockPlacement(after="id000004"), ["b", "c", "a"]),
     ],
 )
-def test_a_block_is_moved_within_its_zone(
-    workspace: Workspace, place: BlockPlacement, expected: list[str]
+def test_block_is_moved_within_its_zone(
+    workspace: Workspace, placement: BlockPlacement, expected: list[str]
 ) -> None:
     session = workspace.sessions.create("one").id
     first, *_ = notes(workspace, session, "a", "b", "c")
     version = workspace.blocks.find(session, first).version
-    moved = workspace.blocks.move(session, first, version, None, place)
+    moved = workspace.blocks.move(session, first, version, None, placement)
     assert list_texts(workspace, session) == expected
     assert moved == workspace.blocks.find(session, first)
     assert moved.version > version
 
 
-def test_a_block_is_moved_into_another_zone(workspace: Workspace) -> None:
+def test_block_is_moved_to_another_zone(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     first, second = notes(workspace, session, "a", "b")
     version = workspace.blocks.find(session, second).version
@@ -145,28 +145,28 @@ def test_a_block_is_moved_into_another_zone(workspace: Workspace) -> None:
     assert workspace.blocks.find(session, first).zone is Zone.WORKING
 
 
-def test_a_block_that_was_changed_meanwhile_is_not_changed(workspace: Workspace) -> None:
+def test_change_of_an_outdated_block_is_rejected(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
-    [one] = notes(workspace, session, "a")
-    old = workspace.blocks.find(session, one)
-    new = workspace.blocks.edit(session, one, old.version, text="b")
+    [note] = notes(workspace, session, "a")
+    old = workspace.blocks.find(session, note)
+    new = workspace.blocks.edit(session, note, old.version, text="b")
     changes: list[Callable[[], object]] = [
-        lambda: workspace.blocks.edit(session, one, old.version, text="c"),
-        lambda: workspace.blocks.move(session, one, old.version, Zone.STABLE),
-        lambda: workspace.blocks.delete(session, one, old.version),
+        lambda: workspace.blocks.edit(session, note, old.version, text="c"),
+        lambda: workspace.blocks.move(session, note, old.version, Zone.STABLE),
+        lambda: workspace.blocks.delete(session, note, old.version),
     ]
     for change in changes:
         with pytest.raises(VersionConflict) as caught:
             change()
         assert caught.value.current == new
-    assert workspace.blocks.find(session, one) == new
+    assert workspace.blocks.find(session, note) == new
 
 
-def test_an_edit_changes_what_a_block_says_and_counts_its_tokens(workspace: Workspace) -> None:
+def test_editing_a_block_updates_its_tokens(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
-    [one] = notes(workspace, session, "a")
-    block = workspace.blocks.find(session, one)
-    edited = workspace.blocks.edit(session, one, block.version, text="word " * 100, kind="code")
+    [note] = notes(workspace, session, "a")
+    block = workspace.blocks.find(session, note)
+    edited = workspace.blocks.edit(session, note, block.version, text="word " * 100, kind="code")
     assert edited.content.type == "code"
     assert edited.content.tokens > 50
     assert (
@@ -175,7 +175,7 @@ def test_an_edit_changes_what_a_block_says_and_counts_its_tokens(workspace: Work
     )
 
 
-def test_a_deleted_block_comes_back_where_it_was(workspace: Workspace) -> None:
+def test_deleted_block_is_restored_to_its_position(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     _, second, _ = notes(workspace, session, "a", "b", "c")
     workspace.blocks.delete(session, second, workspace.blocks.find(session, second).version)
@@ -189,7 +189,7 @@ def test_a_deleted_block_comes_back_where_it_was(workspace: Workspace) -> None:
         workspace.blocks.restore(session, second)
 
 
-def test_a_deleted_block_comes_back_beside_the_one_that_took_its_place(
+def test_deleted_block_is_restored_after_one_at_its_position(
     workspace: Workspace,
 ) -> None:
     session = workspace.sessions.create("one").id
@@ -204,17 +204,17 @@ def test_a_deleted_block_comes_back_beside_the_one_that_took_its_place(
     assert list_texts(workspace, session) == ["a", "x", "b", "c"]
 
 
-def test_only_the_last_deleted_blocks_are_kept(workspace: Workspace) -> None:
+def test_only_the_last_deleted_blocks_can_be_restored(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
-    made = notes(workspace, session, "a", "b", "c", "d")
-    for one in made[:3]:
-        workspace.blocks.delete(session, one, workspace.blocks.find(session, one).version)
+    ids = notes(workspace, session, "a", "b", "c", "d")
+    for block_id in ids[:3]:
+        workspace.blocks.delete(session, block_id, workspace.blocks.find(session, block_id).version)
     workspace.unit_of_work.store.write(lambda write: write.prune_deleted_blocks(session, 2))
-    assert [block.id for block in workspace.blocks.list_deleted(session)] == [made[2], made[1]]
+    assert [block.id for block in workspace.blocks.list_deleted(session)] == [ids[2], ids[1]]
     assert list_texts(workspace, session) == ["d"]
 
 
-def test_blocks_of_another_session_are_not_there(workspace: Workspace) -> None:
+def test_records_of_another_session_are_not_found(workspace: Workspace) -> None:
     mine, theirs = (workspace.sessions.create(name).id for name in ("mine", "theirs"))
     [foreign] = notes(workspace, theirs, "a")
     saved = workspace.snapshots.save(theirs, "s")
@@ -228,7 +228,7 @@ def test_blocks_of_another_session_are_not_there(workspace: Workspace) -> None:
     assert list_texts(workspace, theirs) == ["a"]
 
 
-def test_a_crowded_place_gets_more_room_and_keeps_its_order(workspace: Workspace) -> None:
+def test_many_inserts_at_one_place_keep_order_and_short_positions(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     first, _ = notes(workspace, session, "first", "last")
     for number in range(130):
@@ -242,26 +242,26 @@ def test_a_crowded_place_gets_more_room_and_keeps_its_order(workspace: Workspace
     assert max(len(block.position) for block in blocks) <= MAX_POSITION_LENGTH
 
 
-def test_blocks_are_found_by_type_zone_and_text(workspace: Workspace) -> None:
+def test_blocks_are_filtered_by_type_zone_and_text(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     workspace.blocks.add(session, "note", "100% GRÜN")
     workspace.blocks.add(session, "code", "grün_", Zone.STABLE)
-    wanted = [
+    cases = [
         (BlockFilter(type="code"), ["grün_"]),
         (BlockFilter(zone=Zone.WORKING), ["100% GRÜN"]),
         (BlockFilter(text="Grün"), ["grün_", "100% GRÜN"]),
         (BlockFilter(text="0%"), ["100% GRÜN"]),
         (BlockFilter(text="n_"), ["grün_"]),
     ]
-    for one, expected in wanted:
-        found = workspace.blocks.list(session, one)
+    for block_filter, expected in cases:
+        found = workspace.blocks.list(session, block_filter)
         assert [block.content.text for block in found] == expected
 
 
-def test_a_skill_becomes_a_block_with_its_origin(workspace: Workspace) -> None:
+def test_imported_skill_becomes_a_block_with_its_origin(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
-    done = workspace.importer.import_upload(session, skill_md("pdf", "# Steps"), "pdf.md")
-    [block] = done.blocks
+    result = workspace.importer.import_upload(session, skill_md("pdf", "# Steps"), "pdf.md")
+    [block] = result.blocks
     assert (block.content.type, block.zone, block.content.text) == ("skill", Zone.STABLE, "# Steps")
     skill = block.content.skill
     assert skill is not None
@@ -270,33 +270,33 @@ def test_a_skill_becomes_a_block_with_its_origin(workspace: Workspace) -> None:
     assert workspace.blocks.list(session) == [block]
 
 
-def test_a_skill_of_the_same_name_replaces_the_block_where_it_stands(
+def test_skill_of_the_same_name_replaces_the_block_in_place(
     workspace: Workspace,
 ) -> None:
     session = workspace.sessions.create("one").id
-    imports = workspace.importer
-    [old] = imports.import_upload(session, skill_md("pdf", "old"), "pdf.md").blocks
-    imports.import_upload(session, skill_md("other", "other"), "o.md")
+    importer = workspace.importer
+    [old] = importer.import_upload(session, skill_md("pdf", "old"), "pdf.md").blocks
+    importer.import_upload(session, skill_md("other", "other"), "o.md")
     workspace.blocks.move(session, old.id, old.version, Zone.PERMANENT)
     with pytest.raises(Conflict):
-        imports.import_upload(session, skill_md("pdf", "new"), "pdf.md")
+        importer.import_upload(session, skill_md("pdf", "new"), "pdf.md")
     assert list_texts(workspace, session) == ["old", "other"]
-    wish = ImportOptions(on_conflict=ImportConflict.REPLACE)
-    done = imports.import_upload(session, skill_md("pdf", "new"), "pdf.md", wish)
-    assert done.replaced == ("pdf",)
-    assert [block.id for block in done.blocks] == [old.id]
+    options = ImportOptions(on_conflict=ImportConflict.REPLACE)
+    result = importer.import_upload(session, skill_md("pdf", "new"), "pdf.md", options)
+    assert result.replaced == ("pdf",)
+    assert [block.id for block in result.blocks] == [old.id]
     assert list_texts(workspace, session) == ["new", "other"]
-    imports.import_upload(
+    importer.import_upload(
         session, skill_md("pdf", "2nd"), "pdf.md", ImportOptions(on_conflict=ImportConflict.KEEP)
     )
     assert list_texts(workspace, session) == ["new", "other", "2nd"]
 
 
-def test_skills_of_an_archive_are_chosen_by_name(workspace: Workspace) -> None:
+def test_skills_of_an_archive_are_selected_by_name(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     data = make_zip(*(ZipEntry(f"{name}/SKILL.md", skill_md(name, name)) for name in "abc"))
-    found = workspace.importer.list_upload_candidates(data, "skills.zip")
-    assert [(one.id, one.name, one.reasons) for one in found] == [
+    candidates = workspace.importer.list_upload_candidates(data, "skills.zip")
+    assert [(candidate.id, candidate.name, candidate.reasons) for candidate in candidates] == [
         (name, name, []) for name in ("a", "b", "c")
     ]
     with pytest.raises(SkillNotFound):
@@ -305,12 +305,14 @@ def test_skills_of_an_archive_are_chosen_by_name(workspace: Workspace) -> None:
     assert list_texts(workspace, session) == ["a", "c"]
 
 
-def test_one_broken_skill_does_not_spoil_the_others(workspace: Workspace) -> None:
+def test_broken_skill_is_skipped_and_others_are_imported(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     data = make_zip(ZipEntry("a/SKILL.md", skill_md("a", "a")), ZipEntry("b/SKILL.md", b"no"))
-    done = workspace.importer.import_upload(session, data, "s.zip")
+    result = workspace.importer.import_upload(session, data, "s.zip")
     assert list_texts(workspace, session) == ["a"]
-    assert [one.reasons for one in done.skipped] == [["Not a valid SKILL.md: missing frontmatter"]]
+    assert [skipped.reasons for skipped in result.skipped] == [
+        ["Not a valid SKILL.md: missing frontmatter"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +325,9 @@ def test_one_broken_skill_does_not_spoil_the_others(workspace: Workspace) -> Non
         ),
     ],
 )
-def test_what_is_no_skill_changes_nothing(workspace: Workspace, data: bytes, reason: str) -> None:
+def test_importing_an_invalid_skill_changes_nothing(
+    workspace: Workspace, data: bytes, reason: str
+) -> None:
     session = workspace.sessions.create("one").id
     before = workspace.sessions.find(session)
     with pytest.raises(SkillRejected) as caught:
@@ -332,7 +336,7 @@ def test_what_is_no_skill_changes_nothing(workspace: Workspace, data: bytes, rea
     assert workspace.sessions.find(session) == before
 
 
-def test_a_template_keeps_blocks_and_starts_sessions(workspace: Workspace) -> None:
+def test_session_from_a_template_has_equal_blocks(workspace: Workspace) -> None:
     session = workspace.sessions.create("one", SessionBudgets(total=7)).id
     workspace.importer.import_upload(session, skill_md("pdf", "skill"), "pdf.md")
     notes(workspace, session, "a", "b")
@@ -347,23 +351,23 @@ def test_a_template_keeps_blocks_and_starts_sessions(workspace: Workspace) -> No
         workspace.templates.save(session, "Start")
 
 
-def test_a_template_is_appended_or_replaces(workspace: Workspace) -> None:
+def test_applying_a_template_appends_or_replaces(workspace: Workspace) -> None:
     first = workspace.sessions.create("one").id
     notes(workspace, first, "a", "b")
     template = workspace.templates.save(first, "T")
     second = workspace.sessions.create("two").id
     notes(workspace, second, "x")
-    done = workspace.templates.apply(second, template.id, ApplyMode.APPEND)
-    assert (done.block_count, done.before) == (2, None)
+    result = workspace.templates.apply(second, template.id, ApplyMode.APPEND)
+    assert (result.block_count, result.before) == (2, None)
     assert list_texts(workspace, second) == ["x", "a", "b"]
-    done = workspace.templates.apply(second, template.id, ApplyMode.REPLACE)
+    result = workspace.templates.apply(second, template.id, ApplyMode.REPLACE)
     assert list_texts(workspace, second) == ["a", "b"]
-    assert done.before is not None
-    workspace.snapshots.restore(second, done.before.id)
+    assert result.before is not None
+    workspace.snapshots.restore(second, result.before.id)
     assert list_texts(workspace, second) == ["x", "a", "b"]
 
 
-def test_a_template_is_updated_only_against_its_version(workspace: Workspace) -> None:
+def test_change_of_an_outdated_template_is_rejected(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     template = workspace.templates.save(session, "T")
     notes(workspace, session, "a")
@@ -372,14 +376,14 @@ def test_a_template_is_updated_only_against_its_version(workspace: Workspace) ->
         workspace.templates.edit(template.id, template.version, name="V")
     with pytest.raises(VersionConflict):
         workspace.templates.delete(template.id, template.version)
-    found = workspace.templates.find(template.id)
-    assert found.template == newer
-    assert [content.text for content in found.contents] == ["a"]
+    detail = workspace.templates.find(template.id)
+    assert detail.template == newer
+    assert [content.text for content in detail.contents] == ["a"]
     workspace.templates.delete(template.id, newer.version)
     assert workspace.templates.list() == []
 
 
-def test_two_templates_never_have_one_name(workspace: Workspace) -> None:
+def test_template_names_are_unique(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     workspace.templates.save(session, "T")
     other = workspace.templates.save(session, "U")
@@ -387,32 +391,32 @@ def test_two_templates_never_have_one_name(workspace: Workspace) -> None:
         workspace.templates.edit(other.id, other.version, name="T")
     taken = replace(other, name="T")
 
-    def straight(write: WorkspaceWriter) -> None:
+    def save_directly(write: WorkspaceWriter) -> None:
         write.save_template(taken, None)
 
     with pytest.raises(Conflict):
-        workspace.unit_of_work.store.write(straight)
+        workspace.unit_of_work.store.write(save_directly)
     assert [one.name for one in workspace.templates.list()] == ["T", "U"]
 
 
-def test_a_restored_session_is_as_it_was_and_can_be_undone(workspace: Workspace) -> None:
+def test_restoring_a_snapshot_can_be_undone(workspace: Workspace) -> None:
     session = workspace.sessions.create("one", SessionBudgets(total=1)).id
     first, _ = notes(workspace, session, "a", "b")
     saved = workspace.snapshots.save(session, "s")
-    was = workspace.blocks.find(session, first)
-    edited = workspace.blocks.edit(session, first, was.version, text="changed")
+    original = workspace.blocks.find(session, first)
+    edited = workspace.blocks.edit(session, first, original.version, text="changed")
     version = workspace.sessions.find(session).version
     workspace.sessions.edit(session, version, name=None, budgets=SessionBudgets(total=2))
-    done = workspace.snapshots.restore(session, saved.id)
+    result = workspace.snapshots.restore(session, saved.id)
     assert list_texts(workspace, session) == ["a", "b"]
     assert workspace.sessions.find(session).budgets == SessionBudgets(total=1)
-    back = workspace.blocks.find(session, first)
-    assert back.version > edited.version, "an old version must not be taken for the new one"
-    workspace.snapshots.restore(session, done.before.id)
+    restored = workspace.blocks.find(session, first)
+    assert restored.version > edited.version, "an old version must not be taken for the new one"
+    workspace.snapshots.restore(session, result.before.id)
     assert list_texts(workspace, session) == ["changed", "b"]
 
 
-def test_a_restore_may_ask_that_nothing_has_changed(workspace: Workspace) -> None:
+def test_restore_with_an_outdated_revision_is_rejected(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     saved = workspace.snapshots.save(session, "s")
     revision = workspace.sessions.find(session).revision
@@ -424,21 +428,21 @@ def test_a_restore_may_ask_that_nothing_has_changed(workspace: Workspace) -> Non
     assert list_texts(workspace, session) == []
 
 
-def test_snapshots_of_ours_make_room_but_those_of_a_person_stay(workspace: Workspace) -> None:
+def test_pruning_deletes_only_automatic_snapshots(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     saved = workspace.snapshots.save(session, "mine")
-    made = [workspace.snapshots.restore(session, saved.id).before for _ in range(4)]
-    spared = made[0].id
+    automatic = [workspace.snapshots.restore(session, saved.id).before for _ in range(4)]
+    kept_id = automatic[0].id
     workspace.unit_of_work.store.write(
-        lambda write: write.prune_automatic_snapshots(session, 2, spared)
+        lambda write: write.prune_automatic_snapshots(session, 2, kept_id)
     )
-    left = [one.id for one in workspace.snapshots.list(session)]
-    assert left == [made[3].id, made[2].id, spared, saved.id]
+    remaining = [snapshot.id for snapshot in workspace.snapshots.list(session)]
+    assert remaining == [automatic[3].id, automatic[2].id, kept_id, saved.id]
     workspace.snapshots.delete(session, saved.id)
     assert saved not in workspace.snapshots.list(session)
 
 
-def test_the_context_reads_the_zones_in_order_and_counts_against_budgets(
+def test_context_orders_zones_and_checks_budgets(
     workspace: Workspace,
 ) -> None:
     session = workspace.sessions.create("one", SessionBudgets(working=1, total=10_000)).id
@@ -453,7 +457,7 @@ def test_the_context_reads_the_zones_in_order_and_counts_against_budgets(
     assert not context.total.is_over
 
 
-def test_an_exported_session_comes_back_with_equal_blocks_and_bytes(
+def test_exported_session_is_imported_with_equal_blocks_and_bytes(
     workspace: Workspace,
 ) -> None:
     session = workspace.sessions.create("My Research: 1", SessionBudgets(stable=5)).id
@@ -464,8 +468,8 @@ def test_an_exported_session_comes_back_with_equal_blocks_and_bytes(
     again = workspace.importer.create_session(out.data, out.name)
     assert (again.name, again.budgets) == ("My Research: 1", SessionBudgets(stable=5))
 
-    def contents(of: str) -> list[BlockContent]:
-        return [block.content for block in workspace.blocks.list(of)]
+    def contents(session_id: str) -> list[BlockContent]:
+        return [block.content for block in workspace.blocks.list(session_id)]
 
     assert contents(again.id) == contents(session)
     assert export_session(workspace.contexts.compile(again.id)) == out
@@ -474,7 +478,7 @@ def test_an_exported_session_comes_back_with_equal_blocks_and_bytes(
     assert contents(other) == contents(session)
 
 
-def test_every_change_is_one_event_or_more_in_order(workspace: Workspace) -> None:
+def test_every_change_records_events_in_order(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     first, second = notes(workspace, session, "a", "b")
     version = workspace.blocks.find(session, second).version
@@ -495,15 +499,15 @@ def test_every_change_is_one_event_or_more_in_order(workspace: Workspace) -> Non
     assert workspace.events(events[1].seq, session) == events[2:]
 
 
-def test_work_that_fails_leaves_nothing_behind(workspace: Workspace) -> None:
+def test_failed_transaction_changes_nothing(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     notes(workspace, session, "a")
     before = workspace.contexts.compile(session), workspace.event_range()
 
-    def half(write: WorkspaceWriter) -> None:
+    def fail_halfway(write: WorkspaceWriter) -> None:
         write.delete_blocks(session)
         raise KeyError(session)
 
     with pytest.raises(KeyError):
-        workspace.unit_of_work.store.write(half)
+        workspace.unit_of_work.store.write(fail_halfway)
     assert (workspace.contexts.compile(session), workspace.event_range()) == before

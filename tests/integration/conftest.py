@@ -9,5 +9,5 @@ from tests.support.cli_sandbox import CliSandbox
 def sandbox(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> CliSandbox:
-    """A machine in a folder, to run commands on."""
+    """Isolated home and working directory to run commands in."""
     return CliSandbox.make(tmp_path / "sandbox", capfd, monkeypatch)

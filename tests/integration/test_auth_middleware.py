@@ -1,4 +1,4 @@
-"""Who is let in, over a real socket: names, origins, tokens, sizes and secrets."""
+"""Hosts, origins, tokens, size limits and secrets, tested on a running server."""
 
 import hashlib
 import hmac
@@ -35,34 +35,36 @@ LIST = "/api/v1/prompts"
 
 
 @pytest.fixture(scope="module")
-def counter() -> MemoryPromptService:
+def prompt_service() -> MemoryPromptService:
     return MemoryPromptService([make_prompt()], source="https://github.com/acme/prompts")
 
 
 @pytest.fixture(scope="module")
-def server(counter: MemoryPromptService) -> Iterator[RunningServer]:
-    with run_server(counter, make_settings(public_url="https://hall.example.org")) as one:
-        yield one
+def server(prompt_service: MemoryPromptService) -> Iterator[RunningServer]:
+    with run_server(
+        prompt_service, make_settings(public_url="https://hall.example.org")
+    ) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
-def locked(counter: MemoryPromptService) -> Iterator[RunningServer]:
+def locked(prompt_service: MemoryPromptService) -> Iterator[RunningServer]:
     settings = make_token_settings(allowed_hosts=("hall.lan",), webhook_secret=Secret(HOOK))
-    with run_server(counter, settings) as one:
-        yield one
+    with run_server(prompt_service, settings) as running:
+        yield running
 
 
-# ------------------------------------------------------------------ R2, R12: names
+# R2, R12: hosts
 
 
 @pytest.mark.parametrize("host", ["localhost:{}", "127.0.0.1:{}", "[::1]:{}", "LocalHost:{}"])
-def test_a_name_of_this_machine_is_answered(server: RunningServer, host: str) -> None:
+def test_loopback_host_is_accepted(server: RunningServer, host: str) -> None:
     headers = {"Host": host.format(server.port)}
     assert server.request("GET", LIST, headers=headers).status == 200
 
 
 @pytest.mark.parametrize("host", ["hall.example.org", "hall.example.org:443"])
-def test_the_public_name_is_answered(server: RunningServer, host: str) -> None:
+def test_public_host_is_accepted(server: RunningServer, host: str) -> None:
     assert server.request("GET", LIST, headers={"Host": host}).status == 200
 
 
@@ -83,31 +85,29 @@ def test_the_public_name_is_answered(server: RunningServer, host: str) -> None:
     ],
 )
 @pytest.mark.parametrize("path", [LIST, "/healthz", "/mcp", "/metrics"])
-def test_another_name_is_misdirected_whatever_is_asked(
-    server: RunningServer, host: str, path: str
-) -> None:
+def test_other_hosts_get_421_on_every_path(server: RunningServer, host: str, path: str) -> None:
     reply = server.request("GET", path, headers={"Host": host.format(server.port)})
     assert (reply.status, reply.code) == (421, "MISDIRECTED")
 
 
-def test_no_name_and_two_names_are_misdirected(server: RunningServer) -> None:
+def test_missing_or_duplicate_host_is_rejected(server: RunningServer) -> None:
     good = b"Host: 127.0.0.1:%d\r\n" % server.port
     for head in (b"", good * 2):
-        answer = server.send_raw(b"GET /healthz HTTP/1.1\r\n" + head + b"\r\n")
-        assert answer.startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
+        response = server.send_raw(b"GET /healthz HTTP/1.1\r\n" + head + b"\r\n")
+        assert response.startswith((b"HTTP/1.1 421", b"HTTP/1.1 400"))
 
 
-def test_forwarded_headers_change_nothing(server: RunningServer) -> None:
+def test_forwarded_headers_are_ignored(server: RunningServer) -> None:
     headers = {"Host": "evil.example", "X-Forwarded-Host": f"127.0.0.1:{server.port}"}
     headers |= {"Forwarded": "host=localhost", "X-Forwarded-For": "127.0.0.1"}
     assert server.request("GET", LIST, headers=headers).status == 421
 
 
-def test_a_name_that_is_allowed_by_the_settings_is_answered(locked: RunningServer) -> None:
+def test_allowed_host_of_the_settings_is_accepted(locked: RunningServer) -> None:
     assert locked.request("GET", LIST, headers={"Host": "hall.lan"}).status == 200
 
 
-# ------------------------------------------------------------------ R1, R3: origins
+# R1, R3: origins
 
 
 @pytest.mark.parametrize(
@@ -123,14 +123,14 @@ def test_a_name_that_is_allowed_by_the_settings_is_answered(locked: RunningServe
         {"Origin": "http://127.0.0.1:{}.evil.example"},
     ],
 )
-def test_a_page_of_another_site_changes_nothing(
-    server: RunningServer, counter: MemoryPromptService, headers: dict[str, str]
+def test_cross_origin_write_is_rejected(
+    server: RunningServer, prompt_service: MemoryPromptService, headers: dict[str, str]
 ) -> None:
-    given = {name: value.format(server.port) for name, value in headers.items()}
-    before = len(counter.refreshed_selectors)
-    reply = server.request("POST", f"{LIST}/refresh", headers=given)
+    sent = {name: value.format(server.port) for name, value in headers.items()}
+    before = len(prompt_service.refreshed_selectors)
+    reply = server.request("POST", f"{LIST}/refresh", headers=sent)
     assert (reply.status, reply.code) == (403, "CROSS_ORIGIN")
-    assert len(counter.refreshed_selectors) == before
+    assert len(prompt_service.refreshed_selectors) == before
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,9 @@ def test_a_page_of_another_site_changes_nothing(
         {"Origin": "http://evil.example", "Authorization": "Bearer x"},
     ],
 )
-def test_our_own_pages_and_programs_may_write(
-    server: RunningServer, headers: dict[str, str]
-) -> None:
-    given = {name: value.format(server.port) for name, value in headers.items()}
-    assert server.request("POST", f"{LIST}/refresh", headers=given).status == 200
+def test_same_origin_and_programs_may_write(server: RunningServer, headers: dict[str, str]) -> None:
+    sent = {name: value.format(server.port) for name, value in headers.items()}
+    assert server.request("POST", f"{LIST}/refresh", headers=sent).status == 200
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
@@ -162,7 +160,7 @@ def test_our_own_pages_and_programs_may_write(
         {"Origin": "http://evil.example"},
     ],
 )
-def test_a_page_of_another_site_cannot_make_the_server_fetch(
+def test_cross_origin_page_cannot_make_the_server_fetch(
     server: RunningServer, method: str, query: str, headers: dict[str, str]
 ) -> None:
     assert server.request(method, f"{LIST}?{query}", headers=headers).status == 403
@@ -178,48 +176,48 @@ def test_a_page_of_another_site_cannot_make_the_server_fetch(
         {"Sec-Fetch-Site": "cross-site", "Authorization": f"Bearer {TOKEN}"},
     ],
 )
-def test_programs_and_our_own_pages_may_name_a_repository(
+def test_same_origin_and_programs_may_name_a_repository(
     server: RunningServer, headers: dict[str, str]
 ) -> None:
-    given = {name: value.format(server.port) for name, value in headers.items()}
+    sent = {name: value.format(server.port) for name, value in headers.items()}
     query = "?repo=https://github.com/acme/prompts"
-    assert server.request("GET", LIST + query, headers=given).code == "PROMPTS_SOURCE_ERROR"
+    assert server.request("GET", LIST + query, headers=sent).code == "PROMPTS_SOURCE_ERROR"
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_a_foreign_page_does_not_even_read_from_mcp(server: RunningServer, method: str) -> None:
+def test_cross_origin_page_cannot_read_from_mcp(server: RunningServer, method: str) -> None:
     headers = {"Origin": "http://evil.example", "Authorization": "Bearer x"}
     assert server.request(method, "/mcp", headers=headers).code == "CROSS_ORIGIN"
     assert server.request("GET", LIST, headers=headers).status == 200
 
 
-# ------------------------------------------------------------------ R5, R6: tokens
+# R5, R6: tokens
 
 
 @pytest.mark.parametrize(
-    "given", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN]
+    "header", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", TOKEN]
 )
 @pytest.mark.parametrize("path", [LIST, "/metrics", "/nowhere"])
-def test_a_missing_and_a_wrong_token_get_the_same_answer(
-    counter: MemoryPromptService, locked: RunningServer, path: str, given: str
+def test_missing_and_wrong_token_get_the_same_response(
+    prompt_service: MemoryPromptService, locked: RunningServer, path: str, header: str
 ) -> None:
-    headers = {"Authorization": given, "X-Request-Id": "one"}
+    headers = {"Authorization": header, "X-Request-Id": "one"}
     reply = locked.request("GET", path, headers=headers)
     assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
     assert reply.headers["WWW-Authenticate"] == "Bearer"
-    assert reply.message == "a valid bearer token is needed"
+    assert reply.message == "bearer token missing or invalid"
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/api/v1/openapi.json"])
-def test_health_needs_no_token(locked: RunningServer, path: str) -> None:
+def test_health_and_openapi_need_no_token(locked: RunningServer, path: str) -> None:
     assert locked.request("GET", path, headers={"Authorization": ""}).status == 200
 
 
-def test_the_scheme_of_a_token_is_written_in_any_case(locked: RunningServer) -> None:
+def test_bearer_scheme_is_case_insensitive(locked: RunningServer) -> None:
     assert locked.request("GET", LIST, headers={"Authorization": f"bearer {TOKEN}"}).status == 200
 
 
-def test_whoever_guesses_is_slowed_down_and_whoever_knows_is_not() -> None:
+def test_wrong_tokens_are_rate_limited_and_valid_ones_are_not() -> None:
     with run_server(MemoryPromptService(), make_token_settings()) as server:
         wrong = {"Authorization": "Bearer guess"}
         guesses = [server.request("GET", LIST, headers=wrong) for _ in range(MAX_FAILURES + 1)]
@@ -229,55 +227,53 @@ def test_whoever_guesses_is_slowed_down_and_whoever_knows_is_not() -> None:
         assert server.request("GET", LIST).status == 200
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])  # noqa: S104 - refused
-def test_without_a_token_nobody_else_can_be_served(host: str) -> None:
-    with pytest.raises(ConfigInvalid, match="no token") as refusal:
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])  # noqa: S104 - rejected
+def test_public_address_without_a_token_is_rejected(host: str) -> None:
+    with pytest.raises(ConfigInvalid, match="no token") as caught:
         listen(make_settings(host=host).server)
-    assert "SKILLHALL_AUTH_TOKEN" in refusal.value.hint
+    assert "SKILLHALL_AUTH_TOKEN" in caught.value.hint
 
 
-def test_with_a_token_everybody_can_be_served() -> None:
-    with listen(make_token_settings(host="0.0.0.0").server) as listening:  # noqa: S104 - that is the test
+def test_public_address_with_a_token_is_accepted() -> None:
+    with listen(make_token_settings(host="0.0.0.0").server) as listening:  # noqa: S104 - under test
         assert listening.getsockname()[1] > 0
 
 
 @pytest.mark.parametrize("token", ["x", "password", "changeme-changeme", "1234567890123456"])
 @pytest.mark.parametrize(
-    "place",
+    "options",
     [
-        {"host": "0.0.0.0"},  # noqa: S104 - refused
+        {"host": "0.0.0.0"},  # noqa: S104 - rejected
         {"host": "192.0.2.7"},
         {"public_url": "https://hall.example.org"},
     ],
 )
-def test_a_trivial_token_is_refused_where_others_can_reach_the_server(
-    token: str, place: dict[str, str]
-) -> None:
-    with pytest.raises(ConfigInvalid, match="too easy to guess") as refusal:
-        listen(make_settings(auth_token=Secret(token), **place).server)
-    assert "secrets.token_urlsafe(32)" in refusal.value.hint
-    assert token not in str(refusal.value) + refusal.value.hint
+def test_weak_token_is_rejected_on_a_public_server(token: str, options: dict[str, str]) -> None:
+    with pytest.raises(ConfigInvalid, match="too easy to guess") as caught:
+        listen(make_settings(auth_token=Secret(token), **options).server)
+    assert "secrets.token_urlsafe(32)" in caught.value.hint
+    assert token not in str(caught.value) + caught.value.hint
 
 
 @pytest.mark.parametrize("public_url", ["", "http://localhost:9000"])
-def test_a_trivial_token_is_accepted_on_this_machine(public_url: str) -> None:
+def test_weak_token_is_accepted_on_a_local_server(public_url: str) -> None:
     with listen(make_settings(auth_token=Secret("x"), public_url=public_url).server) as listening:
         assert listening.getsockname()[1] > 0
 
 
 @pytest.mark.parametrize("port", ["70000", "x", "-1", "8_0"])
-def test_a_port_that_is_none_is_refused(port: str) -> None:
-    with pytest.raises(ConfigInvalid, match="is no port"):
+def test_invalid_port_is_rejected(port: str) -> None:
+    with pytest.raises(ConfigInvalid, match="is not a port"):
         listen(make_settings(port=port).server)
 
 
-def test_a_port_that_is_taken_is_refused(server: RunningServer) -> None:
-    with pytest.raises(ConfigInvalid, match="cannot be used") as refusal:
+def test_port_in_use_is_rejected_with_a_hint(server: RunningServer) -> None:
+    with pytest.raises(ConfigInvalid, match="cannot listen") as caught:
         listen(make_settings(port=str(server.port)).server)
-    assert "--port" in refusal.value.hint
+    assert "--port" in caught.value.hint
 
 
-# ------------------------------------------------------------------ R7, R10: sizes and patience
+# R7, R10: size limits and timeouts
 
 
 def post(server: RunningServer, path: str, head: bytes, body: bytes) -> bytes:
@@ -288,7 +284,7 @@ def post(server: RunningServer, path: str, head: bytes, body: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("path", "limit"), [(f"{LIST}/sources", 512 * 1024), (f"{LIST}/greet", 1 << 20)]
 )
-def test_a_body_over_the_limit_is_refused(server: RunningServer, path: str, limit: int) -> None:
+def test_body_over_the_limit_is_rejected(server: RunningServer, path: str, limit: int) -> None:
     fits = server.request("POST", path, b" " * (limit - 2) + b"{}")
     assert fits.status == (200 if path.endswith("greet") else 400)
     reply = server.request("POST", path, b" " * limit + b"{}")
@@ -296,30 +292,30 @@ def test_a_body_over_the_limit_is_refused(server: RunningServer, path: str, limi
 
 
 @pytest.mark.parametrize("path", [f"{LIST}/sources", f"{LIST}/refresh", f"{LIST}/greet"])
-def test_a_body_in_chunks_is_counted_while_it_comes(server: RunningServer, path: str) -> None:
+def test_chunked_body_over_the_limit_is_rejected(server: RunningServer, path: str) -> None:
     chunk = b"%x\r\n%s\r\n" % (65_536, b" " * 65_536)
-    answer = post(server, path, b"Transfer-Encoding: chunked\r\n", chunk * 20 + b"0\r\n\r\n")
-    assert answer.startswith(b"HTTP/1.1 413")
+    response = post(server, path, b"Transfer-Encoding: chunked\r\n", chunk * 20 + b"0\r\n\r\n")
+    assert response.startswith(b"HTTP/1.1 413")
 
 
-def test_a_body_without_end_is_cut_off(server: RunningServer) -> None:
-    with server.connect() as line:
+def test_endless_body_is_cut_off(server: RunningServer) -> None:
+    with server.connect() as connection:
         start = f"POST {LIST}/sources HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
-        line.sendall(start.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(start.encode() + b"Transfer-Encoding: chunked\r\n\r\n")
         chunk = b"%x\r\n%s\r\n" % (65_536, b" " * 65_536)
-        for _ in range(24):  # 512 KiB that are read, and what is dropped after them
-            line.sendall(chunk)
-        answer = read_response(line)
-    assert answer.startswith(b"HTTP/1.1 413")
-    assert b"connection: close" in answer
+        for _ in range(24):  # 512 KiB that are read, and more that is discarded
+            connection.sendall(chunk)
+        response = read_response(connection)
+    assert response.startswith(b"HTTP/1.1 413")
+    assert b"connection: close" in response
 
 
-def test_a_length_that_is_only_claimed_is_refused_at_once(server: RunningServer) -> None:
-    answer = post(server, f"{LIST}/sources", b"Content-Length: 99999999999\r\n", b"")
-    assert answer.startswith(b"HTTP/1.1 413")
+def test_oversized_content_length_is_rejected_at_once(server: RunningServer) -> None:
+    response = post(server, f"{LIST}/sources", b"Content-Length: 99999999999\r\n", b"")
+    assert response.startswith(b"HTTP/1.1 413")
 
 
-def test_two_lengths_are_no_request(server: RunningServer) -> None:
+def test_contradictory_body_lengths_are_rejected(server: RunningServer) -> None:
     for head in (
         b"Content-Length: 2\r\nContent-Length: 3\r\n",
         b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
@@ -327,10 +323,10 @@ def test_two_lengths_are_no_request(server: RunningServer) -> None:
         assert post(server, f"{LIST}/greet", head, b"{}").startswith(b"HTTP/1.1 400")
 
 
-def test_headers_without_end_are_cut_off(server: RunningServer) -> None:
-    with server.connect() as line:
-        line.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: " + b"a" * 300_000)
-        assert line.recv(65_536).startswith(b"HTTP/1.1 431")
+def test_endless_headers_are_cut_off(server: RunningServer) -> None:
+    with server.connect() as connection:
+        connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Long: " + b"a" * 300_000)
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 431")
 
 
 @pytest.mark.parametrize(
@@ -342,42 +338,42 @@ def test_headers_without_end_are_cut_off(server: RunningServer) -> None:
         "/static/..%2f..%2fetc/passwd",
     ],
 )
-def test_an_encoded_attack_is_an_ordinary_wrong_name(server: RunningServer, path: str) -> None:
+def test_encoded_attacks_in_paths_are_not_found(server: RunningServer, path: str) -> None:
     reply = server.request("POST", path)
     assert reply.status in (400, 404)
     assert reply.headers["X-Evil"] is None
     assert b"root:" not in reply.body
 
 
-def test_a_method_is_not_overridden_by_a_header(server: RunningServer) -> None:
+def test_method_override_headers_are_ignored(server: RunningServer) -> None:
     headers = {"X-HTTP-Method-Override": "POST", "X-Method-Override": "POST"}
     assert server.request("GET", f"{LIST}/refresh", headers=headers).status == 405
 
 
-# ------------------------------------------------------------------ what git hosts tell
+# Webhooks
 
 
-def hook(
+def send_push(
     server: RunningServer, payload: object, event: str = "push", **headers: str
 ) -> HttpResponse:
     body = json.dumps(payload).encode()
     signature = "sha256=" + hmac.new(HOOK.encode(), body, hashlib.sha256).hexdigest()
-    given = {"X-GitHub-Event": event, "X-Hub-Signature-256": signature}
+    sent = {"X-GitHub-Event": event, "X-Hub-Signature-256": signature}
     names = {name.replace("_", "-"): value for name, value in headers.items()}
-    given |= {"Authorization": "", "Origin": "https://github.com", **names}
-    return server.request("POST", "/api/v1/webhooks/git", body, given)
+    sent |= {"Authorization": "", "Origin": "https://github.com", **names}
+    return server.request("POST", "/api/v1/webhooks/git", body, sent)
 
 
-def test_wrong_signatures_are_limited_and_right_ones_never_wait() -> None:
+def test_wrong_signatures_are_rate_limited_and_valid_ones_are_not() -> None:
     settings = make_settings(webhook_secret=Secret(HOOK))
     with run_server(MemoryPromptService(), settings) as server:
         wrong = [
-            hook(server, PUSH, X_Hub_Signature_256="sha256=0") for _ in range(MAX_FAILURES + 1)
+            send_push(server, PUSH, X_Hub_Signature_256="sha256=0") for _ in range(MAX_FAILURES + 1)
         ]
-        assert {one.status for one in wrong[:-1]} == {401}
+        assert {reply.status for reply in wrong[:-1]} == {401}
         assert (wrong[-1].status, wrong[-1].code) == (429, "TOO_MANY_REQUESTS")
         assert 0 < int(wrong[-1].headers["Retry-After"]) <= 900
-        assert hook(server, PUSH).status == 202
+        assert send_push(server, PUSH).status == 202
 
 
 PUSH = {
@@ -386,17 +382,21 @@ PUSH = {
 }
 
 
-def test_a_signed_push_is_noted(locked: RunningServer, counter: MemoryPromptService) -> None:
-    reply = hook(locked, PUSH)
+def test_signed_push_is_accepted(
+    locked: RunningServer, prompt_service: MemoryPromptService
+) -> None:
+    reply = send_push(locked, PUSH)
     assert (reply.status, reply.json["data"]) == (202, {"accepted": True, "known": True})
-    assert counter.pushes[-1] == (("https://github.com/acme/prompts",), "main")
+    assert prompt_service.pushes[-1] == (("https://github.com/acme/prompts",), "main")
 
 
-def test_a_push_of_gitlab_is_noted(locked: RunningServer, counter: MemoryPromptService) -> None:
+def test_gitlab_push_is_accepted(
+    locked: RunningServer, prompt_service: MemoryPromptService
+) -> None:
     body = {"ref": "refs/heads/dev", "project": {"git_http_url": "https://gitlab.com/a/b.git"}}
     headers = {"X-Gitlab-Event": "Push Hook", "X-Gitlab-Token": HOOK, "Authorization": ""}
     assert locked.request("POST", "/api/v1/webhooks/git", body, headers).status == 202
-    assert counter.pushes[-1] == (("https://gitlab.com/a/b.git",), "dev")
+    assert prompt_service.pushes[-1] == (("https://gitlab.com/a/b.git",), "dev")
 
 
 @pytest.mark.parametrize(
@@ -408,17 +408,17 @@ def test_a_push_of_gitlab_is_noted(locked: RunningServer, counter: MemoryPromptS
         ({**PUSH, "deleted": True}, "push"),
     ],
 )
-def test_other_events_are_ignored(
-    locked: RunningServer, counter: MemoryPromptService, payload: object, event: str
+def test_other_webhook_events_are_ignored(
+    locked: RunningServer, prompt_service: MemoryPromptService, payload: object, event: str
 ) -> None:
-    before = len(counter.pushes)
-    assert hook(locked, payload, event).status == 200
-    assert len(counter.pushes) == before
+    before = len(prompt_service.pushes)
+    assert send_push(locked, payload, event).status == 200
+    assert len(prompt_service.pushes) == before
 
 
 @pytest.mark.parametrize("payload", [[], 3, {"ref": "refs/heads/main"}])
-def test_a_signed_body_that_is_no_push_is_refused(locked: RunningServer, payload: object) -> None:
-    assert hook(locked, payload).status == 400
+def test_signed_body_that_is_not_a_push_is_rejected(locked: RunningServer, payload: object) -> None:
+    assert send_push(locked, payload).status == 400
 
 
 @pytest.mark.parametrize(
@@ -430,122 +430,124 @@ def test_a_signed_body_that_is_no_push_is_refused(locked: RunningServer, payload
         {"X_Gitlab_Token": "wrong"},
     ],
 )
-def test_a_push_without_the_right_signature_is_refused(
-    locked: RunningServer, counter: MemoryPromptService, headers: dict[str, str]
+def test_push_without_a_valid_signature_is_rejected(
+    locked: RunningServer, prompt_service: MemoryPromptService, headers: dict[str, str]
 ) -> None:
-    before = len(counter.pushes)
-    assert hook(locked, PUSH, **headers).status == 401
-    assert len(counter.pushes) == before
+    before = len(prompt_service.pushes)
+    assert send_push(locked, PUSH, **headers).status == 401
+    assert len(prompt_service.pushes) == before
 
 
-def test_a_push_must_know_the_servers_name_too(locked: RunningServer) -> None:
-    assert hook(locked, PUSH, Host="evil.example").status == 421
+def test_push_to_another_host_is_rejected(locked: RunningServer) -> None:
+    assert send_push(locked, PUSH, Host="evil.example").status == 421
 
 
-# ------------------------------------------------------------------ stopping
+# Shutdown
 
 
-def test_an_open_request_is_answered_before_the_server_stops() -> None:
-    counter = MemoryPromptService([make_prompt()], is_refresh_due=True)
-    with run_server(counter) as server:
+def test_open_request_completes_before_the_server_stops() -> None:
+    prompt_service = MemoryPromptService([make_prompt()], is_refresh_due=True)
+    with run_server(prompt_service) as server:
         assert server.request("GET", "/readyz").status == 200
-        counter.gate = threading.Event()
-        counter.is_waiting.clear()
+        prompt_service.gate = threading.Event()
+        prompt_service.is_waiting.clear()
         replies: list[HttpResponse] = []
-        asker = threading.Thread(target=lambda: replies.append(server.request("GET", LIST)))
-        asker.start()
-        assert counter.is_waiting.wait(DEADLINE)
+        client = threading.Thread(target=lambda: replies.append(server.request("GET", LIST)))
+        client.start()
+        assert prompt_service.is_waiting.wait(DEADLINE)
         server.stop()
-        counter.gate.set()
-        asker.join(DEADLINE)
+        prompt_service.gate.set()
+        client.join(DEADLINE)
     assert [reply.status for reply in replies] == [200]
 
 
 def streaming(tokens: MemoryTokens | None = None) -> Services:
-    """A server whose route /stream says hello, and good bye when the server stops."""
+    """Services with a route /stream that sends "good bye" when the server stops."""
     router = APIRouter()
 
     @router.get("/stream")
     async def stream() -> StreamingResponse:
-        async def lines() -> Any:  # noqa: ANN401 - an asynchronous generator
+        async def lines() -> Any:  # noqa: ANN401 - an async generator
             yield b"hello\n"
             await services.shutdown.wait()
             yield b"good bye\n"
 
         return StreamingResponse(lines())
 
-    given = tokens or MemoryTokens()
-    services = Services(MemoryPromptService(), routers=(router,), accepted_tokens=given)
+    accepted = tokens or MemoryTokens()
+    services = Services(MemoryPromptService(), routers=(router,), accepted_tokens=accepted)
     return services
 
 
-def test_a_stream_ends_by_itself_when_the_server_stops() -> None:
+def test_stream_ends_when_the_server_stops() -> None:
     services = streaming()
-    with run_server(services=services) as server, server.connect() as line:
-        line.sendall(f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
+    with run_server(services=services) as server, server.connect() as connection:
+        connection.sendall(
+            f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+        )
         text = b""
         while b"hello" not in text:
-            text += line.recv(4096)
+            text += connection.recv(4096)
         server.stop()
-        while piece := line.recv(4096):
-            text += piece
+        while chunk := connection.recv(4096):
+            text += chunk
     assert b"good bye" in text
 
 
-def test_any_stream_ends_when_its_token_is_revoked() -> None:
+def test_stream_ends_when_its_token_is_revoked() -> None:
     tokens = MemoryTokens("laptop", "phone")
     services = streaming(tokens)
     with (
         run_server(settings=make_token_settings(), services=services) as server,
-        ExitStack() as held,
+        ExitStack() as stack,
     ):
-        lines = {name: held.enter_context(server.connect()) for name in ("laptop", "phone")}
-        for name, line in lines.items():
-            line.sendall(
+        lines = {name: stack.enter_context(server.connect()) for name in ("laptop", "phone")}
+        for name, connection in lines.items():
+            connection.sendall(
                 f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
                 f"Authorization: Bearer {name}\r\n\r\n".encode()
             )
             text = b""
             while b"hello" not in text:
-                text += line.recv(4096)
+                text += connection.recv(4096)
         tokens.revoke("laptop")
         assert b"good bye" not in b"".join(iter(lambda: lines["laptop"].recv(4096), b""))
         server.stop()
         assert b"good bye" in b"".join(iter(lambda: lines["phone"].recv(4096), b""))
 
 
-# ------------------------------------------------------------------ secrets
+# Secrets
 
 
-def test_no_secret_is_told_or_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_secrets_are_neither_sent_nor_logged(caplog: pytest.LogCaptureFixture) -> None:
     planted = ["per-request-git-token", "configured-git-token", "user-info-pass", TOKEN, HOOK]
     failure = RuntimeError(f"git clone https://x:user-info-pass@h/r with {planted[1]} and {TOKEN}")
-    counter = MemoryPromptService([make_prompt()])
+    prompt_service = MemoryPromptService([make_prompt()])
     settings = make_token_settings(webhook_secret=Secret(HOOK))._replace(
         tokens={"github.com": Secret("configured-git-token")}
     )
-    told = b""
-    with caplog.at_level(logging.DEBUG), run_server(counter, settings) as server:
+    sent = b""
+    with caplog.at_level(logging.DEBUG), run_server(prompt_service, settings) as server:
         headers = {"X-Skillhall-Git-Token": "per-request-git-token"}
         query = "?repo=https://u:user-info-pass@git.example.org/x"
         for path in (query, f"/{TOKEN}", f"/refresh{query}", "/configured-git-token"):
             reply = server.request("POST" if path != query else "GET", LIST + path, headers=headers)
-            told += str(reply.headers).encode()
-            told += reply.body if path in (query, f"/refresh{query}") else b""
-        counter.error = failure
+            sent += str(reply.headers).encode()
+            sent += reply.body if path in (query, f"/refresh{query}") else b""
+        prompt_service.error = failure
         broken = server.request("POST", f"{LIST}/greet{query}", headers=headers)
-        told += broken.body + hook(server, {}, X_Hub_Signature_256=HOOK).body
-        told += server.request("GET", "/metrics").body
+        sent += broken.body + send_push(server, {}, X_Hub_Signature_256=HOOK).body
+        sent += server.request("GET", "/metrics").body
     assert broken.status == 500
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert "RuntimeError" in logged
     assert '"status":502' in logged
     for secret in planted:
         assert secret not in logged
-        assert secret.encode() not in told
+        assert secret.encode() not in sent
 
 
-def test_a_request_is_one_line_of_json_in_the_log(
+def test_each_request_is_logged_as_one_json_line(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with (
@@ -554,8 +556,8 @@ def test_a_request_is_one_line_of_json_in_the_log(
     ):
         server.request("GET", f"{LIST}?source=%0aforged", headers={"X-Request-Id": "line-1"})
         server.request("GET", "/healthz", headers={"X-Request-Id": "line-2"})
-    told = "\n".join(caplog.messages).splitlines()
-    lines = [json.loads(text) for text in told if '"line-' in text]
+    logged = "\n".join(caplog.messages).splitlines()
+    lines = [json.loads(text) for text in logged if '"line-' in text]
     assert [line["requestId"] for line in lines] == ["line-1"]
     assert lines[0] | {"time": "", "ms": 0, "bytes": 0} == {
         "time": "",
@@ -569,7 +571,7 @@ def test_a_request_is_one_line_of_json_in_the_log(
     }
 
 
-def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
+def test_access_tokens_are_accepted_besides_the_operators() -> None:
     services = Services(MemoryPromptService(), accepted_tokens=MemoryTokens("further-token"))
     with run_server(settings=make_token_settings(), services=services) as server:
         assert server.request("GET", LIST).status == 200
@@ -578,7 +580,7 @@ def test_further_tokens_are_accepted_beside_the_configured_one() -> None:
             assert server.request("GET", LIST, headers=headers).status == status
 
 
-def test_further_tokens_close_no_server_that_is_open() -> None:
+def test_access_tokens_do_not_make_an_open_server_require_one() -> None:
     services = Services(MemoryPromptService(), accepted_tokens=MemoryTokens("further-token"))
     with run_server(services=services) as server:
         assert server.request("GET", LIST).status == 200

@@ -1,4 +1,4 @@
-"""The OpenAPI document is complete and true: a fuzzer that reads it finds nothing."""
+"""Fuzz tests of the REST API, generated from the OpenAPI document."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -46,8 +46,8 @@ OPERATIONS = [
     ("GET", "/.well-known/skills/index.json"),
     ("GET", "/.well-known/skills/{name}/{path}"),
 ]
-CHANGING = {"PUT", "DELETE"}  # have a body or a query on every path
-# Neither a body nor a query: nothing can be wrong in them.
+CHANGING = {"PUT", "DELETE"}  # with a body or a query on every path
+# Without a body and a query there are no invalid requests to generate.
 PLAIN = {
     "/healthz",
     "/readyz",
@@ -67,22 +67,22 @@ CASES = [
     for mode in GenerationMode
     if not (mode.is_negative and path in PLAIN and method not in CHANGING)
 ]
-NOWHERE = "https://127.0.0.1"  # an address that no source may have
-# The contract answers 400 for names that are not there; the fuzzer knows no names.
+NOWHERE = "https://127.0.0.1"  # an address that the server never contacts
+# The fuzzer does not know names, so valid requests may get a 400.
 NOT_CHECKED: list[CheckFunction] = [positive_data_acceptance]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    anywhere: defaultdict[str, Sequence[Prompt]] = defaultdict(lambda: PROMPTS)
-    counter = MemoryPromptService(PROMPTS, repositories=anywhere)
+    repositories: defaultdict[str, Sequence[Prompt]] = defaultdict(lambda: PROMPTS)
+    prompt_service = MemoryPromptService(PROMPTS, repositories=repositories)
     folder = tmp_path_factory.mktemp("run")
     make_skill(folder / ".agents/skills", "pdf")
-    own = Settings(str(folder), str(folder / "cache"), use_git=False, github_api_url=NOWHERE)
-    services = Services(counter, Collection(FolderStore(folder), own))
-    chosen = make_token_settings(webhook_secret=Secret("hook-secret"))
-    with run_server(settings=chosen, services=services) as one:
-        yield one
+    config = Settings(str(folder), str(folder / "cache"), use_git=False, github_api_url=NOWHERE)
+    services = Services(prompt_service, Collection(FolderStore(folder), config))
+    server_config = make_token_settings(webhook_secret=Secret("hook-secret"))
+    with run_server(settings=server_config, services=services) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -90,30 +90,30 @@ def schema(server: RunningServer) -> schemathesis.BaseSchema:
     return schemathesis.openapi.from_url(f"http://127.0.0.1:{server.port}/api/v1/openapi.json")
 
 
-def test_the_document_names_every_route_and_no_other(server: RunningServer) -> None:
+def test_openapi_lists_exactly_the_routes(server: RunningServer) -> None:
     document = server.request("GET", "/api/v1/openapi.json").json
-    found = [(m.upper(), path) for path, item in document["paths"].items() for m in item]
-    assert sorted(found) == sorted(OPERATIONS)
+    operations = [(m.upper(), path) for path, item in document["paths"].items() for m in item]
+    assert sorted(operations) == sorted(OPERATIONS)
     assert document["components"]["securitySchemes"]["bearer"]["scheme"] == "bearer"
 
 
-def test_every_error_in_the_document_has_our_form_and_a_status_that_we_know(
+def test_every_error_has_the_envelope_and_a_known_status(
     server: RunningServer,
 ) -> None:
     known = {str(status.http_status) for status in ERROR_STATUSES.values()}
     document = server.request("GET", "/api/v1/openapi.json").json
     for item in document["paths"].values():
         for operation in item.values():
-            for status, answer in operation["responses"].items():
+            for status, response in operation["responses"].items():
                 if status < "400":
                     continue
-                form = answer["content"]["application/json"]["schema"]
+                form = response["content"]["application/json"]["schema"]
                 assert form == {"$ref": "#/components/schemas/ErrorResponse"}
                 assert status in known
 
 
 @pytest.mark.parametrize(("method", "path", "mode"), CASES)
-def test_whatever_is_sent_the_answer_is_as_the_document_says(
+def test_fuzzed_requests_get_documented_responses(
     server: RunningServer,
     schema: schemathesis.BaseSchema,
     method: str,
@@ -126,7 +126,7 @@ def test_whatever_is_sent_the_answer_is_as_the_document_says(
 
     @settings(max_examples=EXAMPLES)
     @given(case=operation.as_strategy(generation_mode=mode))
-    def answers(case: Case[Any]) -> None:
+    def check(case: Case[Any]) -> None:
         case.call_and_validate(headers=server.headers, excluded_checks=NOT_CHECKED)
 
-    answers()
+    check()

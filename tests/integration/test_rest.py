@@ -1,4 +1,4 @@
-"""The REST surface over a real socket: the contract, row by row."""
+"""REST API of prompts, health and metrics on a running server."""
 
 import gzip
 import json
@@ -27,24 +27,24 @@ REPOSITORY = "https://git.example.org/team/prompts"
 
 
 @pytest.fixture(scope="module")
-def counter() -> MemoryPromptService:
+def prompt_service() -> MemoryPromptService:
     return MemoryPromptService(PROMPTS, repositories={REPOSITORY: [make_prompt("theirs")]})
 
 
 @pytest.fixture(scope="module")
-def server(counter: MemoryPromptService) -> Iterator[RunningServer]:
-    with run_server(counter) as one:
-        yield one
+def server(prompt_service: MemoryPromptService) -> Iterator[RunningServer]:
+    with run_server(prompt_service) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def failing() -> Iterator[tuple[RunningServer, MemoryPromptService]]:
-    counter = MemoryPromptService(PROMPTS)
-    with run_server(counter) as one:
-        yield one, counter
+    prompt_service = MemoryPromptService(PROMPTS)
+    with run_server(prompt_service) as running:
+        yield running, prompt_service
 
 
-def data_of(reply: HttpResponse) -> Any:  # noqa: ANN401 - whatever the server says
+def data_of(reply: HttpResponse) -> Any:  # noqa: ANN401 - JSON
     assert reply.status == 200, reply.body
     assert set(reply.json) == {"success", "data", "meta"}
     assert reply.json["success"] is True
@@ -52,17 +52,17 @@ def data_of(reply: HttpResponse) -> Any:  # noqa: ANN401 - whatever the server s
     return reply.json["data"]
 
 
-def test_the_list_has_names_descriptions_and_arguments_but_never_files(
+def test_prompt_list_has_no_files(
     server: RunningServer,
 ) -> None:
     data = data_of(server.request("GET", "/api/v1/prompts"))
     assert data["source"] == "built-in"
     assert data["prompts"][0] == {"name": "greet", "description": "Does greet."}
     assert data["prompts"][1]["arguments"][0]["name"] == "topic"
-    assert not any("files" in one for one in data["prompts"])
+    assert not any("files" in prompt for prompt in data["prompts"])
 
 
-def test_a_prompt_is_handed_out_without_a_body(server: RunningServer) -> None:
+def test_prompt_is_rendered_without_a_body(server: RunningServer) -> None:
     assert data_of(server.request("POST", "/api/v1/prompts/greet")) == {
         "description": "Does greet.",
         "messages": [{"role": "user", "content": {"type": "text", "text": "Hello {{who}}."}}],
@@ -70,23 +70,23 @@ def test_a_prompt_is_handed_out_without_a_body(server: RunningServer) -> None:
     }
 
 
-def test_values_are_put_into_a_prompt_literally(server: RunningServer) -> None:
+def test_argument_values_are_inserted_literally(server: RunningServer) -> None:
     body = {"arguments": {"topic": "{{depth}} $& \\1"}}
     data = data_of(server.request("POST", "/api/v1/prompts/ask", body))
     assert data["messages"][0]["content"]["text"] == "Of {{depth}} $& \\1, {{depth}}."
 
 
-def test_files_come_in_base64(server: RunningServer) -> None:
+def test_prompt_files_are_base64(server: RunningServer) -> None:
     data = data_of(server.request("POST", "/api/v1/prompts/filed", {}))
     assert data["files"] == [{"path": "notes.md", "content": "/wA="}]
 
 
-def test_a_name_in_a_path_is_decoded_even_if_it_has_a_slash(server: RunningServer) -> None:
+def test_encoded_prompt_name_is_decoded(server: RunningServer) -> None:
     data = data_of(server.request("POST", "/api/v1/prompts/a%2Fb%20%C3%BC%3F"))
     assert data["description"] == "Does a/b ü?."
 
 
-def test_a_refresh_tells_how_many_prompts_there_are(server: RunningServer) -> None:
+def test_refresh_returns_the_number_of_prompts(server: RunningServer) -> None:
     data = data_of(server.request("POST", "/api/v1/prompts/refresh"))
     assert data == {"refreshed": True, "promptsLoaded": 4, "source": "built-in", **NO_SKIPPED}
 
@@ -103,20 +103,18 @@ def test_a_refresh_tells_how_many_prompts_there_are(server: RunningServer) -> No
         b'{"source": "team", "repo": "acme/skills"}',
     ],
 )
-def test_a_refresh_refuses_a_body_that_it_does_not_understand(
-    server: RunningServer, body: bytes
-) -> None:
+def test_refresh_with_an_invalid_body_is_rejected(server: RunningServer, body: bytes) -> None:
     reply = server.request("POST", REFRESH, body)
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
 
-def test_a_refresh_refuses_a_repository_in_the_query_and_in_the_body(server: RunningServer) -> None:
+def test_refresh_with_source_in_query_and_body_is_rejected(server: RunningServer) -> None:
     reply = server.request("POST", f"{REFRESH}?branch=main", {"branch": "dev"})
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
     assert "query" in reply.message
 
 
-def test_an_upload_is_kept_and_the_same_again_is_unchanged(server: RunningServer) -> None:
+def test_repeated_upload_is_unchanged(server: RunningServer) -> None:
     body = {"source": "mine", "contentHash": "h1", "files": [{"path": "up", "content": "eA=="}]}
     first = data_of(server.request("POST", "/api/v1/prompts/sources", body))
     stored = {"source": "mine", "contentHash": "h1", "fileCount": 1, "status": "ingested"}
@@ -126,7 +124,7 @@ def test_an_upload_is_kept_and_the_same_again_is_unchanged(server: RunningServer
     assert data_of(server.request("GET", "/api/v1/prompts?source=mine"))["source"] == "mine"
 
 
-def test_an_upload_without_a_hash_is_answered_without_one(server: RunningServer) -> None:
+def test_upload_without_a_hash_returns_none(server: RunningServer) -> None:
     body = {"source": "plain", "files": [{"path": "up", "content": "", "mode": 420}]}
     data = data_of(server.request("POST", "/api/v1/prompts/sources", body))
     assert data == {"source": "plain", "fileCount": 1, "status": "ingested", **NO_SKIPPED}
@@ -134,27 +132,27 @@ def test_an_upload_without_a_hash_is_answered_without_one(server: RunningServer)
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"])
-def test_health_and_the_document_answer(server: RunningServer, method: str, path: str) -> None:
+def test_health_and_openapi_respond(server: RunningServer, method: str, path: str) -> None:
     reply = server.request(method, path)
     assert reply.status == 200
     assert bool(reply.body) == (method == "GET")
 
 
-def test_another_repository_is_asked_for_with_all_its_parts(
-    server: RunningServer, counter: MemoryPromptService
+def test_repository_of_the_query_is_selected_with_path_branch_and_token(
+    server: RunningServer, prompt_service: MemoryPromptService
 ) -> None:
     headers = {"X-Skillhall-Git-Token": "gt-1"}
     query = f"repo={REPOSITORY}&path=some%20where&branch=dev"
     data = data_of(server.request("POST", f"/api/v1/prompts/theirs?{query}", headers=headers))
     assert data["source"] == REPOSITORY
-    # The server itself asks too, when it starts.
-    asked = next(one for one in reversed(counter.selectors) if one.branch)
-    assert asked[:4] == (REPOSITORY, "some where", "dev", "")
-    assert asked.token is not None
-    assert asked.token.reveal() == "gt-1"
+    # The server also loads the configured source when it starts.
+    selector = next(selector for selector in reversed(prompt_service.selectors) if selector.branch)
+    assert selector[:4] == (REPOSITORY, "some where", "dev", "")
+    assert selector.token is not None
+    assert selector.token.reveal() == "gt-1"
 
 
-# ------------------------------------------------------------------ what is refused
+# Rejected requests
 
 
 @pytest.mark.parametrize(
@@ -162,13 +160,20 @@ def test_another_repository_is_asked_for_with_all_its_parts(
     [
         ("POST", "/api/v1/prompts/nope", None, 400, "VALIDATION_ERROR", "Prompt not found: nope"),
         ("POST", "/api/v1/prompts/%FF", None, 400, "VALIDATION_ERROR", "Prompt not found: %FF"),
-        ("POST", "/api/v1/prompts/a/b", None, 404, "NOT_FOUND", "there is no such route"),
-        ("POST", "/api/v1/prompts/", None, 404, "NOT_FOUND", "there is no such route"),
-        ("POST", "/api%2Fv1/prompts/greet", None, 404, "NOT_FOUND", "there is no such route"),
-        ("GET", "/api/v1/prompts/", None, 405, "METHOD_NOT_ALLOWED", "that route takes POST only"),
-        ("GET", "/", None, 404, "NOT_FOUND", "there is no such route"),
-        ("GET", "/docs", None, 404, "NOT_FOUND", "there is no such route"),
-        ("POST", "/api/v1/webhooks/git", {}, 404, "NOT_FOUND", "there is no such route"),
+        ("POST", "/api/v1/prompts/a/b", None, 404, "NOT_FOUND", "route not found"),
+        ("POST", "/api/v1/prompts/", None, 404, "NOT_FOUND", "route not found"),
+        ("POST", "/api%2Fv1/prompts/greet", None, 404, "NOT_FOUND", "route not found"),
+        (
+            "GET",
+            "/api/v1/prompts/",
+            None,
+            405,
+            "METHOD_NOT_ALLOWED",
+            "method not allowed, use POST",
+        ),
+        ("GET", "/", None, 404, "NOT_FOUND", "route not found"),
+        ("GET", "/docs", None, 404, "NOT_FOUND", "route not found"),
+        ("POST", "/api/v1/webhooks/git", {}, 404, "NOT_FOUND", "route not found"),
         (
             "POST",
             "/api/v1/prompts/ask",
@@ -187,7 +192,7 @@ def test_another_repository_is_asked_for_with_all_its_parts(
         ),
     ],
 )
-def test_a_refusal_has_its_status_code_and_message(  # noqa: PLR0913, PLR0917 - a row of the table
+def test_rejected_request_has_status_code_and_message(  # noqa: PLR0913, PLR0917 - a row of the table
     server: RunningServer,
     method: str,
     path: str,
@@ -203,24 +208,24 @@ def test_a_refusal_has_its_status_code_and_message(  # noqa: PLR0913, PLR0917 - 
 
 
 @pytest.mark.parametrize("query", ["path=x", "branch=x"])
-def test_a_place_in_no_repository_is_refused(server: RunningServer, query: str) -> None:
+def test_path_or_branch_without_a_repository_is_rejected(server: RunningServer, query: str) -> None:
     assert server.request("GET", f"/api/v1/prompts?{query}").status == 400
 
 
-def test_another_branch_of_the_configured_repository_can_be_asked_for() -> None:
-    counter = MemoryPromptService(PROMPTS, source=REPOSITORY)
-    with run_server(counter) as server:
+def test_branch_of_the_configured_repository_can_be_selected() -> None:
+    prompt_service = MemoryPromptService(PROMPTS, source=REPOSITORY)
+    with run_server(prompt_service) as server:
         assert data_of(server.request("GET", "/api/v1/prompts?branch=dev"))["source"] == REPOSITORY
-    assert "dev" in [asked.branch for asked in counter.selectors]
+    assert "dev" in [selector.branch for selector in prompt_service.selectors]
 
 
-def test_an_unknown_upload_is_refused_with_the_way_to_upload_it(server: RunningServer) -> None:
+def test_unknown_upload_is_rejected_with_a_hint(server: RunningServer) -> None:
     reply = server.request("GET", "/api/v1/prompts?source=gone")
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
     assert "POST /api/v1/prompts/sources" in reply.message
 
 
-def test_a_repository_that_cannot_be_read_is_a_bad_gateway(server: RunningServer) -> None:
+def test_unreadable_repository_gets_502(server: RunningServer) -> None:
     reply = server.request("GET", "/api/v1/prompts?repo=https://git.example.org/none")
     assert (reply.status, reply.code) == (502, "PROMPTS_SOURCE_ERROR")
 
@@ -240,7 +245,7 @@ def test_a_repository_that_cannot_be_read_is_a_bad_gateway(server: RunningServer
     ("method", "path"),
     [("GET", ""), ("POST", "/greet"), ("POST", "/refresh"), ("POST", "/sources")],
 )
-def test_a_query_that_is_not_clear_is_refused(
+def test_ambiguous_query_is_rejected(
     server: RunningServer, method: str, path: str, query: str
 ) -> None:
     body = {"source": "a", "files": []} if path == "/sources" else None
@@ -272,9 +277,7 @@ def test_a_query_that_is_not_clear_is_refused(
     ],
     ids=lambda body: repr(body[:24]),
 )
-def test_a_body_that_is_not_what_it_should_be_is_refused(
-    server: RunningServer, body: bytes
-) -> None:
+def test_invalid_json_body_is_rejected(server: RunningServer, body: bytes) -> None:
     reply = server.request("POST", "/api/v1/prompts/greet", body)
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
@@ -293,12 +296,12 @@ def test_a_body_that_is_not_what_it_should_be_is_refused(
         {"source": "a", "files": [{"path": "../x", "content": ""}]},
     ],
 )
-def test_an_upload_that_breaks_a_rule_is_refused(server: RunningServer, body: object) -> None:
+def test_invalid_upload_is_rejected(server: RunningServer, body: object) -> None:
     reply = server.request("POST", "/api/v1/prompts/sources", body)
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
 
-def test_of_a_wrong_body_the_place_is_told_and_never_the_value(server: RunningServer) -> None:
+def test_validation_errors_show_the_field_and_not_the_value(server: RunningServer) -> None:
     body = {"source": "a", "files": [{"path": {"oh": "secret-value"}, "content": ""}]}
     reply = server.request("POST", "/api/v1/prompts/sources", body)
     assert reply.json["error"]["details"]["problems"][0]["where"] == "files.0.path"
@@ -307,13 +310,15 @@ def test_of_a_wrong_body_the_place_is_told_and_never_the_value(server: RunningSe
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "text/json"])
 @pytest.mark.parametrize("path", ["greet", "refresh", "sources"])
-def test_a_body_of_another_kind_is_refused(server: RunningServer, path: str, kind: str) -> None:
+def test_body_of_another_media_type_is_rejected(
+    server: RunningServer, path: str, kind: str
+) -> None:
     headers = {"Content-Type": kind}
     reply = server.request("POST", f"/api/v1/prompts/{path}", b"{}", headers)
     assert (reply.status, reply.code) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
-def test_a_charset_beside_the_kind_of_a_body_is_fine(server: RunningServer) -> None:
+def test_media_type_with_charset_is_accepted(server: RunningServer) -> None:
     headers = {"Content-Type": "Application/JSON; charset=utf-8"}
     assert server.request("POST", "/api/v1/prompts/greet", b"{}", headers).status == 200
 
@@ -330,7 +335,7 @@ def test_a_charset_beside_the_kind_of_a_body_is_fine(server: RunningServer) -> N
         ("GET", "/api/v1/webhooks/git", "POST"),
     ],
 )
-def test_a_wrong_method_is_told_the_right_one(
+def test_wrong_method_gets_405_with_allow(
     server: RunningServer, method: str, path: str, allowed: str
 ) -> None:
     reply = server.request(method, path)
@@ -352,7 +357,7 @@ def test_a_wrong_method_is_told_the_right_one(
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
 @pytest.mark.parametrize("path", ["/greet", "/refresh"])
-def test_what_fails_inside_is_answered_by_its_class(  # noqa: PLR0913, PLR0917 - a row of a table
+def test_internal_failures_get_the_status_of_their_class(  # noqa: PLR0913, PLR0917 - a row of a table
     failing: tuple[RunningServer, MemoryPromptService],
     path: str,
     error: Exception,
@@ -360,8 +365,8 @@ def test_what_fails_inside_is_answered_by_its_class(  # noqa: PLR0913, PLR0917 -
     code: str,
     wait: str | None,
 ) -> None:
-    server, counter = failing
-    counter.error = error
+    server, prompt_service = failing
+    prompt_service.error = error
     reply = server.request("POST", f"/api/v1/prompts{path}", headers={"X-Request-Id": "seen-7"})
     assert (reply.status, reply.code) == (status, code)
     assert reply.headers["Retry-After"] == wait
@@ -369,10 +374,10 @@ def test_what_fails_inside_is_answered_by_its_class(  # noqa: PLR0913, PLR0917 -
     assert b"/srv/private" not in reply.body
 
 
-# ------------------------------------------------------------------ what answers say beside data
+# Metadata and headers
 
 
-def test_a_stale_copy_is_marked_with_its_commit() -> None:
+def test_stale_list_is_marked_with_reason_and_commit() -> None:
     stale = Stale("the host is away", "2026-11-16T00:00:00Z")
     with run_server(MemoryPromptService(PROMPTS, commit="abc", stale=stale)) as server:
         listed = server.request("GET", "/api/v1/prompts")
@@ -383,7 +388,7 @@ def test_a_stale_copy_is_marked_with_its_commit() -> None:
     assert ready.json["data"]["sources"][0]["stale"]["reason"] == "the host is away"
 
 
-def test_a_server_with_nothing_to_hand_out_is_alive_but_not_ready() -> None:
+def test_server_without_prompts_is_alive_but_not_ready() -> None:
     with run_server(
         MemoryPromptService(error=SourceRejected("host", "a private address"))
     ) as server:
@@ -393,20 +398,20 @@ def test_a_server_with_nothing_to_hand_out_is_alive_but_not_ready() -> None:
     assert reply.json["error"]["details"] == {"sources": []}
 
 
-def test_a_server_that_is_still_loading_is_not_ready() -> None:
-    counter = MemoryPromptService(PROMPTS, gate=threading.Event())
-    with run_server(counter) as server:
-        assert counter.is_waiting.wait(120)
+def test_loading_server_is_not_ready() -> None:
+    prompt_service = MemoryPromptService(PROMPTS, gate=threading.Event())
+    with run_server(prompt_service) as server:
+        assert prompt_service.is_waiting.wait(120)
         reply = server.request("GET", "/readyz")
         assert (reply.status, reply.code) == (503, "NOT_READY")
         assert reply.message == "the prompts are being loaded"
-        assert counter.gate is not None
-        counter.gate.set()
+        assert prompt_service.gate is not None
+        prompt_service.gate.set()
         assert server.request("GET", "/readyz").status == 200
 
 
 @pytest.mark.parametrize("form", ["{}", '"x", {}', "*"])
-def test_a_list_that_is_known_is_not_sent_again(server: RunningServer, form: str) -> None:
+def test_known_list_gets_304(server: RunningServer, form: str) -> None:
     tag = server.request("GET", "/api/v1/prompts").headers["ETag"]
     assert tag.startswith('W/"')
     reply = server.request("GET", "/api/v1/prompts", headers={"If-None-Match": form.format(tag)})
@@ -417,28 +422,28 @@ def test_a_list_that_is_known_is_not_sent_again(server: RunningServer, form: str
     assert "Content-Security-Policy" not in reply.headers, "the client keeps that of the list"
 
 
-def test_a_list_that_has_changed_is_sent(server: RunningServer) -> None:
+def test_list_with_another_etag_is_sent(server: RunningServer) -> None:
     headers = {"If-None-Match": 'W/"older"'}
     assert server.request("GET", "/api/v1/prompts", headers=headers).status == 200
 
 
-def test_a_large_list_comes_in_gzip_to_whom_it_may() -> None:
+def test_large_lists_are_gzipped_for_clients_that_accept_it() -> None:
     many = [make_prompt(f"prompt-{number}") for number in range(2_000)]
     with run_server(MemoryPromptService(many)) as server:
         plain = server.request("GET", "/api/v1/prompts", headers={"Accept-Encoding": "gzip;q=0"})
-        packed = [
+        compressed = [
             server.request("GET", "/api/v1/prompts", headers={"Accept-Encoding": "br, gzip"})
             for _ in range(2)
         ]
     assert plain.headers["Content-Encoding"] is None
     assert len(plain.body) > 65_536
-    for reply in packed:
+    for reply in compressed:
         assert reply.headers["Content-Encoding"] == "gzip"
         assert len(reply.body) < len(plain.body) / 3
         assert json.loads(gzip.decompress(reply.body))["data"] == plain.json["data"]
 
 
-def test_every_answer_has_the_headers_that_keep_browsers_careful(server: RunningServer) -> None:
+def test_every_response_has_security_headers(server: RunningServer) -> None:
     for method, path in [("GET", "/api/v1/prompts"), ("POST", "/nowhere"), ("GET", "/healthz")]:
         headers = server.request(method, path, headers={"Origin": "http://evil.example"}).headers
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -449,19 +454,19 @@ def test_every_answer_has_the_headers_that_keep_browsers_careful(server: Running
         assert headers["Server"] is None
 
 
-@pytest.mark.parametrize("given", ["a", "A.b_c-9", "x" * 128])
-def test_a_good_request_id_is_kept(server: RunningServer, given: str) -> None:
-    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": given})
-    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] == given
+@pytest.mark.parametrize("request_id", ["a", "A.b_c-9", "x" * 128])
+def test_valid_request_id_is_used(server: RunningServer, request_id: str) -> None:
+    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": request_id})
+    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] == request_id
 
 
-@pytest.mark.parametrize("given", ["x" * 129, "a b", 'a"b', "a\tb", "é"])
-def test_a_bad_request_id_is_replaced(server: RunningServer, given: str) -> None:
-    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": given})
-    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] != given
+@pytest.mark.parametrize("request_id", ["x" * 129, "a b", 'a"b', "a\tb", "é"])
+def test_invalid_request_id_is_replaced(server: RunningServer, request_id: str) -> None:
+    reply = server.request("GET", "/api/v1/prompts", headers={"X-Request-Id": request_id})
+    assert reply.headers["X-Request-Id"] == reply.json["meta"]["requestId"] != request_id
 
 
-def test_the_figures_know_routes_and_never_paths(server: RunningServer) -> None:
+def test_metrics_contain_routes_and_no_paths(server: RunningServer) -> None:
     server.request("POST", "/api/v1/prompts/greet")
     server.request("GET", "/some/secret/path")
     text = server.request("GET", "/metrics").body.decode()
@@ -472,11 +477,11 @@ def test_the_figures_know_routes_and_never_paths(server: RunningServer) -> None:
     assert "secret" not in text
 
 
-# ------------------------------------------------------------------ one function for each answer
+# Fast path and threads
 
 
 @pytest.mark.parametrize(
-    ("method", "hot", "routed"),
+    ("method", "fast", "routed"),
     [
         ("GET", "/api/v1/prompts", "/api/v1/%70rompts"),
         ("POST", "/api/v1/prompts/greet", "/api/v1/prompts/%67reet"),
@@ -485,10 +490,10 @@ def test_the_figures_know_routes_and_never_paths(server: RunningServer) -> None:
         ("POST", "/api/v1/prompts/ask", "/api/v1/prompts/%61sk"),
     ],
 )
-def test_the_hot_front_and_the_framework_give_the_same_bytes(
-    server: RunningServer, method: str, hot: str, routed: str
+def test_fast_path_and_fastapi_give_equal_responses(
+    server: RunningServer, method: str, fast: str, routed: str
 ) -> None:
-    first, second = server.request(method, hot), server.request(method, routed)
+    first, second = server.request(method, fast), server.request(method, routed)
     assert first.body.partition(b',"meta":')[0] == second.body.partition(b',"meta":')[0]
     volatile = {"date", "x-request-id"}
     assert [pair for pair in first.headers.items() if pair[0] not in volatile] == [
@@ -497,37 +502,37 @@ def test_the_hot_front_and_the_framework_give_the_same_bytes(
     assert first.status == second.status
 
 
-def test_a_list_stays_quick_while_repositories_are_slow() -> None:
-    """Each thread waits for a repository; lists and health checks need none."""
-    counter = MemoryPromptService(PROMPTS, repositories={REPOSITORY: PROMPTS})
-    with run_server(counter) as server:
+def test_lists_are_served_while_repositories_are_slow() -> None:
+    """All worker threads wait for a repository; lists and health checks need none."""
+    prompt_service = MemoryPromptService(PROMPTS, repositories={REPOSITORY: PROMPTS})
+    with run_server(prompt_service) as server:
         assert server.request("GET", "/readyz").status == 200
-        counter.gate = threading.Event()
-        askers = [
+        prompt_service.gate = threading.Event()
+        clients = [
             threading.Thread(
                 target=server.request, args=("GET", f"/api/v1/prompts?repo={REPOSITORY}")
             )
             for _ in range(20)
         ]
-        for asker in askers:
-            asker.start()
-        assert counter.is_waiting.wait(120)
+        for client in clients:
+            client.start()
+        assert prompt_service.is_waiting.wait(120)
         assert server.request("GET", "/api/v1/prompts").status == 200
         assert server.request("GET", "/healthz").status == 200
         assert server.request("GET", "/readyz").status == 200
-        counter.gate.set()
-        for asker in askers:
-            asker.join(120)
+        prompt_service.gate.set()
+        for client in clients:
+            client.join(120)
 
 
-def test_a_source_whose_time_is_over_is_looked_at_first() -> None:
-    counter = MemoryPromptService(PROMPTS, is_refresh_due=True)
-    with run_server(counter, make_settings()) as server:
+def test_source_due_for_refresh_is_served() -> None:
+    prompt_service = MemoryPromptService(PROMPTS, is_refresh_due=True)
+    with run_server(prompt_service, make_settings()) as server:
         assert server.request("GET", "/api/v1/prompts").status == 200
         assert server.request("POST", "/api/v1/prompts/greet").status == 200
 
 
-def test_a_database_that_cannot_be_used_makes_the_server_not_ready() -> None:
+def test_unavailable_database_makes_the_server_not_ready() -> None:
     problems = [""]
     services = Services(MemoryPromptService(), check_database=lambda: problems[0])
     with run_server(services=services) as server:

@@ -1,4 +1,4 @@
-"""`skillhall session`, `backup` and `restore`, as people and scripts use them."""
+"""The commands `skillhall session`, `backup` and `restore`."""
 
 import json
 import sqlite3
@@ -12,21 +12,21 @@ from tests.support.skills import make_skill
 
 
 class Terminal:
-    """Runs commands in a folder with a database of its own."""
+    """Runs commands in a folder with its own database."""
 
     def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.folder = folder
         self.capture = capture
 
-    def run(self, *words: str, code: int = 0) -> str:
+    def run(self, *arguments: str, code: int = 0) -> str:
         self.capture.readouterr()
-        assert run(words) == code, self.capture.readouterr().err
-        told = self.capture.readouterr()
-        return told.out if code == 0 else told.err
+        assert run(arguments) == code, self.capture.readouterr().err
+        captured = self.capture.readouterr()
+        return captured.out if code == 0 else captured.err
 
-    def json(self, *words: str, code: int = 0) -> Any:  # noqa: ANN401 - what the command says
+    def json(self, *arguments: str, code: int = 0) -> Any:  # noqa: ANN401 - JSON
         self.capture.readouterr()
-        assert run([*words, "--json"]) == code
+        assert run([*arguments, "--json"]) == code
         return json.loads(self.capture.readouterr().out)
 
 
@@ -41,10 +41,10 @@ def terminal(
 
 def contents(terminal: Terminal, session: str = "Research") -> list[str]:
     blocks = terminal.json("session", "show", session)["data"]["blocks"]
-    return [one["content"] for one in blocks]
+    return [block["content"] for block in blocks]
 
 
-def test_a_session_is_made_filled_moved_and_read(terminal: Terminal) -> None:
+def test_session_context_contains_imported_and_moved_blocks(terminal: Terminal) -> None:
     terminal.run("session", "new", "Research", "--budget", "2")
     terminal.run("session", "add", "Research", "note", "work on it")
     make_skill(terminal.folder / "skills", "pdf")
@@ -59,7 +59,7 @@ def test_a_session_is_made_filled_moved_and_read(terminal: Terminal) -> None:
     assert data["tokensAreEstimates"] is True
 
 
-def test_a_removed_block_is_brought_back_and_an_edit_is_kept(terminal: Terminal) -> None:
+def test_undo_restores_a_removed_block_with_its_edit(terminal: Terminal) -> None:
     terminal.run("session", "new", "Research")
     first = terminal.run("session", "add", "Research", "note", "a").strip()
     terminal.run("session", "add", "Research", "note", "b", "--before", first)
@@ -72,20 +72,20 @@ def test_a_removed_block_is_brought_back_and_an_edit_is_kept(terminal: Terminal)
     assert terminal.json("session", "undo", "Research", code=4)["error"]["code"] == "not_found"
 
 
-def test_a_skill_that_is_there_is_replaced_only_when_that_is_said(terminal: Terminal) -> None:
+def test_existing_skill_is_replaced_only_with_replace(terminal: Terminal) -> None:
     terminal.run("session", "new", "Research")
     file = terminal.folder / "pdf.md"
     file.write_text("---\nname: pdf\ndescription: d\n---\nold\n", encoding="utf-8")
     terminal.run("session", "import", "Research", "pdf.md")
     file.write_text("---\nname: pdf\ndescription: d\n---\nnew\n", encoding="utf-8")
-    refused = terminal.json("session", "import", "Research", "pdf.md", code=6)
-    assert "--replace" in refused["error"]["hint"]
+    rejected = terminal.json("session", "import", "Research", "pdf.md", code=6)
+    assert "--replace" in rejected["error"]["hint"]
     assert contents(terminal) == ["old"]
     terminal.run("session", "import", "Research", "pdf.md", "--replace")
     assert contents(terminal) == ["new"]
 
 
-def test_templates_and_snapshots_work_by_name(terminal: Terminal) -> None:
+def test_templates_and_snapshots_are_used_by_name(terminal: Terminal) -> None:
     terminal.run("session", "new", "Research")
     terminal.run("session", "add", "Research", "note", "a")
     terminal.run("session", "template", "save", "Research", "Start")
@@ -103,7 +103,7 @@ def test_templates_and_snapshots_work_by_name(terminal: Terminal) -> None:
     assert terminal.json("session", "template", "list")["data"] == {"templates": []}
 
 
-def test_an_exported_session_is_opened_again(terminal: Terminal) -> None:
+def test_exported_session_can_be_opened_and_added(terminal: Terminal) -> None:
     terminal.run("session", "new", "Research")
     terminal.run("session", "add", "Research", "note", "a")
     assert terminal.run("session", "export", "Research") == "research.zip\n"
@@ -116,18 +116,18 @@ def test_an_exported_session_is_opened_again(terminal: Terminal) -> None:
     assert "there is no session 'Again'" in terminal.run("session", "show", "Again", code=4)
 
 
-def test_folders_are_scanned_only_where_that_is_allowed(
+def test_folder_scan_requires_the_setting(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refused = terminal.json("session", "scan", code=8)
-    assert "SKILLHALL_FOLDER_SCAN" in refused["error"]["hint"]
+    rejected = terminal.json("session", "scan", code=8)
+    assert "SKILLHALL_FOLDER_SCAN" in rejected["error"]["hint"]
     monkeypatch.setenv("SKILLHALL_FOLDER_SCAN", "on")
     make_skill(Path("~/.claude/skills").expanduser(), "pdf")
     [row] = terminal.json("session", "scan")["data"]["skills"]
     assert (row["id"], row["accepted"]) == ("pdf", True)
 
 
-def test_a_backup_is_restored_whole_or_not_at_all(
+def test_incomplete_backup_is_rejected_without_changes(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal.run("session", "new", "Research")
@@ -138,13 +138,13 @@ def test_a_backup_is_restored_whole_or_not_at_all(
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", f"sqlite:///{terminal.folder}/other.db")
     assert terminal.json("restore", "all.backup")["data"]["rows"] > 1
     assert contents(terminal) == ["a"]
-    whole = (terminal.folder / "all.backup").read_bytes()
-    (terminal.folder / "half.backup").write_bytes(whole[: len(whole) // 2])
+    data = (terminal.folder / "all.backup").read_bytes()
+    (terminal.folder / "half.backup").write_bytes(data[: len(data) // 2])
     terminal.run("restore", "half.backup", "--overwrite", code=3)
     assert contents(terminal) == ["a"]
 
 
-def test_a_backup_goes_from_sqlite_to_postgresql(
+def test_backup_of_sqlite_is_restored_to_postgresql(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, postgres: str
 ) -> None:
     terminal.run("session", "new", "Moved")
@@ -164,17 +164,17 @@ def test_a_backup_goes_from_sqlite_to_postgresql(
         ("postgresql://user:secret-planted@127.0.0.1:1/x", 7),
     ],
 )
-def test_a_database_that_cannot_be_used_is_told_without_its_password(
+def test_database_errors_do_not_show_the_password(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, url: str, code: int
 ) -> None:
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", url)
-    told = terminal.run("session", "list", code=code)
-    assert "secret-planted" not in told
-    assert "Traceback" not in told
+    output = terminal.run("session", "list", code=code)
+    assert "secret-planted" not in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("content", [b"this is no database, " * 100, b"SQLite format 3\0 damaged"])
-def test_a_file_that_is_no_database_is_left_alone(terminal: Terminal, content: bytes) -> None:
+def test_file_that_is_not_a_database_is_left_unchanged(terminal: Terminal, content: bytes) -> None:
     file = terminal.folder / "data" / "skillhall.db"
     file.parent.mkdir()
     file.write_bytes(content)
@@ -182,11 +182,11 @@ def test_a_file_that_is_no_database_is_left_alone(terminal: Terminal, content: b
     assert file.read_bytes() == content
 
 
-def test_a_newer_database_is_refused_with_what_to_do(terminal: Terminal) -> None:
+def test_newer_database_is_rejected_with_a_hint(terminal: Terminal) -> None:
     terminal.run("session", "new", "Research")
     file = terminal.folder / "data" / "skillhall.db"
-    with sqlite3.connect(file) as line:
-        line.execute("INSERT INTO schema_migrations VALUES (99, 'later')")
-    line.close()
+    with sqlite3.connect(file) as connection:
+        connection.execute("INSERT INTO schema_migrations VALUES (99, 'later')")
+    connection.close()
     assert "update Skillhall" in terminal.run("session", "list", code=7)
     assert (file.stat().st_mode & 0o777) == 0o600

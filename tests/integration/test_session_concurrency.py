@@ -1,4 +1,4 @@
-"""Many processes at one session: nothing is lost, and everybody is told what became of it."""
+"""Concurrent changes to one session by several processes."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ PROCESSES, CHANGES = 4, 25
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_a_crowd_at_one_session_loses_nothing(
+def test_concurrent_changes_to_a_session_are_not_lost(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str
 ) -> None:
     if kind == "postgres":
@@ -19,10 +19,10 @@ def test_a_crowd_at_one_session_loses_nothing(
         truncate_tables(url)
     else:
         url = f"sqlite:///{tmp_path}/crowd.db"
-    database, desk = open_workspace(url, "start")
-    session = desk.sessions.create("crowd").id
-    before = [desk.blocks.add(session, "note", str(number)) for number in range(6)]
-    told = run_workers(url, session, PROCESSES, CHANGES)
-    assert told.rejected > 0, "nobody met anybody"
-    check_nothing_lost(desk, session, told, before)
+    database, workspace = open_workspace(url, "start")
+    session = workspace.sessions.create("crowd").id
+    before = [workspace.blocks.add(session, "note", str(number)) for number in range(6)]
+    totals = run_workers(url, session, PROCESSES, CHANGES)
+    assert totals.rejected > 0, "no changes conflicted"
+    check_nothing_lost(workspace, session, totals, before)
     database.close()

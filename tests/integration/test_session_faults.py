@@ -1,4 +1,4 @@
-"""A process that is killed in the middle of a change leaves the session as before, or as after."""
+"""Processes killed during a change leave the session either unchanged or fully changed."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.support.session_faults import CASES, run_session_faults
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
-def test_killed_at_every_statement_a_session_stays_whole(
+def test_session_is_consistent_after_kill_at_any_statement(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str, case: str
 ) -> None:
     if kind == "postgres":

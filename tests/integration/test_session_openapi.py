@@ -1,4 +1,4 @@
-"""The OpenAPI document is true about sessions: a fuzzer that reads it finds nothing."""
+"""Fuzz tests of the session routes, generated from the OpenAPI document."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,38 +57,39 @@ OPERATIONS = [
     ("POST", f"{SESSION}/apply-template"),
     ("GET", EVENTS),
 ]
-# The contract answers 404 for what is not there; the fuzzer knows no ids.
+# The fuzzer does not know ids, so valid requests may get a 404.
 NOT_CHECKED: list[CheckFunction] = [positive_data_acceptance]
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    folder = tmp_path_factory.mktemp("desk")
-    own = Settings(
+    folder = tmp_path_factory.mktemp("workspace")
+    config = Settings(
         working_directory=str(folder),
         cache_directory=str(folder / "cache"),
         data_directory=str(folder / "data"),
         use_git=False,
-        github_api_url="https://127.0.0.1",  # an address that no source may have
+        github_api_url="https://127.0.0.1",  # an address that the server never contacts
         server=ServerSettings(port="0", auth_token=Secret(TOKEN)),
     )
-    door = open_lazy_workspace(own)
-    with run_server(settings=own, services=Services(MemoryPromptService(), workspace=door)) as one:
-        yield one
-    door.close()
+    workspace = open_lazy_workspace(config)
+    services = Services(MemoryPromptService(), workspace=workspace)
+    with run_server(settings=config, services=services) as running:
+        yield running
+    workspace.close()
 
 
 @pytest.fixture(scope="module")
-def there(server: RunningServer) -> dict[str, str]:
-    """Ids of things that are there, by what routes call them."""
-    session = server.request("POST", "/api/v1/sessions", {"name": "there"}).json["data"]["id"]
+def existing_ids(server: RunningServer) -> dict[str, str]:
+    """Ids of existing records, by the names of the path parameters."""
+    session = server.request("POST", "/api/v1/sessions", {"name": "fuzz"}).json["data"]["id"]
     path = f"/api/v1/sessions/{session}"
     block = server.request("POST", f"{path}/blocks", {"type": "note", "content": "x"}).json["data"]
     saved = server.request("POST", f"{path}/snapshots", {"name": "s"}).json["data"]
     body = {"name": f"T {session}", "session": session}
     template = server.request("POST", "/api/v1/templates", body).json["data"]
-    found = {"block": block, "snapshot": saved, "template": template}
-    return {"session": session, **{name: one["id"] for name, one in found.items()}}
+    records = {"block": block, "snapshot": saved, "template": template}
+    return {"session": session, **{name: record["id"] for name, record in records.items()}}
 
 
 @pytest.fixture(scope="module")
@@ -99,39 +100,39 @@ def schema(server: RunningServer) -> schemathesis.BaseSchema:
 HEALTH = ("/healthz", "/readyz", "/metrics")
 
 
-def test_the_document_names_every_route_of_sessions(server: RunningServer) -> None:
+def test_openapi_lists_every_session_route(server: RunningServer) -> None:
     document = server.request("GET", "/api/v1/openapi.json").json
-    found = {(m.upper(), path) for path, item in document["paths"].items() for m in item}
+    operations = {(m.upper(), path) for path, item in document["paths"].items() for m in item}
     others = ("/api/v1/prompts", "/api/v1/tools", "/api/v1/webhooks", *HEALTH)
-    assert {one for one in found if not one[1].startswith(others)} == set(OPERATIONS)
+    assert {pair for pair in operations if not pair[1].startswith(others)} == set(OPERATIONS)
 
 
-def test_every_route_of_sessions_is_in_the_reference() -> None:
+def test_every_session_route_is_in_the_reference() -> None:
     reference = (ROOT / "docs/reference/rest.md").read_text(encoding="utf-8")
     for _, path in OPERATIONS:
         end = path.removeprefix("/api/v1/sessions/{session}") or path
         assert end in reference, path
 
 
-def test_every_error_of_sessions_has_our_form_and_a_status_that_we_know(
+def test_every_session_error_has_the_envelope_and_a_known_status(
     server: RunningServer,
 ) -> None:
     known = {str(status.http_status) for status in ERROR_STATUSES.values()}
     document = server.request("GET", "/api/v1/openapi.json").json
     for _, path in OPERATIONS:
         for operation in document["paths"][path].values():
-            for status, answer in operation["responses"].items():
+            for status, response in operation["responses"].items():
                 if status >= "400":
-                    form = answer["content"]["application/json"]["schema"]
+                    form = response["content"]["application/json"]["schema"]
                     assert form == {"$ref": "#/components/schemas/ErrorResponse"}
                     assert status in known
 
 
-@pytest.mark.parametrize(("method", "path"), [one for one in OPERATIONS if one[1] != EVENTS])
-def test_whatever_is_sent_the_answer_is_as_the_document_says(
+@pytest.mark.parametrize(("method", "path"), [pair for pair in OPERATIONS if pair[1] != EVENTS])
+def test_fuzzed_requests_get_documented_responses(
     server: RunningServer,
     schema: schemathesis.BaseSchema,
-    there: dict[str, str],
+    existing_ids: dict[str, str],
     method: str,
     path: str,
 ) -> None:
@@ -139,16 +140,16 @@ def test_whatever_is_sent_the_answer_is_as_the_document_says(
 
     @settings(max_examples=EXAMPLES)
     @given(case=operation.as_strategy(generation_mode=GenerationMode.POSITIVE))
-    def right(case: Case[Any]) -> None:
-        given = case.path_parameters or {}
-        case.path_parameters = {name: there[name] for name in given}
+    def valid(case: Case[Any]) -> None:
+        parameters = case.path_parameters or {}
+        case.path_parameters = {name: existing_ids[name] for name in parameters}
         case.call_and_validate(headers=server.headers, excluded_checks=NOT_CHECKED)
 
     @settings(max_examples=EXAMPLES)
     @given(case=operation.as_strategy(generation_mode=GenerationMode.NEGATIVE))
-    def wrong(case: Case[Any]) -> None:
+    def invalid(case: Case[Any]) -> None:
         case.call_and_validate(headers=server.headers, excluded_checks=NOT_CHECKED)
 
-    right()
+    valid()
     if operation.body or operation.query:
-        wrong()
+        invalid()

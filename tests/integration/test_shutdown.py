@@ -1,4 +1,4 @@
-"""A server that is told to stop while it works."""
+"""Shutdown of a server with requests in progress."""
 
 import logging
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal import asgi as serving
+from skillhall._internal import asgi
 from skillhall._internal.asgi import Services
 from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
@@ -16,21 +16,21 @@ from tests.support.git_server import git_repo, run_git_server
 from tests.support.servers import DEADLINE, HttpResponse, run_server
 from tests.support.team_server import make_commit_files, team_settings
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
-def test_an_import_that_is_cut_off_by_a_stop_gets_503_and_no_traceback(
+def test_import_interrupted_by_shutdown_gets_503(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(serving, "GRACE_PERIOD", 0)
+    monkeypatch.setattr(asgi, "GRACE_PERIOD", 0)
     git_repo(tmp_path / "served/acme/skills.git", make_commit_files(1))
     replies: list[HttpResponse] = []
     with run_git_server(tmp_path / "served") as site:
         site.release_event = threading.Event()
         body = {"source": site.url("acme/skills.git")}
         settings = team_settings(tmp_path, "")
-        with closing(open_prompt_service(settings)) as counter:
-            services = Services(counter, open_collection(settings, counter))
+        with closing(open_prompt_service(settings)) as prompts:
+            services = Services(prompts, open_collection(settings, prompts))
             with run_server(settings=settings, services=services) as server:
                 client = threading.Thread(
                     target=lambda: replies.append(
@@ -48,7 +48,7 @@ def test_an_import_that_is_cut_off_by_a_stop_gets_503_and_no_traceback(
     assert tracebacks(caplog) == []
 
 
-def test_a_server_with_an_open_mcp_session_stops_without_a_traceback(
+def test_server_with_an_open_mcp_session_stops_cleanly(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = team_settings(tmp_path, "")
@@ -59,8 +59,8 @@ def test_a_server_with_an_open_mcp_session_stops_without_a_traceback(
         "clientInfo": {"name": "test", "version": "1"},
     }
     call = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    with closing(open_prompt_service(settings)) as counter:
-        services = Services(counter, open_collection(settings, counter))
+    with closing(open_prompt_service(settings)) as prompts:
+        services = Services(prompts, open_collection(settings, prompts))
         with run_server(settings=settings, services=services) as server:
             reply = server.request("POST", "/mcp", call, accept)
             assert reply.headers["Mcp-Session-Id"]
@@ -68,4 +68,4 @@ def test_a_server_with_an_open_mcp_session_stops_without_a_traceback(
 
 
 def tracebacks(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
-    return [one for one in caplog.records if one.exc_info or "Traceback" in one.getMessage()]
+    return [r for r in caplog.records if r.exc_info or "Traceback" in r.getMessage()]

@@ -1,4 +1,4 @@
-"""Skills over REST: listed, searched, read, added, imported and deleted, on a real socket."""
+"""Skill routes and the well-known index on a running server."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ from tests.support.skills import make_skill, make_skill_md
 from tests.support.team_server import team_server, team_settings
 
 SKILLS = "/api/v1/skills"
-FORMER = "/.well-known/skills"
+LEGACY = "/.well-known/skills"
 
 
 @pytest.fixture
@@ -37,9 +37,7 @@ def run_directory(tmp_path: Path) -> Path:
     return folder
 
 
-def serving_skills_of(
-    run_directory: Path, settings: Settings
-) -> AbstractContextManager[RunningServer]:
+def serve_skills(run_directory: Path, settings: Settings) -> AbstractContextManager[RunningServer]:
     collection = Collection(FolderStore(run_directory), settings)
     services = Services(MemoryPromptService(), collection)
     return run_server(settings=make_settings(), services=services)
@@ -50,26 +48,26 @@ def server(run_directory: Path, tmp_path: Path) -> Iterator[RunningServer]:
     settings = Settings(
         str(run_directory), str(tmp_path / "cache"), allowed_networks=LOOPBACK, use_git=False
     )
-    with serving_skills_of(run_directory, settings) as one:
-        yield one
+    with serve_skills(run_directory, settings) as running:
+        yield running
 
 
-def test_the_list_is_paged_and_known_by_its_tag(server: RunningServer) -> None:
+def test_skill_list_has_pages_and_an_etag(server: RunningServer) -> None:
     first = server.request("GET", f"{SKILLS}?limit=1").json["data"]
-    assert [one["id"] for one in first["skills"]] == ["pdf"]
+    assert [item["id"] for item in first["skills"]] == ["pdf"]
     rest = server.request("GET", f"{SKILLS}?cursor={first['nextCursor']}")
-    assert [one["source"] for one in rest.json["data"]["skills"]] == ["system"]
+    assert [item["source"] for item in rest.json["data"]["skills"]] == ["system"]
     assert "nextCursor" not in rest.json["data"]
     known = {"If-None-Match": rest.headers["ETag"]}
     assert server.request("GET", SKILLS, headers=known).status == 304
 
 
-def test_any_text_is_a_search(server: RunningServer) -> None:
+def test_any_text_can_be_searched(server: RunningServer) -> None:
     found = server.request("GET", f"{SKILLS}?q={quote('pdf AND ( OR')}").json["data"]
-    assert [one["id"] for one in found["skills"]][:1] == ["pdf"]
+    assert [item["id"] for item in found["skills"]][:1] == ["pdf"]
 
 
-def test_the_server_finds_what_the_command_finds_in_the_same_order(
+def test_search_gives_the_same_order_as_the_command(
     server: RunningServer, run_directory: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run_directory / ".agents/skills"
@@ -82,19 +80,17 @@ def test_the_server_finds_what_the_command_finds_in_the_same_order(
     server.request("GET", SKILLS)
     wait_for_indexing()
     for text in ("tides", "moon", "steps", "pdf tides"):
-        told = server.request("GET", f"{SKILLS}?q={quote(text)}").json["data"]
+        found = server.request("GET", f"{SKILLS}?q={quote(text)}").json["data"]
         roots = ("-r", str(folder), "-r", str(run_directory / ".agents/sys.skills"))
         assert run(["search", text, "--body", "--json", *roots]) == 0
         hits = json.loads(capsys.readouterr().out)["data"]["hits"]
-        assert [one["name"] for one in told["skills"]] == [one["name"] for one in hits] != []
+        assert [skill["name"] for skill in found["skills"]] == [hit["name"] for hit in hits] != []
 
 
-def test_one_skill_is_told_with_its_files_and_findings(
-    server: RunningServer, run_directory: Path
-) -> None:
+def test_skill_has_files_tokens_and_an_etag(server: RunningServer, run_directory: Path) -> None:
     reply = server.request("GET", f"{SKILLS}/pdf")
     data = reply.json["data"]
-    assert [one["path"] for one in data["files"]] == ["SKILL.md", "a b/run.sh"]
+    assert [item["path"] for item in data["files"]] == ["SKILL.md", "a b/run.sh"]
     assert data["frontmatter"]["name"] == "pdf"
     assert data["tokens"] > 0
     assert str(run_directory).encode() not in reply.body
@@ -104,7 +100,7 @@ def test_one_skill_is_told_with_its_files_and_findings(
     assert server.request("GET", f"{SKILLS}/pdf", headers=known).status == 200
 
 
-def test_a_file_is_sent_as_bytes_to_keep(server: RunningServer) -> None:
+def test_skill_file_is_sent_as_a_download(server: RunningServer) -> None:
     reply = server.request("GET", f"{SKILLS}/pdf/files/a%20b/run.sh")
     assert (reply.status, reply.body) == (200, b"#!/bin/sh\n")
     assert reply.headers["Content-Type"] == "application/octet-stream"
@@ -125,29 +121,32 @@ def test_a_file_is_sent_as_bytes_to_keep(server: RunningServer) -> None:
         ("?q=a&cursor=b", 400),
     ],
 )
-def test_what_is_not_there_or_outside_is_refused(
+def test_missing_or_outside_paths_are_rejected(
     server: RunningServer, path: str, status: int
 ) -> None:
     assert server.request("GET", SKILLS + path).status == status
 
 
-def test_a_skill_is_added_and_can_be_deleted(server: RunningServer, run_directory: Path) -> None:
+def test_skill_is_added_and_deleted(server: RunningServer, run_directory: Path) -> None:
     new = {"id": "Notes", "name": "Notes: all", "description": 'Takes "notes".', "body": "Do it."}
     assert server.request("POST", SKILLS, new).json["data"]["id"] == "notes"
     assert server.request("POST", SKILLS, new).code == "CONFLICT"
-    told = server.request("GET", f"{SKILLS}/notes").json["data"]
-    assert (told["name"], told["description"]) == ("Notes: all", 'Takes "notes".')
+    skill = server.request("GET", f"{SKILLS}/notes").json["data"]
+    assert (skill["name"], skill["description"]) == ("Notes: all", 'Takes "notes".')
     assert server.request("DELETE", f"{SKILLS}/notes").json["data"] == {"deleted": "notes"}
     assert not (run_directory / ".agents/skills/notes").exists()
     assert server.request("DELETE", f"{SKILLS}/shipped").code == "READ_ONLY"
     assert server.request("DELETE", f"{SKILLS}/notes").code == "NOT_FOUND"
 
 
-def test_an_archive_that_is_sent_is_imported(server: RunningServer) -> None:
+def test_uploaded_archive_is_imported(server: RunningServer) -> None:
     archive = zip_of({"x/SKILL.md": make_skill_md("x"), "x/y.bin": bytes(range(256))})
     sent = {"Content-Type": "application/zip"}
-    made = server.request("POST", f"{SKILLS}/import?filename=x.zip", archive, sent)
-    assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
+    imported = server.request("POST", f"{SKILLS}/import?filename=x.zip", archive, sent)
+    assert (imported.status, [item["id"] for item in imported.json["data"]["imported"]]) == (
+        201,
+        ["x"],
+    )
     assert server.request("GET", f"{SKILLS}/x/files/y.bin").body == bytes(range(256))
     assert server.request("POST", f"{SKILLS}/import", archive, sent).code == "CONFLICT"
     again = server.request("POST", f"{SKILLS}/import?replace=true", archive, sent)
@@ -165,10 +164,13 @@ def test_an_archive_that_is_sent_is_imported(server: RunningServer) -> None:
         ("C:\\\\fakepath\\\\whatever.md", make_skill_md("x")),
     ],
 )
-def test_a_file_in_a_form_is_imported(server: RunningServer, name: str, data: bytes) -> None:
+def test_file_in_a_form_is_imported(server: RunningServer, name: str, data: bytes) -> None:
     file = ("file", name, data)
-    made = server.request("POST", f"{SKILLS}/import", make_form([file]), FORM)
-    assert (made.status, [one["id"] for one in made.json["data"]["imported"]]) == (201, ["x"])
+    imported = server.request("POST", f"{SKILLS}/import", make_form([file]), FORM)
+    assert (imported.status, [item["id"] for item in imported.json["data"]["imported"]]) == (
+        201,
+        ["x"],
+    )
     assert server.request("POST", f"{SKILLS}/import", make_form([file]), FORM).code == "CONFLICT"
     again = make_form([file], {"id": " ", "replace": "on"})
     assert server.request("POST", f"{SKILLS}/import", again, FORM).json["data"]["replaced"] == ["x"]
@@ -177,24 +179,24 @@ def test_a_file_in_a_form_is_imported(server: RunningServer, name: str, data: by
     assert server.request("GET", f"{SKILLS}/other-one").status == 200
 
 
-def test_the_files_of_a_folder_picker_are_imported_with_their_paths(server: RunningServer) -> None:
+def test_files_of_a_folder_picker_keep_their_paths(server: RunningServer) -> None:
     files = [
         ("files", "mine/one/SKILL.md", make_skill_md("one")),
         ("files", "mine/one/data/größe.bin", bytes(range(256))),
         ("files", "mine/one/.DS_Store", b"litter"),
         ("files", "mine/two/SKILL.md", make_skill_md("two")),
     ]
-    made = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
-    assert [one["id"] for one in made.json["data"]["imported"]] == ["one", "two"]
-    told = server.request("GET", f"{SKILLS}/one").json["data"]["files"]
-    assert [one["path"] for one in told] == ["SKILL.md", "data/größe.bin"]
+    imported = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert [item["id"] for item in imported.json["data"]["imported"]] == ["one", "two"]
+    listed = server.request("GET", f"{SKILLS}/one").json["data"]["files"]
+    assert [file["path"] for file in listed] == ["SKILL.md", "data/größe.bin"]
     assert server.request("GET", f"{SKILLS}/one/files/data/gr%C3%B6%C3%9Fe.bin").body[-1] == 255
 
 
-def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: RunningServer) -> None:
+def test_files_without_a_folder_are_named_by_frontmatter(server: RunningServer) -> None:
     files = [("files", "SKILL.md", make_skill_md("loose")), ("files", "more.txt", b"x")]
-    made = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
-    assert [one["id"] for one in made.json["data"]["imported"]] == ["loose"]
+    imported = server.request("POST", f"{SKILLS}/import", make_form(files), FORM)
+    assert [item["id"] for item in imported.json["data"]["imported"]] == ["loose"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +213,7 @@ def test_files_without_a_folder_are_called_as_their_frontmatter_says(server: Run
         "a/SKILL.md",
     ],
 )
-def test_a_name_in_a_form_is_checked_as_one_in_an_archive(
+def test_unsafe_file_name_in_a_form_is_rejected(
     server: RunningServer, run_directory: Path, path: str
 ) -> None:
     files = [("files", "a/SKILL.md", make_skill_md("a")), ("files", path, b"x")]
@@ -230,69 +232,69 @@ def test_a_name_in_a_form_is_checked_as_one_in_an_archive(
         b"no form",
     ],
 )
-def test_a_form_that_means_nothing_is_refused(server: RunningServer, form: bytes) -> None:
+def test_invalid_import_form_is_rejected(server: RunningServer, form: bytes) -> None:
     reply = server.request("POST", f"{SKILLS}/import", form, FORM)
     assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
 
-def test_a_form_of_another_site_is_refused(server: RunningServer) -> None:
+def test_cross_origin_form_is_rejected(server: RunningServer) -> None:
     form = make_form([("file", "SKILL.md", make_skill_md("x"))])
     foreign = {**FORM, "Origin": "https://elsewhere.example", "Sec-Fetch-Site": "cross-site"}
     assert server.request("POST", f"{SKILLS}/import", form, foreign).code == "CROSS_ORIGIN"
 
 
-def test_a_form_with_more_files_than_a_skill_may_have_is_refused(server: RunningServer) -> None:
+def test_form_with_too_many_files_is_rejected(server: RunningServer) -> None:
     form = make_form([("files", f"a/{number}", b"") for number in range(2100)])
     reply = server.request("POST", f"{SKILLS}/import", form, FORM)
     assert (reply.status, reply.code) == (413, "PAYLOAD_TOO_LARGE")
 
 
 @pytest.mark.parametrize(("networks", "status"), [(LOOPBACK, 201), ((), 400)])
-def test_a_web_address_is_imported_from_networks_that_the_operator_allows(
+def test_url_is_imported_only_from_allowed_networks(
     run_directory: Path, tmp_path: Path, networks: tuple[str, ...], status: int
 ) -> None:
     settings = Settings(str(run_directory), str(tmp_path / "cache"), allowed_networks=networks)
-    with run_http_server() as site, serving_skills_of(run_directory, settings) as server:
+    with run_http_server() as site, serve_skills(run_directory, settings) as server:
         site.routes["/SKILL.md"] = respond(body=make_skill_md("from-the-web"))
         reply = server.request("POST", f"{SKILLS}/import", {"source": site.url("/SKILL.md")})
         assert reply.status == status
         assert (run_directory / ".agents/skills/from-the-web").is_dir() == (status == 201)
 
 
-def test_nothing_of_the_machine_is_imported(server: RunningServer, run_directory: Path) -> None:
+def test_local_paths_are_not_imported(server: RunningServer, run_directory: Path) -> None:
     for source in ("./.agents/skills/pdf", str(run_directory), "python:pip", "/etc/x.zip"):
         reply = server.request("POST", f"{SKILLS}/import", {"source": source})
         assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
 
 
-def test_installers_find_an_index_with_true_digests(server: RunningServer) -> None:
+def test_well_known_index_has_correct_digests(server: RunningServer) -> None:
     index = server.request("GET", "/.well-known/agent-skills/index.json").json
     assert index["$schema"].endswith("/0.2.0/schema.json")
-    assert [(one["name"], one["type"]) for one in index["skills"]] == [
+    assert [(item["name"], item["type"]) for item in index["skills"]] == [
         ("pdf", "archive"),
         ("shipped", "skill-md"),
     ]
-    for one in index["skills"]:
-        data = server.request("GET", one["url"]).body
-        assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    for item in index["skills"]:
+        data = server.request("GET", item["url"]).body
+        assert item["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
     archive = server.request("GET", index["skills"][0]["url"]).body
     assert sorted(read_archive(archive, "pdf.zip")[0].files) == ["SKILL.md", "a b/run.sh"]
 
 
-def test_installers_of_the_former_version_find_every_file(server: RunningServer) -> None:
-    index = server.request("GET", f"{FORMER}/index.json").json
-    assert [(one["name"], one["files"]) for one in index["skills"]] == [
+def test_legacy_index_lists_every_file(server: RunningServer) -> None:
+    index = server.request("GET", f"{LEGACY}/index.json").json
+    assert [(item["name"], item["files"]) for item in index["skills"]] == [
         ("pdf", ["SKILL.md", "a b/run.sh"]),
         ("shipped", ["SKILL.md"]),
     ]
     for skill in index["skills"]:
         for path in skill["files"]:
-            own = server.request("GET", f"{SKILLS}/{skill['name']}/files/{quote(path)}")
-            found = server.request("GET", f"{FORMER}/{skill['name']}/{quote(path)}")
-            assert (found.status, found.body) == (200, own.body)
+            original = server.request("GET", f"{SKILLS}/{skill['name']}/files/{quote(path)}")
+            legacy = server.request("GET", f"{LEGACY}/{skill['name']}/{quote(path)}")
+            assert (legacy.status, legacy.body) == (200, original.body)
 
 
-def test_a_flat_or_oddly_spelled_skill_is_a_skill_md_for_the_former_version(
+def test_flat_or_lowercase_skill_is_skill_md_in_the_legacy_index(
     tmp_path: Path,
 ) -> None:
     make_skill(tmp_path / "run/.agents/skills", "small").joinpath("SKILL.md").rename(
@@ -302,20 +304,20 @@ def test_a_flat_or_oddly_spelled_skill_is_a_skill_md_for_the_former_version(
     (tmp_path / "prompts/hello.md").write_bytes(make_skill_md("hello"))
     settings = team_settings(tmp_path, str(tmp_path / "prompts"))
     with team_server(settings._replace(working_directory=str(tmp_path / "run"))) as server:
-        index = server.request("GET", f"{FORMER}/index.json").json
-        found = {one["name"]: one["files"] for one in index["skills"]}
+        index = server.request("GET", f"{LEGACY}/index.json").json
+        found = {item["name"]: item["files"] for item in index["skills"]}
         assert (found["hello"], found["small"]) == (["SKILL.md"], ["SKILL.md"])
-        hello = server.request("GET", f"{FORMER}/hello/SKILL.md")
+        hello = server.request("GET", f"{LEGACY}/hello/SKILL.md")
         assert hello.body == make_skill_md("hello")
-        assert b"small" in server.request("GET", f"{FORMER}/small/SKILL.md").body
+        assert b"small" in server.request("GET", f"{LEGACY}/small/SKILL.md").body
 
 
-def test_a_flat_file_with_an_odd_name_is_found_by_the_address_in_the_index(tmp_path: Path) -> None:
+def test_flat_file_with_an_odd_name_is_found_by_its_index_url(tmp_path: Path) -> None:
     (tmp_path / "prompts").mkdir()
     (tmp_path / "prompts/how? größe.md").write_bytes(make_skill_md("odd"))
     with team_server(team_settings(tmp_path, str(tmp_path / "prompts"))) as server:
         index = server.request("GET", "/.well-known/agent-skills/index.json").json["skills"]
-        [address] = [one["url"] for one in index if one["name"] == "odd"]
+        [address] = [item["url"] for item in index if item["name"] == "odd"]
         assert server.request("GET", address).body == make_skill_md("odd")
 
 
@@ -332,26 +334,26 @@ def test_a_flat_file_with_an_odd_name_is_found_by_the_address_in_the_index(tmp_p
         ("/hidden/SKILL.md", 404),
     ],
 )
-def test_the_former_version_gives_nothing_but_what_its_index_names(
+def test_legacy_routes_serve_only_indexed_files(
     server: RunningServer, run_directory: Path, path: str, status: int
 ) -> None:
     hidden = make_skill_md("hidden", disable_model_invocation="true")
     make_skill(run_directory / ".agents/skills", "hidden", data=hidden)
-    assert server.request("GET", FORMER + path).status == status
-    assert server.request("POST", f"{FORMER}/pdf/SKILL.md", {}).status == 405
+    assert server.request("GET", LEGACY + path).status == status
+    assert server.request("POST", f"{LEGACY}/pdf/SKILL.md", {}).status == 405
 
 
 @pytest.mark.parametrize(
     "path",
     [
         "/.well-known/agent-skills/index.json",
-        f"{FORMER}/index.json",
-        f"{FORMER}/pdf/SKILL.md",
+        f"{LEGACY}/index.json",
+        f"{LEGACY}/pdf/SKILL.md",
         f"{SKILLS}/pdf/files/SKILL.md",
         f"{SKILLS}/pdf/archive",
     ],
 )
-def test_what_installers_read_is_known_by_its_tag_until_it_changes(
+def test_installer_routes_have_an_etag_until_content_changes(
     server: RunningServer, run_directory: Path, path: str
 ) -> None:
     first = server.request("GET", path)
@@ -363,13 +365,13 @@ def test_what_installers_read_is_known_by_its_tag_until_it_changes(
     assert server.request("GET", path, headers=known).status == 200
 
 
-def test_installers_need_the_token_too(run_directory: Path, tmp_path: Path) -> None:
+def test_installer_routes_require_the_token(run_directory: Path, tmp_path: Path) -> None:
     settings = Settings(str(run_directory), str(tmp_path / "cache"))
     services = Services(MemoryPromptService(), Collection(FolderStore(run_directory), settings))
     with run_server(settings=make_token_settings(), services=services) as server:
         for path in ("index.json", "pdf/SKILL.md"):
-            refused = server.request("GET", f"{FORMER}/{path}", headers={"Authorization": ""})
-            assert (refused.status, server.request("GET", f"{FORMER}/{path}").status) == (401, 200)
+            rejected = server.request("GET", f"{LEGACY}/{path}", headers={"Authorization": ""})
+            assert (rejected.status, server.request("GET", f"{LEGACY}/{path}").status) == (401, 200)
 
 
 SECRET = b"TOKEN=planted-7f3a"
@@ -382,11 +384,11 @@ def with_dot_files(run_directory: Path) -> Path:
 
 
 @pytest.mark.usefixtures("with_dot_files")
-def test_dot_files_are_not_in_any_list_of_files(server: RunningServer) -> None:
+def test_dot_files_are_not_listed(server: RunningServer) -> None:
     listed = server.request("GET", f"{SKILLS}/secretive").json["data"]["files"]
-    assert [one["path"] for one in listed] == ["SKILL.md", "docs/a.md"]
-    former = server.request("GET", f"{FORMER}/index.json").json["skills"]
-    assert {tuple(one["files"]) for one in former if one["name"] == "secretive"} == {
+    assert [item["path"] for item in listed] == ["SKILL.md", "docs/a.md"]
+    legacy = server.request("GET", f"{LEGACY}/index.json").json["skills"]
+    assert {tuple(item["files"]) for item in legacy if item["name"] == "secretive"} == {
         ("SKILL.md", "docs/a.md")
     }
     page = server.request("GET", "/skill/secretive/files", headers={"Accept": "text/html"})
@@ -398,16 +400,16 @@ def test_dot_files_are_not_in_any_list_of_files(server: RunningServer) -> None:
     "path", [".env", "docs/.private/key.txt", "./.env", "docs/./.private/key.txt", "%2eenv"]
 )
 def test_dot_files_cannot_be_downloaded(server: RunningServer, path: str) -> None:
-    for place in (f"{SKILLS}/secretive/files", f"{FORMER}/secretive", "/skill/secretive/files"):
-        reply = server.request("GET", f"{place}/{path}")
+    for prefix in (f"{SKILLS}/secretive/files", f"{LEGACY}/secretive", "/skill/secretive/files"):
+        reply = server.request("GET", f"{prefix}/{path}")
         assert reply.status in (400, 404)
         assert SECRET not in reply.body
 
 
 @pytest.mark.usefixtures("with_dot_files")
-def test_archives_hold_no_dot_files_and_match_their_digest(server: RunningServer) -> None:
+def test_archives_contain_no_dot_files_and_match_their_digest(server: RunningServer) -> None:
     index = server.request("GET", "/.well-known/agent-skills/index.json").json["skills"]
-    entry = next(one for one in index if one["name"] == "secretive")
+    entry = next(item for item in index if item["name"] == "secretive")
     data = server.request("GET", entry["url"]).body
     assert entry["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
     assert [*read_archive(data, "a.zip")[0].files] == ["SKILL.md", "docs/a.md"]

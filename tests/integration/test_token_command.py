@@ -1,4 +1,4 @@
-"""`skillhall token`, and a server on SQLite that accepts what it made."""
+"""The command `skillhall token`, and a SQLite server that accepts its tokens."""
 
 import sys
 from pathlib import Path
@@ -10,48 +10,48 @@ from tests.support.cli_sandbox import CliSandbox
 from tests.support.replicas import SKILLS, Replica, wait_until
 
 
-def test_a_token_is_made_listed_and_revoked(sandbox: CliSandbox) -> None:
-    made = sandbox.run("token", "new", "laptop")
-    assert made.code == 0
-    assert made.out.startswith("skh_")
-    assert "shown once" in made.err
+def test_token_is_created_listed_and_revoked(sandbox: CliSandbox) -> None:
+    created = sandbox.run("token", "new", "laptop")
+    assert created.code == 0
+    assert created.out.startswith("skh_")
+    assert "shown once" in created.err
     listed = sandbox.run("token", "list")
     assert "laptop" in listed.out
-    assert made.out.strip() not in listed.out
+    assert created.out.strip() not in listed.out
     assert sandbox.run("token", "revoke", "laptop").code == 0
     assert sandbox.run("token", "list").out == ""
 
 
-def test_scripts_get_one_object(sandbox: CliSandbox) -> None:
-    made = sandbox.run("token", "new", "laptop", "--json").json
-    assert made["command"] == "token new"
-    data = made["data"]
+def test_json_output_is_one_object(sandbox: CliSandbox) -> None:
+    created = sandbox.run("token", "new", "laptop", "--json").json
+    assert created["command"] == "token new"
+    data = created["data"]
     assert isinstance(data, dict)
     assert sorted(data) == ["created", "id", "label", "token"]
     listed = sandbox.run("token", "list", "--json").json["data"]
     assert listed == {"tokens": [{key: data[key] for key in ("id", "label", "created")}]}
-    gone = sandbox.run("token", "revoke", str(data["id"]), "--json").json
-    assert gone["data"] == {"revoked": data["id"]}
+    revoked = sandbox.run("token", "revoke", str(data["id"]), "--json").json
+    assert revoked["data"] == {"revoked": data["id"]}
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "error"),
+    ("arguments", "code", "error"),
     [
         (("new", "taken"), 6, "conflict"),
         (("new", "two\nlines"), 3, "invalid_argument"),
-        (("revoke", "nobody"), 4, "not_found"),
+        (("revoke", "unknown"), 4, "not_found"),
     ],
 )
-def test_what_cannot_be_done_is_told(
-    words: tuple[str, ...], code: int, error: str, sandbox: CliSandbox
+def test_errors_are_reported_with_code_and_command(
+    arguments: tuple[str, ...], code: int, error: str, sandbox: CliSandbox
 ) -> None:
     sandbox.run("token", "new", "taken")
-    told = sandbox.run("token", *words, "--json")
-    assert (told.code, told.error["code"]) == (code, error)
-    assert told.json["command"] == f"token {words[0]}"
+    result = sandbox.run("token", *arguments, "--json")
+    assert (result.code, result.error["code"]) == (code, error)
+    assert result.json["command"] == f"token {arguments[0]}"
 
 
-def test_without_the_packages_for_it_the_database_says_how_to_get_them(
+def test_missing_database_packages_are_reported_with_a_hint(
     sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in [
@@ -61,12 +61,12 @@ def test_without_the_packages_for_it_the_database_says_how_to_get_them(
     ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "sqlalchemy", None)
-    told = sandbox.run("token", "list", "--json")
-    assert (told.code, told.error["code"]) == (2, "usage")
-    assert "skillhall[server]" in told.error["hint"]
+    result = sandbox.run("token", "list", "--json")
+    assert (result.code, result.error["code"]) == (2, "usage")
+    assert "skillhall[server]" in result.error["hint"]
 
 
-def test_a_server_on_sqlite_lets_in_whoever_has_one(
+def test_server_accepts_a_new_token_until_it_is_revoked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     replica = Replica(tmp_path, {"SKILLHALL_AUTH_TOKEN": "the-token-of-the-operator"})

@@ -1,4 +1,4 @@
-"""Many clients at one server while commits are pushed: does every answer come from one commit?"""
+"""Load test: concurrent clients while commits are pushed. Every response is of one commit."""
 
 import random
 import threading
@@ -25,12 +25,12 @@ from tests.support.team_server import (
 CLIENTS = 16
 REPOSITORIES = 3
 OK = 200
-# What a client does in turn: mostly what clients do most.
+# The requests of a client, in proportions similar to real use.
 KINDS = ("list", "hello", "pdf", "list", "pdf", "hello", "list", "pdf", "hello", "refresh")
 
 
 class ServedRepo:
-    """One repository, the query that asks for it, and the number of each of its commits."""
+    """A repository, the query that selects it, and the number of each commit."""
 
     def __init__(self, repo: GitRepo, query: str) -> None:
         self.repo = repo
@@ -40,7 +40,7 @@ class ServedRepo:
         self._lock = threading.Lock()
 
     def push(self) -> int:
-        """The number of a new commit; every other one has a history of its own."""
+        """Push a commit and return its number; every other one has no parent."""
         with self._lock:
             number = len(self.commit_numbers)
             parent = list(self.commit_numbers)[-1] if number % 2 else ""
@@ -50,7 +50,7 @@ class ServedRepo:
 
 @dataclass
 class LoadResult:
-    """What the clients saw."""
+    """Responses that the clients received."""
 
     responses: Counter[tuple[str, int]] = field(default_factory=Counter)  # by kind and status
     unexpected: list[str] = field(default_factory=list)
@@ -59,13 +59,13 @@ class LoadResult:
 
     @property
     def passed(self) -> bool:
-        """Whether there were answers, and nothing was wrong with any."""
+        """Whether there were responses, and all were correct."""
         return bool(self.responses) and not self.unexpected and not self.inconsistent
 
 
 @dataclass(frozen=True)
 class ObservedResponse:
-    """What one good answer said: its commit, everything it showed, and the oldest it may be."""
+    """A successful response: its commit, its texts and the oldest allowed commit."""
 
     repo: ServedRepo
     kind: str
@@ -74,7 +74,7 @@ class ObservedResponse:
     min_number: int
 
     def find_problem(self) -> str:
-        """How it contradicts itself or what was pushed, if it does."""
+        """Return how the response contradicts the pushed commits, or ""."""
         number = self.repo.commit_numbers.get(self.commit, -1)
         if number < self.min_number:
             return f"{self.kind}: {number} is older than {self.min_number}"
@@ -86,57 +86,59 @@ class ObservedResponse:
 def run_clients(
     server: RunningServer, repos: list[ServedRepo], should_continue: Callable[[int], bool]
 ) -> LoadResult:
-    """What clients see who each ask while `goes_on`, told how often they have asked."""
-    tally, gate, seen = LoadResult(), threading.Lock(), set[ObservedResponse]()
+    """Run clients while `should_continue`, which gets the number of requests of a client."""
+    result, lock, observed = LoadResult(), threading.Lock(), set[ObservedResponse]()
 
     def client(seat: int) -> None:
-        choices, turn = random.Random(seat), 0  # noqa: S311 - no secret
+        choices, turn = random.Random(seat), 0  # noqa: S311 - not for secrets
         while should_continue(turn):
             kind = KINDS[(seat + turn) % len(KINDS)]
-            stock = choices.choice(repos)
-            oldest = stock.push() if kind == "refresh" else 0
-            reply = send_request(server, kind, stock)
-            with gate:
-                tally.responses[f"{stock.label}{kind}", reply.status] += 1
+            repo = choices.choice(repos)
+            oldest = repo.push() if kind == "refresh" else 0
+            reply = send_request(server, kind, repo)
+            with lock:
+                result.responses[f"{repo.label}{kind}", reply.status] += 1
                 if reply.status != OK or "stale" in reply.json["meta"]:
-                    tally.unexpected.append(f"{kind}: {reply.status} {reply.body[:300]!r}")
+                    result.unexpected.append(f"{kind}: {reply.status} {reply.body[:300]!r}")
                 else:
-                    seen.add(_observe(stock, kind, reply.json, oldest))
+                    observed.add(_observe(repo, kind, reply.json, oldest))
             turn += 1
 
     with ThreadPoolExecutor(CLIENTS) as pool:
-        for one in [pool.submit(client, seat) for seat in range(CLIENTS)]:
-            one.result()
-    # Only now is the number of every commit known for certain.
-    tally.inconsistent = [problem for problem in (one.find_problem() for one in seen) if problem]
-    tally.pushes = sum(len(stock.commit_numbers) - 1 for stock in repos)
-    return tally
+        for future in [pool.submit(client, seat) for seat in range(CLIENTS)]:
+            future.result()
+    # The numbers of all commits are known only after the last push.
+    result.inconsistent = [problem for each in observed if (problem := each.find_problem())]
+    result.pushes = sum(len(repo.commit_numbers) - 1 for repo in repos)
+    return result
 
 
 def send_request(server: RunningServer, kind: str, repo: ServedRepo) -> HttpResponse:
-    """One request of a kind."""
+    """Send a request of this kind."""
     if kind == "list":
         return server.request("GET", f"{LIST}{repo.query}")
     return server.request("POST", f"{LIST}/{kind}{repo.query}")
 
 
 def _observe(repo: ServedRepo, kind: str, response: Any, oldest: int) -> ObservedResponse:  # noqa: ANN401 - JSON
-    said = set[str]()
+    texts = set[str]()
     if kind == "list":
-        said = list_descriptions(response["data"]) or {"nothing"}
+        texts = list_descriptions(response["data"]) or {"nothing"}
     elif kind != "refresh":
-        said = list_prompt_texts(response["data"])
-    return ObservedResponse(repo, kind, response["meta"].get("commit", ""), frozenset(said), oldest)
+        texts = list_prompt_texts(response["data"])
+    return ObservedResponse(
+        repo, kind, response["meta"].get("commit", ""), frozenset(texts), oldest
+    )
 
 
 @contextmanager
 def run_loaded_server(folder: Path) -> Iterator[tuple[RunningServer, list[ServedRepo]]]:
-    """A server over three repositories: the first is configured, calls name the others."""
+    """Run a server over three repositories; the first is configured, queries name the others."""
     root = folder / "served"
     repos = [git_repo(root / f"team/h{n}.git", make_commit_files(0)) for n in range(REPOSITORIES)]
     with run_git_server(root) as site:
         urls = [site.url(f"team/h{n}.git") for n in range(REPOSITORIES)]
         queries = ["", *(f"?repo={quote(url, safe='')}" for url in urls[1:])]
-        stocks = [ServedRepo(repo, query) for repo, query in zip(repos, queries, strict=True)]
+        served = [ServedRepo(repo, query) for repo, query in zip(repos, queries, strict=True)]
         with team_server(team_settings(folder, urls[0])) as server:
-            yield server, stocks
+            yield server, served

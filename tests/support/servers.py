@@ -1,4 +1,4 @@
-"""A running server on a real socket of this machine, and the simplest of clients."""
+"""Test servers on a loopback socket, and a simple HTTP client."""
 
 import json
 import socket
@@ -15,42 +15,42 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.records import StoredToken
 from tests.support.prompt_services import MemoryPromptService
 
-DEADLINE = 120  # seconds; whatever takes longer hangs
-TOKEN = "correct-horse-battery-staple"  # noqa: S105 - of tests alone
+DEADLINE = 120  # seconds; a longer wait means that something hangs
+TOKEN = "correct-horse-battery-staple"  # noqa: S105 - only for tests
 
 
 class MemoryTokens:
-    """The tokens of a database, without the database."""
+    """In-memory implementation of `AcceptedTokens`."""
 
     def __init__(self, *texts: str) -> None:
         digests = {text: sha256_hex(text.encode()) for text in texts}
-        self._tokens = [StoredToken(one[:8], text, one, "") for text, one in digests.items()]
+        self._tokens = [StoredToken(sha[:8], text, sha, "") for text, sha in digests.items()]
         self._listeners: list[Callable[[], None]] = []
 
     def find(self, token: bytes) -> StoredToken | None:
-        return next((one for one in self._tokens if one.digest == sha256_hex(token)), None)
+        return next((t for t in self._tokens if t.digest == sha256_hex(token)), None)
 
     def find_by_id(self, identity: str) -> StoredToken | None:
-        return next((one for one in self._tokens if one.id == identity), None)
+        return next((t for t in self._tokens if t.id == identity), None)
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         self._listeners.append(listener)
 
     def revoke(self, text: str) -> None:
-        self._tokens = [one for one in self._tokens if one.label != text]
+        self._tokens = [token for token in self._tokens if token.label != text]
         for listener in self._listeners:
             listener()
 
 
 class HttpResponse(NamedTuple):
-    """An answer as it came."""
+    """A response with its complete body."""
 
     status: int
     headers: HTTPMessage
     body: bytes
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 - whatever the server says
+    def json(self) -> Any:  # noqa: ANN401 - JSON
         return json.loads(self.body)
 
     @property
@@ -64,7 +64,7 @@ class HttpResponse(NamedTuple):
 
 @dataclass
 class RunningServer:
-    """A server that answers requests."""
+    """A server that accepts requests."""
 
     port: int
     server: ServerProcess
@@ -77,46 +77,46 @@ class RunningServer:
         body: object = None,
         headers: Mapping[str, str] | None = None,
     ) -> HttpResponse:
-        """One request on a connection of its own; a body that is not bytes is sent as JSON."""
+        """Send a request on a new connection; a body that is not bytes is sent as JSON."""
         return send_request(self.port, method, path, body, {**self.headers, **(headers or {})})
 
     def send_raw(self, data: bytes) -> bytes:
-        """All that comes back for raw bytes, until the server closes or its answer is whole."""
-        with self.connect() as line:
-            line.sendall(data)
-            return read_response(line)
+        """Send raw bytes and return the response."""
+        with self.connect() as connection:
+            connection.sendall(data)
+            return read_response(connection)
 
     def connect(self) -> socket.socket:
-        """A connection."""
+        """Open a connection."""
         return socket.create_connection(("127.0.0.1", self.port), timeout=DEADLINE)
 
     def stop(self) -> None:
-        """What SIGTERM does."""
+        """Stop the server, as SIGTERM does."""
         self.server.should_exit = True
 
 
 def send_request(
     port: int, method: str, path: str, body: object, headers: Mapping[str, str]
 ) -> HttpResponse:
-    """One request on a connection of its own; a body that is not bytes is sent as JSON."""
-    given = dict(headers)
+    """Send a request on a new connection; a body that is not bytes is sent as JSON."""
     data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-    if data is not None and "Content-Type" not in given:
-        given["Content-Type"] = "application/json"
-    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as line:
-        line.request(method, path, data, given)
-        answer = line.getresponse()
-        return HttpResponse(answer.status, answer.headers, answer.read())
+    sent = dict(headers)
+    if data is not None:
+        sent.setdefault("Content-Type", "application/json")
+    with closing(HTTPConnection("127.0.0.1", port, timeout=DEADLINE)) as connection:
+        connection.request(method, path, data, sent)
+        response = connection.getresponse()
+        return HttpResponse(response.status, response.headers, response.read())
 
 
 def read_response(connection: socket.socket) -> bytes:
-    """One answer with its body, read from a connection."""
+    """Read a response with its body, or until the server closes the connection."""
     data = b""
     while b"\r\n\r\n" not in data or len(data) < _expected_length(data):
-        piece = connection.recv(65_536)
-        if not piece:
+        chunk = connection.recv(65_536)
+        if not chunk:
             break
-        data += piece
+        data += chunk
     return data
 
 
@@ -129,7 +129,7 @@ def _expected_length(data: bytes) -> int:
 
 
 def make_settings(**server: Any) -> Settings:  # noqa: ANN401 - any field of the settings
-    """Settings of a server on a free port of this machine."""
+    """Return settings of a server on a free local port."""
     return Settings(
         working_directory="/nowhere",
         cache_directory="/nowhere",
@@ -143,26 +143,26 @@ def run_server(
     settings: Settings | None = None,
     services: Services | None = None,
 ) -> Iterator[RunningServer]:
-    """A server in a thread, until the block is left."""
-    chosen = settings or make_settings()
-    given = services or Services(prompt_service or MemoryPromptService())
-    with listen(chosen.server) as listening:
+    """Run a server in a thread for the duration of the context."""
+    settings = settings or make_settings()
+    services = services or Services(prompt_service or MemoryPromptService())
+    with listen(settings.server) as listening:
         started = threading.Event()
-        server = ServerProcess(given, chosen, started.set)
+        server = ServerProcess(services, settings, started.set)
         thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
         thread.start()
         assert started.wait(DEADLINE)
-        token = chosen.server.auth_token
+        token = settings.server.auth_token
         headers = {"Authorization": f"Bearer {token.reveal()}"} if token else {}
-        one = RunningServer(listening.getsockname()[1], server, headers)
+        running = RunningServer(listening.getsockname()[1], server, headers)
         try:
-            yield one
+            yield running
         finally:
-            one.stop()
+            running.stop()
             thread.join(DEADLINE)
     assert not thread.is_alive()
 
 
 def make_token_settings(**server: Any) -> Settings:  # noqa: ANN401 - any field of the settings
-    """Settings of a server that asks for a token."""
+    """Return settings of a server that requires a token."""
     return make_settings(auth_token=Secret(TOKEN), **server)

@@ -1,8 +1,7 @@
-"""Several processes that change one session at once, and the proof that nothing was lost.
+"""Concurrent changes to one session by several processes, and a check that none was lost.
 
-`python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` is one of them. It prints
-what it
-was told about each change, as JSON.
+`python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` runs one of the processes.
+It prints the results of its changes as JSON.
 """
 
 import json
@@ -28,13 +27,13 @@ from tests.support.workspaces import make_workspace, skill_md
 
 ROOT = Path(__file__).parents[2]
 READY = "ready\n"
-SKILLS = 8  # names that all of them import
+SKILLS = 8  # different names to import
 CONFLICTS = (VersionConflict, Displaced, RecordNotFound)
 
 
 @dataclass
 class WorkerResults:
-    """What the processes were told."""
+    """Combined results of all processes."""
 
     accepted: Counter[str] = field(default_factory=Counter)
     rejected: int = 0
@@ -46,13 +45,13 @@ class WorkerResults:
 
 
 def open_workspace(url: str, prefix: str) -> tuple[Database, Workspace]:
-    """A workspace whose ids begin with `prefix`."""
+    """Open a workspace whose ids begin with `prefix`."""
     database = Database(url, TIMESTAMP)
     return database, make_workspace(SqlWorkspaceStore(database), prefix)
 
 
 def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerResults:
-    """Let so many processes make so many changes each; what they were told."""
+    """Run `processes` that make `changes` each, and return their results."""
     running = [
         subprocess.Popen(
             [
@@ -67,29 +66,29 @@ def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerR
         )
         for number in range(processes)
     ]
-    for one in running:  # all have looked before anybody changes anything
-        assert one.stdout is not None
-        assert one.stdout.readline() == READY
-    told = WorkerResults()
-    for one in running:
-        assert one.stdin is not None
-        one.stdin.write("\n")
-        one.stdin.flush()
-    for one in running:
-        out, _ = one.communicate(timeout=900)
-        assert one.returncode == 0
-        answer = json.loads(out)
-        told.accepted.update(answer["accepted"])
-        told.rejected += answer["refused"]
-        for block, version, text in answer["texts"]:
-            told.last_texts.setdefault(block, []).append((version, text))
-    return told
+    for worker in running:  # all have read the blocks before the first change
+        assert worker.stdout is not None
+        assert worker.stdout.readline() == READY
+    results = WorkerResults()
+    for worker in running:
+        assert worker.stdin is not None
+        worker.stdin.write("\n")
+        worker.stdin.flush()
+    for worker in running:
+        out, _ = worker.communicate(timeout=900)
+        assert worker.returncode == 0
+        data = json.loads(out)
+        results.accepted.update(data["accepted"])
+        results.rejected += data["rejected"]
+        for block, version, text in data["texts"]:
+            results.last_texts.setdefault(block, []).append((version, text))
+    return results
 
 
 def check_nothing_lost(
     workspace: Workspace, session: str, results: WorkerResults, before: Sequence[Block]
 ) -> None:
-    """See that what is there is what the accepted events say, one after the other."""
+    """Check that the session equals the result of replaying its events."""
     events = _all_events(workspace, session)
     revisions = [event.revision for event in events]
     assert sorted(set(revisions)) == list(range(1, max(revisions) + 1)), "a change left no event"
@@ -97,23 +96,23 @@ def check_nothing_lost(
     kinds = Counter(event.kind for event in events if event.revision > before[-1].version)
     assert kinds == results.accepted, (kinds, results.accepted)
     blocks = workspace.blocks.list(session)
-    places = [(block.zone, block.position) for block in blocks]
-    assert len(set(places)) == len(places), "two blocks at one position"
-    assert [block.id for block in blocks] == replay(events), "another order than that of events"
+    positions = [(block.zone, block.position) for block in blocks]
+    assert len(set(positions)) == len(positions), "two blocks have the same position"
+    assert [block.id for block in blocks] == replay(events), "the order differs from the events"
     for block in blocks:
-        said = results.last_texts.get(block.id)
-        if said:
-            assert block.content.text == max(said)[1], "an accepted edit was lost"
+        texts = results.last_texts.get(block.id)
+        if texts:
+            assert block.content.text == max(texts)[1], "an accepted edit was lost"
 
 
 def replay(events: Iterable[Event]) -> list[str]:
-    """The blocks in order, if the events happen one after the other."""
+    """Return the ids of the blocks in order, after all events."""
     zones: dict[str, list[str]] = {zone.value: [] for zone in Zone}
     for event in events:
         if event.kind in ("block-moved", "block-deleted"):
-            for some in zones.values():
-                if event.subject in some:
-                    some.remove(event.subject)
+            for ids in zones.values():
+                if event.subject in ids:
+                    ids.remove(event.subject)
         if event.kind in ("block-added", "block-moved", "block-brought-back"):
             zone, after = zones[str(event.data["zone"])], str(event.data["after"])
             zone.insert(zone.index(after) + 1 if after else 0, event.subject)
@@ -121,53 +120,51 @@ def replay(events: Iterable[Event]) -> list[str]:
 
 
 def _all_events(workspace: Workspace, session: str) -> list[Event]:
-    found: list[Event] = []
-    while page := workspace.events(found[-1].seq if found else 0, session):
-        found += page
-    return found
+    events: list[Event] = []
+    while page := workspace.events(events[-1].seq if events else 0, session):
+        events += page
+    return events
 
 
 class _Worker:
-    """One process: it changes what it sees, and notes what it is told."""
+    """Makes random changes and records which are accepted."""
 
     def __init__(self, workspace: Workspace, session: str, name: str) -> None:
         self.workspace = workspace
         self.session = session
         self.name = name
-        self.random = random.Random(name)  # noqa: S311 - the same changes each time
+        self.random = random.Random(name)  # noqa: S311 - reproducible changes
         self.known_blocks = workspace.blocks.list(session)
         self.accepted: Counter[str] = Counter()
         self.rejected = 0
         self.texts: list[tuple[str, int, str]] = []
 
     def change(self, number: int) -> None:
-        """One change of a block as it was when it was last looked at."""
+        """Change a block based on its last known version."""
         if number and number % 5 == 0:
             self.known_blocks = self.workspace.blocks.list(self.session)
         block = self.random.choice(self.known_blocks)
         text = f"{self.name} {number}"
-        ways = (self.edit, self.edit, self.move, self.move, self.import_, self.delete)
+        changes = (self.edit, self.edit, self.move, self.move, self.import_, self.delete)
         try:
-            self.random.choice(ways)(block, text)
+            self.random.choice(changes)(block, text)
         except CONFLICTS:
             self.rejected += 1
             self.known_blocks = self.workspace.blocks.list(self.session)
 
     def edit(self, block: Block, text: str) -> None:
-        made = self.workspace.blocks.edit(self.session, block.id, block.version, text=text)
-        self._record("block-edited", made)
+        edited = self.workspace.blocks.edit(self.session, block.id, block.version, text=text)
+        self._record("block-edited", edited)
 
     def move(self, block: Block, _: str) -> None:
         zone = self.random.choice([*Zone])
-        beside = [one.id for one in self.known_blocks if one.zone is zone and one.id != block.id]
-        place = (
-            BlockPlacement(after=self.random.choice(beside))
-            if beside
-            else BlockPlacement(first=True)
-        )
-        made = self.workspace.blocks.move(self.session, block.id, block.version, zone, place)
+        others = [b.id for b in self.known_blocks if b.zone is zone and b.id != block.id]
+        placement = BlockPlacement(first=True)
+        if others:
+            placement = BlockPlacement(after=self.random.choice(others))
+        moved = self.workspace.blocks.move(self.session, block.id, block.version, zone, placement)
         self.accepted["block-moved"] += 1
-        self._remember(made)
+        self._remember(moved)
 
     def delete(self, block: Block, text: str) -> None:
         if text.endswith("3"):
@@ -180,31 +177,31 @@ class _Worker:
 
     def import_(self, _: Block, text: str) -> None:
         data = skill_md(f"skill-{self.random.randrange(SKILLS)}", text)
-        wish = ImportOptions(on_conflict=ImportConflict.REPLACE)
-        done = self.workspace.importer.import_upload(self.session, data, "skill.md", wish)
-        for made in done.blocks:
-            self._record("block-edited" if done.replaced else "block-added", made)
+        options = ImportOptions(on_conflict=ImportConflict.REPLACE)
+        result = self.workspace.importer.import_upload(self.session, data, "skill.md", options)
+        for block in result.blocks:
+            self._record("block-edited" if result.replaced else "block-added", block)
 
-    def _record(self, kind: str, made: Block) -> None:
+    def _record(self, kind: str, block: Block) -> None:
         self.accepted[kind] += 1
-        self.texts.append((made.id, made.version, made.content.text))
-        self._remember(made)
+        self.texts.append((block.id, block.version, block.content.text))
+        self._remember(block)
 
-    def _remember(self, made: Block) -> None:
-        self.known_blocks = [one for one in self.known_blocks if one.id != made.id] + [made]
+    def _remember(self, block: Block) -> None:
+        self.known_blocks = [b for b in self.known_blocks if b.id != block.id] + [block]
 
 
 def _main(url: str, session: str, name: str, changes: str) -> None:
-    database, desk = open_workspace(url, name)
-    worker = _Worker(desk, session, name)
+    database, workspace = open_workspace(url, name)
+    worker = _Worker(workspace, session, name)
     sys.stdout.write(READY)
     sys.stdout.flush()
     sys.stdin.readline()
     for number in range(int(changes)):
         worker.change(number)
     database.close()
-    told = {"accepted": worker.accepted, "refused": worker.rejected, "texts": worker.texts}
-    sys.stdout.write(json.dumps(told))
+    data = {"accepted": worker.accepted, "rejected": worker.rejected, "texts": worker.texts}
+    sys.stdout.write(json.dumps(data))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Work on a session that is killed at every statement: the session is as before, or as after.
+"""Changes to a session that are killed at every SQL statement.
 
-`python -m tests.support.session_faults URL CASE` does it in a process of its own, which holds no
-connection while it forks.
+`python -m tests.support.session_faults URL CASE` runs in a separate process, because no database
+connection may be open when it forks.
 """
 
 import os
@@ -24,7 +24,7 @@ from tests.support.databases import TIMESTAMP
 from tests.support.workspaces import list_texts, make_workspace, skill_md
 
 ROOT = Path(__file__).parents[2]
-_MAX_STATEMENTS = 300  # statements; work that takes more goes in circles
+_MAX_STATEMENTS = 300  # more means an endless loop
 OLD = ["old a", "old b"]
 
 
@@ -39,7 +39,7 @@ def _run_import(workspace: Workspace, session: str) -> None:
 
 
 def _run_restore(workspace: Workspace, session: str) -> None:
-    saved = next(one for one in workspace.snapshots.list(session) if one.name == "saved")
+    saved = next(s for s in workspace.snapshots.list(session) if s.name == "saved")
     workspace.snapshots.restore(session, saved.id)
 
 
@@ -55,8 +55,8 @@ CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
 
 
 def run_session_faults(url: str, case: str) -> int:
-    """At how many statements the work was killed. Fails with what went wrong."""
-    done = subprocess.run(
+    """Kill the change at every statement and return their number."""
+    result = subprocess.run(
         [sys.executable, "-m", "tests.support.session_faults", url, case],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
@@ -65,42 +65,46 @@ def run_session_faults(url: str, case: str) -> int:
         check=False,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout)
 
 
 def _prepare(url: str) -> str:
     with closing(Database(url, TIMESTAMP)) as database:
-        desk = make_workspace(SqlWorkspaceStore(database), "p")
-        other = desk.sessions.create("other").id
-        desk.blocks.add(other, "note", "from template")
-        desk.templates.save(other, "T")
-        session = desk.sessions.create("one").id
-        first = desk.blocks.add(session, "note", "saved")
-        desk.snapshots.save(session, "saved")
-        desk.blocks.delete(session, first.id, first.version)
+        workspace = make_workspace(SqlWorkspaceStore(database), "p")
+        other = workspace.sessions.create("other").id
+        workspace.blocks.add(other, "note", "from template")
+        workspace.templates.save(other, "T")
+        session = workspace.sessions.create("one").id
+        first = workspace.blocks.add(session, "note", "saved")
+        workspace.snapshots.save(session, "saved")
+        workspace.blocks.delete(session, first.id, first.version)
         for name in ("a", "b"):
-            desk.importer.import_upload(session, skill_md(name, f"old {name}"), f"{name}.md")
+            workspace.importer.import_upload(session, skill_md(name, f"old {name}"), f"{name}.md")
         return session
 
 
 def _read_state(url: str, session: str) -> tuple[list[str], int, int]:
-    """What the session says, its revision, and how many snapshots it has."""
+    """Return the texts, the revision and the number of snapshots of the session."""
     with closing(Database(url, TIMESTAMP)) as database:
-        desk = make_workspace(SqlWorkspaceStore(database))
-        found = list_texts(desk, session)
-        return found, desk.sessions.find(session).revision, len(desk.snapshots.list(session))
+        workspace = make_workspace(SqlWorkspaceStore(database))
+        texts = list_texts(workspace, session)
+        return (
+            texts,
+            workspace.sessions.find(session).revision,
+            len(workspace.snapshots.list(session)),
+        )
 
 
 def _run_killed_at(
     url: str, session: str, work: Callable[[Workspace, str], None], step: int
 ) -> None:
-    seen = 0
+    executed = 0
 
     def count(*_: object) -> None:
-        nonlocal seen
-        seen += 1
-        if seen == step:
+        nonlocal executed
+        executed += 1
+        if executed == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
     database = Database(url, TIMESTAMP)
@@ -128,12 +132,12 @@ def _main(url: str, case: str) -> None:
                 os._exit(code)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         assert status in (0, -signal.SIGKILL), status
-        left = _read_state(url, session)
-        if left[0] == after:
-            assert left[1] == before[1] + 1, "the change was made more than once"
+        state = _read_state(url, session)
+        if state[0] == after:
+            assert state[1] == before[1] + 1, "the change was made more than once"
             sys.stdout.write(str(step - (status == 0)))
             return
-        assert left == before, f"killed at {step}: {left}"
+        assert state == before, f"killed at {step}: {state}"
     raise AssertionError(f"more than {_MAX_STATEMENTS} statements")
 
 

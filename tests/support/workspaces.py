@@ -1,4 +1,4 @@
-"""Workspaces for tests: ids that count, a clock that ticks, and skills to import."""
+"""Workspaces for tests, with predictable ids and times, and skills to import."""
 
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -13,13 +13,13 @@ from skillhall.errors import SourceRejected
 
 
 def make_id_sequence(prefix: str = "id") -> Callable[[], str]:
-    """Ids one after the other."""
+    """Return a function that returns consecutive ids."""
     numbers = count(1)
     return lambda: f"{prefix}{next(numbers):06d}"
 
 
 def ticking_clock() -> Callable[[], str]:
-    """A time that is later each time it is asked for."""
+    """Return a clock that advances with every call."""
     numbers = count(1)
     return lambda: f"2026-01-01T00:00:{next(numbers) // 1000:02d}.000Z"
 
@@ -31,17 +31,17 @@ def reject_source(text: str) -> tuple[Sequence[Bundle], Provenance]:
 def make_workspace(
     store: WorkspaceStore, prefix: str = "id", *, folder_scan: bool = False, folder: str = "/"
 ) -> Workspace:
-    """A workspace whose ids and times are known."""
-    desk = UnitOfWork(store, ticking_clock(), make_id_sequence(prefix))
-    imports = SkillImporter(desk, reject_source, folder_scan, folder)
-    return Workspace.create(desk, imports, None, lambda: None)
+    """Return a workspace with predictable ids and times."""
+    unit_of_work = UnitOfWork(store, ticking_clock(), make_id_sequence(prefix))
+    importer = SkillImporter(unit_of_work, reject_source, folder_scan, folder)
+    return Workspace.create(unit_of_work, importer, None, lambda: None)
 
 
 def skill_md(name: str, body: str, description: str = "Does one thing.") -> bytes:
-    """A SKILL.md."""
+    """Return a SKILL.md."""
     return f"---\nname: {name}\ndescription: {description}\n---\n{body}\n".encode()
 
 
 def list_texts(workspace: Workspace, session: str) -> list[str]:
-    """What the blocks of a session say, in order."""
+    """Return the contents of a session's blocks, in order."""
     return [block.content.text for block in workspace.blocks.list(session)]

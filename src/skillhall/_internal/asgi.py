@@ -1,4 +1,4 @@
-"""The server: one ASGI app out of all surfaces, and the process that runs it."""
+"""The server: one ASGI app with all surfaces, and the process that runs it."""
 
 from __future__ import annotations
 
@@ -57,12 +57,11 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.collection import Collection
     from skillhall._internal.workspace.workspace import LazyWorkspace
 
-GRACE_PERIOD = 5  # seconds that open requests have when the server is told to stop
-_MAX_BUFFERED_RECORDS = 1000  # log records that wait at most
-_WORKER_THREADS = 16  # for work that may touch git or the disk
-_SWITCH_INTERVAL = (
-    0.0005  # seconds a thread works before the event loop gets its turn; Python waits 0.005
-)
+GRACE_PERIOD = 5  # seconds for open requests after a stop signal
+_MAX_BUFFERED_RECORDS = 1000
+_WORKER_THREADS = 16  # for git, disk and database access
+# Python's default of 5 ms lets a busy worker thread delay the event loop noticeably.
+_SWITCH_INTERVAL = 0.0005
 _MAX_PORT = 65_535
 _MAX_LIMIT = 1_000_000
 _LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -70,23 +69,23 @@ _NEW_TOKEN_COMMAND = "python3 -c 'import secrets; print(secrets.token_urlsafe(32
 
 
 class ShutdownSignal:
-    """Tells streams that the server is about to stop, so that they end by themselves."""
+    """Event that ends open streams before the server stops."""
 
     def __init__(self) -> None:
         self._event = asyncio.Event()
 
     def set(self) -> None:
-        """From now on; called in the event loop."""
+        """Signal the shutdown. Call it in the event loop."""
         self._event.set()
 
     async def wait(self) -> None:
-        """Until it is so."""
+        """Wait for the shutdown."""
         await self._event.wait()
 
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """What the server serves; further surfaces bring their routers and hot routes."""
+    """The services of a server, with additional routers and fast routes."""
 
     prompt_service: PromptServiceProtocol
     collection: Collection | None = None
@@ -94,54 +93,48 @@ class Services:
     routers: tuple[APIRouter, ...] = ()
     fast_routes: tuple[FastRouteFinder, ...] = ()
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
-    accepted_tokens: AcceptedTokens = field(
-        default_factory=NoTokens
-    )  # accepted besides the operator's
-    check_database: Callable[[], str] | None = None  # says why that cannot be used
+    accepted_tokens: AcceptedTokens = field(default_factory=NoTokens)
+    check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
-    """The whole app: what observes, what guards, what is hot, then the framework."""
-    counter, server = services.prompt_service, settings.server
-    blocking, metrics = WorkerPool(_WORKER_THREADS), Metrics(counter.status)
-    prompts, health = (
-        PromptHandlers(counter, blocking),
-        HealthHandlers(counter, metrics, services.check_database),
-    )
-    hooks = WebhookHandlers(counter, blocking, server.webhook_secret)
-    routers: tuple[APIRouter, ...] = (
+    """Build the app: request log, authentication, MCP, fast path, then FastAPI."""
+    service, server, collection = services.prompt_service, settings.server, services.collection
+    workers, metrics = WorkerPool(_WORKER_THREADS), Metrics(service.status)
+    prompts = PromptHandlers(service, workers)
+    health = HealthHandlers(service, metrics, services.check_database)
+    webhooks = WebhookHandlers(service, workers, server.webhook_secret)
+    credentials = Credentials(server, services.accepted_tokens)
+    shutdown = services.shutdown.wait
+    routers = [
         build_prompt_router(prompts),
         build_health_router(health),
-        build_webhook_router(hooks),
-    )
-    keys = Credentials(server, services.accepted_tokens)
-    if services.collection is not None:
-        routers = (
-            *routers,
-            build_skill_router(SkillHandlers(services.collection, blocking)),
-            build_well_known_router(WellKnownHandlers(services.collection, blocking)),
+        build_webhook_router(webhooks),
+    ]
+    if collection is not None:
+        routers += [
+            build_skill_router(SkillHandlers(collection, workers)),
+            build_well_known_router(WellKnownHandlers(collection, workers)),
             build_web_router(
-                services.collection,
-                counter,
-                settings,
-                blocking,
-                keys,
-                services.shutdown.wait,
-                services.workspace,
+                collection, service, settings, workers, credentials, shutdown, services.workspace
             ),
-        )
+        ]
     if services.workspace is not None:
-        stopped = services.shutdown.wait
-        routers = (*routers, build_session_router(services.workspace, blocking, stopped))
-    page = None if services.collection is None else render_unrouted_page
-    behind = build_fastapi_app((*routers, *services.routers), health.preload, page)
-    front: ASGIApp = FastPath(HeadAsGet(behind), (prompts.find_fast_route, *services.fast_routes))
-    if services.collection is not None:
-        front = _mount_mcp(front, services.collection, services, _mcp_session_limits(server))
-    own = (server.auth_token, server.webhook_secret, settings.database_url)
-    secrets = (*own, *settings.tokens.values())
+        routers.append(build_session_router(services.workspace, workers, shutdown))
+    error_page = None if collection is None else render_unrouted_page
+    fastapi = build_fastapi_app((*routers, *services.routers), health.preload, error_page)
+    fast_routes = (prompts.find_fast_route, *services.fast_routes)
+    app: ASGIApp = FastPath(HeadAsGet(fastapi), fast_routes)
+    if collection is not None:
+        app = _mount_mcp(app, collection, services, _mcp_session_limits(server))
+    secrets = (
+        server.auth_token,
+        server.webhook_secret,
+        settings.database_url,
+        *settings.tokens.values(),
+    )
     return RequestLogMiddleware(
-        AuthMiddleware(front, server, keys),
+        AuthMiddleware(app, server, credentials),
         metrics=metrics,
         redactor=Redactor(secrets),
         build_internal_error=internal_error_response,
@@ -166,15 +159,15 @@ def _mcp_session_limits(server: ServerSettings) -> SessionLimits | None:
 
 
 def listen(settings: ServerSettings) -> socket.socket:
-    """A socket at the configured address.
+    """Return a socket that listens on the configured address.
 
-    Raises: ConfigInvalid if it may not or cannot be listened at.
+    Raises: ConfigInvalid if the address is not allowed or not available.
     """
     port, address = _parse_port(settings.port), _resolve_host(settings.host)
     if settings.auth_token is None and not address.is_loopback:
         raise ConfigInvalid(
             "SKILLHALL_HOST",
-            f"{settings.host!r} can be reached from other machines, and there is no token",
+            f"{settings.host!r} can be reached from other machines, but no token is set",
             "set SKILLHALL_AUTH_TOKEN, or listen at 127.0.0.1",
         )
     if not address.is_loopback or _has_public_hostname(settings):
@@ -190,7 +183,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         listening.close()
         raise ConfigInvalid(
             "SKILLHALL_PORT",
-            f"port {port} of {settings.host} cannot be used: {(error.strerror or '').lower()}",
+            f"cannot listen on {settings.host} port {port}: {(error.strerror or '').lower()}",
             "stop what listens there, or choose another with --port",
         ) from None
     return listening
@@ -202,12 +195,12 @@ def serve(
     listening_socket: socket.socket,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until a signal comes; `started` is told once requests are answered."""
+    """Serve until a signal arrives. Calls `on_started` when the server accepts requests."""
     ServerProcess(services, settings, on_started).run([listening_socket])
 
 
 class ServerProcess(uvicorn.Server):
-    """One process, one worker. It ends within the grace period after SIGTERM or SIGINT."""
+    """A uvicorn server that stops within the grace period after SIGTERM or SIGINT."""
 
     def __init__(
         self,
@@ -231,70 +224,70 @@ class ServerProcess(uvicorn.Server):
         self._on_started = on_started
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and tell that it is so."""
+        """Start listening and call `on_started`."""
         await super().startup(sockets)
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the streams first: they would keep the server until the grace period is over."""
+        """End open streams first; otherwise they would use up the grace period."""
         self._shutdown_signal.set()
         await super().shutdown(sockets)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Serve; a signal that ended it is no failure."""
+        """Run the server. A signal that stops it is not a failure."""
         if threading.current_thread() is not threading.main_thread():
             super().run(sockets)
             return
         sys.setswitchinterval(_SWITCH_INTERVAL)
-        before = {
-            one: signal.signal(one, _ignore_signal) for one in (signal.SIGTERM, signal.SIGINT)
-        }
+        # uvicorn raises the signal again after it has stopped, which would kill the process.
+        signals = (signal.SIGTERM, signal.SIGINT)
+        previous = {number: signal.signal(number, _ignore_signal) for number in signals}
         try:
             super().run(sockets)
         finally:
-            for one, what in before.items():
-                signal.signal(one, what)
+            for number, handler in previous.items():
+                signal.signal(number, handler)
 
 
 def log_to_stderr(level: str) -> Callable[[], None]:
-    """Send what the server tells to stderr: requests as JSON lines, the rest as text.
+    """Log to stderr: requests as JSON lines, everything else as text.
 
-    Warnings about sources wait for the function that is returned: a repository may be read before
-    the server says where it listens, which is its first line.
+    Warnings about sources are buffered until the returned function is called, because the first
+    line of output must be the address that the server listens on.
     """
     plain = logging.StreamHandler()
     plain.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
-    lines = logging.StreamHandler()
-    lines.setFormatter(logging.Formatter("%(message)s"))
-    held = logging.handlers.MemoryHandler(_MAX_BUFFERED_RECORDS, logging.CRITICAL, plain)
-    for name, handler, at_least in (
-        ("skillhall.access", lines, level),
+    json_lines = logging.StreamHandler()
+    json_lines.setFormatter(logging.Formatter("%(message)s"))
+    buffered = logging.handlers.MemoryHandler(_MAX_BUFFERED_RECORDS, logging.CRITICAL, plain)
+    for name, handler, min_level in (
+        ("skillhall.access", json_lines, level),
         ("skillhall.server", plain, level),
-        ("skillhall.skipped", held, level),
+        ("skillhall.skipped", buffered, level),
         ("skillhall.mcp", plain, level),
         ("mcp", plain, "ERROR"),
-        ("uvicorn.error", plain, "ERROR"),  # that it started and stopped is ours to tell
-        ("python_multipart", plain, "ERROR"),  # what is wrong with a form is told to its sender
+        ("uvicorn.error", plain, "ERROR"),  # the CLI reports start and stop
+        ("python_multipart", plain, "ERROR"),  # the client gets the warnings about its form
     ):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
-        logger.setLevel(at_least)
+        logger.setLevel(min_level)
 
     def release() -> None:
-        held.flushLevel = logging.NOTSET
-        held.flush()
+        buffered.flushLevel = logging.NOTSET
+        buffered.flush()
 
     return release
 
 
 def _has_public_hostname(settings: ServerSettings) -> bool:
-    """Whether other machines reach this server by a name, through a proxy."""
+    """Whether other machines reach this server by a public URL, through a proxy."""
     name = urlsplit(settings.public_url).hostname
     return name is not None and name not in _LOOPBACK_NAMES
 
 
 def _reject_weak_token(token: Secret | None) -> None:
-    """Raises: ConfigInvalid for a token that can be guessed."""
+    """Reject a token that can be guessed. Raises: ConfigInvalid."""
     if token is not None and is_weak_token(token.reveal()):
         raise ConfigInvalid(
             "SKILLHALL_AUTH_TOKEN",
@@ -307,18 +300,18 @@ def _resolve_host(host: str) -> IPv4Address | IPv6Address:
     try:
         return ip_address(host)
     except ValueError:
-        pass  # a name, then
+        pass  # a host name
     try:
-        found = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)
-        return ip_address(found[0][4][0])
+        addresses = socket.getaddrinfo(host or None, None, type=socket.SOCK_STREAM)
+        return ip_address(addresses[0][4][0])
     except (OSError, ValueError):
-        raise ConfigInvalid("SKILLHALL_HOST", f"{host!r} is no address here") from None
+        raise ConfigInvalid("SKILLHALL_HOST", f"cannot resolve {host!r}") from None
 
 
 def _parse_port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= _MAX_PORT:
         return int(text)
-    raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is no port", "give a number up to 65535")
+    raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is not a port", "give a number up to 65535")
 
 
 def _parse_positive(name: str, text: str) -> int:
@@ -330,4 +323,4 @@ def _parse_positive(name: str, text: str) -> int:
 
 
 def _ignore_signal(*_: object) -> None:
-    """What is left to do about a signal that has ended the server."""
+    """Do nothing: the signal has already stopped the server."""

@@ -11,30 +11,30 @@ class Clock:
         return self.now
 
 
-def exhausted(failures: FailedSignIns, address: str) -> None:
+def record_max_failures(failures: FailedSignIns, address: str) -> None:
     for _ in range(MAX_FAILURES):
         failures.record(address)
 
 
-def test_too_many_failures_from_one_address_are_refused_until_the_window_is_over() -> None:
+def test_too_many_failures_block_an_address_until_the_window_ends() -> None:
     clock = Clock()
     failures = FailedSignIns("tokens", clock)
-    exhausted(failures, "192.0.2.1")
+    record_max_failures(failures, "192.0.2.1")
     clock.now = 100.0
-    with pytest.raises(HttpError) as refusal:
+    with pytest.raises(HttpError) as caught:
         failures.record("192.0.2.1")
-    assert refusal.value.headers == ((b"retry-after", b"%d" % (FAILURE_WINDOW - 100)),)
+    assert caught.value.headers == ((b"retry-after", b"%d" % (FAILURE_WINDOW - 100)),)
     clock.now = FAILURE_WINDOW
     failures.record("192.0.2.1")
 
 
-def test_failures_of_one_address_are_not_counted_against_another() -> None:
+def test_failures_are_counted_per_address() -> None:
     failures = FailedSignIns("tokens", Clock())
-    exhausted(failures, "192.0.2.1")
+    record_max_failures(failures, "192.0.2.1")
     failures.record("192.0.2.2")
 
 
-def test_addresses_without_end_take_no_memory_without_end() -> None:
+def test_number_of_remembered_addresses_is_limited() -> None:
     failures = FailedSignIns("tokens", Clock())
     for number in range(10_100):
         failures.record(str(number))

@@ -11,18 +11,18 @@ def test_every_error_has_a_status() -> None:
     assert codes <= set(ERROR_STATUSES)
 
 
-def test_every_class_with_an_exit_code_has_a_status() -> None:
+def test_every_code_with_an_exit_code_has_a_status() -> None:
     assert set(EXIT_CODES) - {"usage"} <= set(ERROR_STATUSES)
 
 
-def test_every_status_is_that_of_an_error_and_every_code_is_written_like_the_others() -> None:
+def test_statuses_are_errors_and_codes_are_upper_case() -> None:
     for status in ERROR_STATUSES.values():
         assert 400 <= status.http_status < 600
         assert status.code.replace("_", "").isalpha()
         assert status.code.isupper()
 
 
-def test_an_unknown_class_is_an_internal_error() -> None:
+def test_unknown_code_is_an_internal_error() -> None:
     error = SkillhallError("?")
-    error.code = "nobody-knows"
+    error.code = "unknown"
     assert error_status(error) == ERROR_STATUSES["internal"]

@@ -8,19 +8,19 @@ from skillhall._internal.http.response import ByteResponse
 from skillhall._internal.rest.gzip_cache import GzipCache
 
 
-async def silent() -> dict[str, object]:
+async def receive_nothing() -> dict[str, object]:
     raise AssertionError
 
 
-def accepting(text: bytes) -> HttpRequest:
-    return HttpRequest({HEADERS_KEY: {b"accept-encoding": text}}, silent)
+def request_accepting(text: bytes) -> HttpRequest:
+    return HttpRequest({HEADERS_KEY: {b"accept-encoding": text}}, receive_nothing)
 
 
-def test_a_packed_answer_is_one_gzip_member_that_any_reader_unpacks() -> None:
-    packed = GzipCache()
+def test_compressed_response_is_one_valid_gzip_member() -> None:
+    cache = GzipCache()
     for tail in (b"first", b"second, longer"):
-        ready = packed.compress(ByteResponse(200, (), (b"head", b"data" * 9_000, tail)), "one")
-        body = b"".join(ready.parts)
+        response = ByteResponse(200, (), (b"head", b"data" * 9_000, tail))
+        body = b"".join(cache.compress(response, "digest").parts)
         reader = zlib.decompressobj(31)
         assert reader.decompress(body) == b"head" + b"data" * 9_000 + tail
         assert reader.eof
@@ -28,15 +28,15 @@ def test_a_packed_answer_is_one_gzip_member_that_any_reader_unpacks() -> None:
         assert gzip.decompress(body).endswith(tail)
 
 
-def test_only_the_last_few_snapshots_are_kept() -> None:
-    packed = GzipCache()
+def test_cache_is_limited_to_the_last_snapshots() -> None:
+    cache = GzipCache()
     for number in range(6):
-        packed.compress(ByteResponse(200, (), (b"data", b"tail")), str(number))
-    assert [number for number in range(6) if packed.has(str(number))] == [2, 3, 4, 5]
+        cache.compress(ByteResponse(200, (), (b"data", b"tail")), str(number))
+    assert [number for number in range(6) if cache.has(str(number))] == [2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
-    ("accepted", "wanted"),
+    ("header", "expected"),
     [
         (b"gzip", True),
         (b"br;q=1.0, GZIP;q=0.5", True),
@@ -46,12 +46,12 @@ def test_only_the_last_few_snapshots_are_kept() -> None:
         (b"", False),
     ],
 )
-def test_gzip_goes_to_whoever_takes_it(accepted: bytes, wanted: bool) -> None:
+def test_gzip_requires_an_accepting_client(header: bytes, expected: bool) -> None:
     large = ByteResponse(200, (), (b"x" * 20_000,))
-    assert GzipCache().should_compress(accepting(accepted), large) is wanted
+    assert GzipCache().should_compress(request_accepting(header), large) is expected
 
 
-def test_small_answers_stay_as_they_are() -> None:
+def test_small_responses_are_not_compressed() -> None:
     assert not GzipCache().should_compress(
-        accepting(b"gzip"), ByteResponse(200, (), (b"x" * 1_000,))
+        request_accepting(b"gzip"), ByteResponse(200, (), (b"x" * 1_000,))
     )

@@ -18,11 +18,11 @@ NAMES = [
 ]
 
 
-def test_there_are_thirteen_types_and_each_is_told_apart() -> None:
+def test_block_types_have_distinct_labels_icons_and_colors() -> None:
     assert list(BLOCK_TYPES) == NAMES
     for field in ("label", "icon", "colour"):
-        assert len({getattr(one, field) for one in BLOCK_TYPES.values()}) == 13
+        assert len({getattr(row, field) for row in BLOCK_TYPES.values()}) == 13
 
 
-def test_a_skill_goes_into_the_stable_zone() -> None:
+def test_skill_blocks_default_to_the_stable_zone() -> None:
     assert BLOCK_TYPES["skill"].zone is Zone.STABLE

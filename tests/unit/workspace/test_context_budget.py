@@ -1,4 +1,4 @@
-"""Tokens against budgets: what is spent, and when somebody should look."""
+"""Token counts compared with budgets."""
 
 import pytest
 
@@ -19,11 +19,13 @@ from skillhall._internal.workspace.context import Spending, compute_spending
         (2000, 1000, "danger"),
     ],
 )
-def test_a_budget_warns_at_80_and_95_percent(tokens: int, budget: int | None, level: str) -> None:
+def test_budget_level_changes_at_80_and_95_percent(
+    tokens: int, budget: int | None, level: str
+) -> None:
     assert Spending(tokens, budget).level == level
 
 
-def test_a_session_spends_what_its_zones_hold() -> None:
+def test_session_spending_is_the_sum_of_its_zones() -> None:
     budgets = SessionBudgets(stable=10, total=100)
     session = Session("s1", "x", budgets, 1, 1, "", "")
     spent = compute_spending(

@@ -4,8 +4,7 @@ from functools import partial
 import pytest
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.workspace import BlockContent, Zone
-from skillhall._internal.workspace import session_archive as portable
+from skillhall._internal.workspace import BlockContent, Zone, session_archive
 from skillhall._internal.workspace.context import Context
 from skillhall._internal.workspace.export import export_session
 from skillhall._internal.workspace.session_archive import (
@@ -24,12 +23,12 @@ def notes(number: int, text: str) -> list[BlockContent]:
     return [build_content("note", Zone.WORKING, f"{n} {text}") for n in range(number)]
 
 
-def context_of(workspace: Workspace, contents: list[BlockContent]) -> Context:
+def compile_context(workspace: Workspace, contents: list[BlockContent]) -> Context:
     return workspace.contexts.compile(workspace.sessions.create("One", contents=contents).id)
 
 
-def changed(bundle: Bundle, path: str, data: bytes | None) -> Bundle:
-    files = {one: file for one, file in bundle.files.items() if one != path}
+def with_file(bundle: Bundle, path: str, data: bytes | None) -> Bundle:
+    files = {key: file for key, file in bundle.files.items() if key != path}
     if data is not None:
         read = partial(bytes, data)
         files[path] = SkillFile(RelativePath.parse(path), len(data), executable=False, read=read)
@@ -41,39 +40,38 @@ def workspace() -> Workspace:
     return make_workspace(MemoryStore())
 
 
-def test_a_small_session_is_a_skill_that_says_everything(workspace: Workspace) -> None:
-    bundle = pack_session(context_of(workspace, notes(2, "x")))
+def test_small_session_fits_into_skill_md(workspace: Workspace) -> None:
+    bundle = pack_session(compile_context(workspace, notes(2, "x")))
     assert sorted(bundle.files) == ["SKILL.md", "blocks/1.json", "session.json"]
     assert bundle.files["SKILL.md"].read().endswith(b"0 x\n\n1 x\n")
 
 
-def test_a_large_session_is_read_file_by_file_and_comes_back_from_an_archive(
+def test_large_session_is_split_into_files_and_imported_again(
     workspace: Workspace,
 ) -> None:
     contents = notes(60, "the same words again and again " * 3000)
-    out = export_session(context_of(workspace, contents))
-    bundle = pack_session(context_of(workspace, contents))
+    out = export_session(compile_context(workspace, contents))
+    bundle = pack_session(compile_context(workspace, contents))
     assert "context/working.md" in bundle.files
     assert "blocks/3.json" in bundle.files
     assert len(bundle.files["SKILL.md"].read()) < 1000
     session = workspace.importer.create_session(out.data, out.name)
-    back = [block.content for block in workspace.blocks.list(session.id)]
-    assert back == contents
+    assert [block.content for block in workspace.blocks.list(session.id)] == contents
 
 
-def test_a_session_that_is_too_large_for_an_archive_is_refused(
+def test_session_over_the_archive_limit_is_rejected(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(portable, "_MAX_TOTAL_BYTES", 1000)
+    monkeypatch.setattr(session_archive, "_MAX_TOTAL_BYTES", 1000)
     with pytest.raises(TooLarge):
-        pack_session(context_of(workspace, notes(1, "x" * 2000)))
+        pack_session(compile_context(workspace, notes(1, "x" * 2000)))
 
 
-def test_a_file_of_somebody_else_is_no_session(workspace: Workspace) -> None:
-    bundle = pack_session(context_of(workspace, notes(1, "x")))
-    assert read_portable_session(changed(bundle, MANIFEST, b'{"format": "other"}')) is None
-    assert read_portable_session(changed(bundle, MANIFEST, b"[")) is None
-    assert read_portable_session(changed(bundle, MANIFEST, None)) is None
+def test_foreign_session_json_is_ignored(workspace: Workspace) -> None:
+    bundle = pack_session(compile_context(workspace, notes(1, "x")))
+    assert read_portable_session(with_file(bundle, MANIFEST, b'{"format": "other"}')) is None
+    assert read_portable_session(with_file(bundle, MANIFEST, b"[")) is None
+    assert read_portable_session(with_file(bundle, MANIFEST, None)) is None
 
 
 @pytest.mark.parametrize(
@@ -90,24 +88,24 @@ def test_a_file_of_somebody_else_is_no_session(workspace: Workspace) -> None:
         ("blocks/1.json", b'["x"]'),
     ],
 )
-def test_a_damaged_session_is_refused(workspace: Workspace, path: str, data: bytes | None) -> None:
-    bundle = pack_session(context_of(workspace, notes(1, "x")))
+def test_damaged_blocks_are_rejected(workspace: Workspace, path: str, data: bytes | None) -> None:
+    bundle = pack_session(compile_context(workspace, notes(1, "x")))
     with pytest.raises(FieldRefused, match="damaged"):
-        read_portable_session(changed(bundle, path, data))
+        read_portable_session(with_file(bundle, path, data))
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
     [("name", ""), ("name", 3), ("parts", "x"), ("budgets", {"total": -1}), ("budgets", [])],
 )
-def test_a_damaged_manifest_is_refused(workspace: Workspace, field: str, value: object) -> None:
-    bundle = pack_session(context_of(workspace, notes(1, "x")))
+def test_damaged_manifest_is_rejected(workspace: Workspace, field: str, value: object) -> None:
+    bundle = pack_session(compile_context(workspace, notes(1, "x")))
     manifest = {**json.loads(bundle.files[MANIFEST].read()), field: value}
     with pytest.raises(FieldRefused):
-        read_portable_session(changed(bundle, MANIFEST, json.dumps(manifest).encode()))
+        read_portable_session(with_file(bundle, MANIFEST, json.dumps(manifest).encode()))
 
 
-def test_an_archive_without_skills_makes_no_session(workspace: Workspace) -> None:
+def test_archive_without_skills_creates_no_session(workspace: Workspace) -> None:
     with pytest.raises(SkillRejected):
         workspace.importer.create_session(b"no frontmatter", "x.md")
     assert workspace.sessions.list() == []

@@ -15,7 +15,7 @@ from skillhall._internal.workspace.validation import (
 from skillhall.errors import FieldRefused, TextRefused, TooLarge
 
 
-def test_a_name_is_trimmed_and_one_line() -> None:
+def test_name_is_trimmed_and_limited_to_one_line() -> None:
     assert validate_name("name", "  Über alles 🙂 ") == "Über alles 🙂"
     for text in ("a\nb", "a\x85b", "a\u2028b", "a\x1bb", "a\0b", "a\ud800b"):
         with pytest.raises(TextRefused):
@@ -26,13 +26,13 @@ def test_a_name_is_trimmed_and_one_line() -> None:
         validate_name("name", "x" * 201)
 
 
-def test_a_description_has_an_end() -> None:
+def test_description_has_a_length_limit() -> None:
     assert validate_description(" two\nlines ") == "two\nlines"
     with pytest.raises(TooLarge):
         validate_description("x" * (MAX_DESCRIPTION + 1))
 
 
-def test_zones_and_types_are_known_by_name() -> None:
+def test_zones_and_types_are_parsed_by_name() -> None:
     assert parse_zone("stable") is Zone.STABLE
     assert validate_block_type("note") == "note"
     with pytest.raises(FieldRefused):
@@ -42,13 +42,13 @@ def test_zones_and_types_are_known_by_name() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, MAX_BUDGET + 1])
-def test_a_budget_is_a_number_that_can_be_spent(value: int) -> None:
+def test_budget_out_of_range_is_rejected(value: int) -> None:
     assert validate_budgets(SessionBudgets(total=0)) == SessionBudgets(total=0)
     with pytest.raises(FieldRefused):
         validate_budgets(SessionBudgets(stable=value))
 
 
-def test_a_content_is_counted_in_bytes_and_keeps_whatever_is_text() -> None:
+def test_content_is_kept_unchanged_and_limited_in_bytes() -> None:
     assert build_content("note", Zone.STABLE, "a\r\n\x1b").text == "a\r\n\x1b"
     assert build_content("note", Zone.STABLE, "x" * MAX_CONTENT).tokens > 100_000
     with pytest.raises(TooLarge):

@@ -1,1 +1,1 @@
-"""What every surface that speaks HTTP stands on: requests, answers, logs, metrics."""
+"""HTTP code shared by REST, web and MCP: requests, responses, authentication, logs, metrics."""

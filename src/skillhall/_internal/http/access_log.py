@@ -1,4 +1,4 @@
-"""One line of JSON for every request, on the logger `skillhall.access`."""
+"""Access log: one JSON line per request, on the logger `skillhall.access`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from skillhall._internal.http.redaction import Redactor
 
 ACCESS_LOGGER = logging.getLogger("skillhall.access")
-# Asked for every few seconds by machines; their lines would bury the others.
+# Probes request these every few seconds. They are logged only at DEBUG level.
 QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _FIRST_ERROR_STATUS = 400
-_FLUSH_DELAY = 0.1  # seconds that a line may wait for others: a record costs as much as an answer
-_MAX_PENDING_LINES = 200  # lines that wait
+_FLUSH_DELAY = 0.1  # seconds; one log record costs as much as one response, so lines are batched
+_MAX_PENDING_LINES = 200
 
 
 class AccessLog:
-    """Collects lines and hands them to the logger, some at a time."""
+    """Collects lines and logs them in batches."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -34,7 +34,7 @@ class AccessLog:
     def log_request(
         self, scope: Scope, *, status: int, bytes_sent: int, seconds: float, request_id: str
     ) -> None:
-        """One request."""
+        """Add a line for a request."""
         is_quiet = scope["path"] in QUIET_PATHS and status < _FIRST_ERROR_STATUS
         if not ACCESS_LOGGER.isEnabledFor(logging.DEBUG if is_quiet else logging.INFO):
             return
@@ -50,10 +50,10 @@ class AccessLog:
             self.flush()
 
     def flush(self) -> None:
-        """Hand over what waits."""
+        """Log the pending lines."""
         if self._lines:
             text, self._lines = "\n".join(self._lines), []
-            # Secrets are looked for in all of them at once.
+            # Redacting the batch is cheaper than redacting each line.
             ACCESS_LOGGER.info("%s", self._redactor.redact_configured(text))
 
 

@@ -1,4 +1,7 @@
-"""Connections whose requests must come in time and within bounds; uvicorn itself sets none."""
+"""HTTP protocol with limits on the size and the duration of request heads.
+
+uvicorn has no such limits.
+"""
 
 from __future__ import annotations
 
@@ -19,31 +22,31 @@ if TYPE_CHECKING:
 
     from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-_HEAD_TIMEOUT = 20.0  # seconds until they are there
+_HEAD_TIMEOUT = 20.0  # seconds
 _WHITESPACE = b" \t"
 _STATUS_LINES = {400: b"400 Bad Request", 431: b"431 Request Header Fields Too Large"}
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed when the head of a request is too large or too slow."""
+    """A connection that is closed if a request head is too large or too slow."""
 
     _is_in_head = False
-    _pending_head_bytes = 0  # bytes of a head that is not whole yet
-    _parsed_head_bytes = 0  # bytes of the parts of a head that were read
+    _pending_head_bytes = 0  # received while the head is incomplete
+    _parsed_head_bytes = 0  # URL and headers
     _deadline: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request, but not for ever."""
+        """Start the deadline for the first request."""
         super().connection_made(transport)
         self._start_deadline()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Cancel the deadline."""
         self._cancel_deadline()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on; count what belongs to a head."""
+        """Parse data and check the size of the head."""
         super().data_received(data)
         if self._is_in_head:
             self._pending_head_bytes += len(data)
@@ -53,22 +56,22 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_deadline()
 
     def on_message_begin(self) -> None:
-        """A request begins."""
+        """Start counting the head of a request."""
         self._is_in_head, self._pending_head_bytes, self._parsed_head_bytes = True, 0, 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
-        """A part of its address."""
+        """Count a part of the URL."""
         self._parsed_head_bytes += len(url)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header; the parser leaves spaces after a value, which are no part of it."""
-        self._parsed_head_bytes += len(name) + len(value) + 4
+        """Count a header and strip the whitespace that the parser leaves around its value."""
+        self._parsed_head_bytes += len(name) + len(value) + 4  # ": " and CRLF
         super().on_header(name, value.strip(_WHITESPACE))
 
     def on_headers_complete(self) -> None:
-        """Its head is whole; one that came at once may be too large all the same."""
+        """Mark a head that arrived in one piece but is too large."""
         self._is_in_head = False
         self._cancel_deadline()
         if self._parsed_head_bytes > MAX_HEAD_BYTES:
@@ -76,26 +79,26 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP, or a head that the parser cannot hold, in our own shape."""
+        """Reject invalid HTTP, or a head that is too large for the parser, with our JSON."""
         if self._parsed_head_bytes > MAX_HEAD_BYTES:
             self._reject(431, "REQUEST_HEADERS_TOO_LARGE", HEAD_TOO_LARGE_MESSAGE)
         else:
             self._reject(400, "BAD_REQUEST", msg)
 
     def _reject(self, status: int, code: str, message: str) -> None:
-        """Answer a request that never reaches the app, and close the connection."""
-        answer = failure_response(status, {"code": code, "message": message}, new_request_id())
-        body = b"".join(answer.parts)
+        """Send an error without the app and close the connection."""
+        response = failure_response(status, {"code": code, "message": message}, new_request_id())
+        body = b"".join(response.parts)
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
         closing = b"connection: close\r\n\r\n"
         self.transport.write(head % (_STATUS_LINES[status], len(body)) + closing + body)
         self.transport.close()
 
     def _is_awaiting_data(self) -> bool:
-        """For the rest of a head, or for the rest of a request that is answered already."""
+        """Whether the rest of a head, or of a request already responded to, is missing."""
         if self._is_in_head:
             return True
-        cycle: RequestResponseCycle | None = self.cycle  # none before the first request
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
         if cycle is None or not cycle.response_complete:
             return False
         return self.timeout_keep_alive_task is None

@@ -1,4 +1,4 @@
-"""Errors as answers: one table for every class of error."""
+"""Table from error codes to HTTP statuses, and the responses for errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class ErrorStatus(NamedTuple):
-    """How a class of errors is answered: the status, and the code that programs read."""
+    """HTTP status and machine-readable code of an error response."""
 
     http_status: int
     code: str
@@ -70,22 +70,22 @@ ERROR_STATUSES: Mapping[str, ErrorStatus] = {
     "upstream_timeout": ErrorStatus(504, "UPSTREAM_TIMEOUT"),
     "storage_full": ErrorStatus(507, "STORAGE_FULL"),
 }
-# The name that clients of the prompt routes know it by.
+# Clients of the prompt routes expect this code.
 _PROMPTS_SOURCE_STATUS = ErrorStatus(502, "PROMPTS_SOURCE_ERROR")
-_DATABASE_RETRY_AFTER = 5  # after which a database that was not there is asked for again
-_SHUTDOWN_RETRY_AFTER = 5  # after which another server, or this one, may answer
+_DATABASE_RETRY_AFTER = 5  # seconds
+_SHUTDOWN_RETRY_AFTER = 5  # seconds until this server or its replacement may be up
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
 
 def error_status(error: SkillhallError) -> ErrorStatus:
-    """How that error is answered."""
+    """Return the status and the code for an error."""
     if isinstance(error, PromptsSourceError):
         return _PROMPTS_SOURCE_STATUS
     return ERROR_STATUSES.get(error.code, ERROR_STATUSES["internal"])
 
 
 def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
-    """The answer that tells about `error`."""
+    """Return the response for an error."""
     status = error_status(error)
     message = f"{error}; {error.hint}" if error.hint else str(error)
     report: dict[str, object] = {"code": status.code, "message": message}
@@ -96,29 +96,29 @@ def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
 
 
 def storage_error_response(error: OSError, request_id: str) -> ByteResponse:
-    """The same for a disk that fails; which file it was is nobody's business."""
+    """Return the response for a storage failure; it does not leak the path."""
     if error.errno in _DISK_FULL_ERRNOS:
-        refusal = HttpError("storage_full", "the server's disk is full")
+        http_error = HttpError("storage_full", "the server's disk is full")
     else:
-        refusal = HttpError("storage_unavailable", "the server's disk failed")
-    return error_response(refusal, request_id)
+        http_error = HttpError("storage_unavailable", "the server's disk failed")
+    return error_response(http_error, request_id)
 
 
 def internal_error_response(request_id: str) -> ByteResponse:
-    """The answer that tells nothing but the id, by which the log tells the rest."""
+    """Return the response for a bug; the log has the traceback under the request id."""
     return error_response(internal_error(), request_id)
 
 
 def shutdown_response(request_id: str) -> ByteResponse:
-    """The answer to a request that is cut off because the server stops."""
+    """Return the response for a request that is canceled because the server stops."""
     message = "the server is shutting down; the request was not completed"
     headers = ((b"retry-after", b"%d" % _SHUTDOWN_RETRY_AFTER), (b"connection", b"close"))
     return error_response(HttpError("shutting_down", message, headers=headers), request_id)
 
 
 def internal_error() -> HttpError:
-    """The same before it is an answer."""
-    return HttpError("internal", "internal error; the log knows more")
+    """Return the error for a bug, without details."""
+    return HttpError("internal", "internal error; see the server log")
 
 
 def _error_details(error: SkillhallError) -> Mapping[str, object] | None:

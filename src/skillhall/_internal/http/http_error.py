@@ -1,4 +1,4 @@
-"""Why a request is not taken, when only HTTP knows the reason."""
+"""Errors that exist only in HTTP: rejected requests and lost clients."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class HttpError(SkillhallError):
-    """A request that is refused; `headers` go with the answer."""
+    """A rejected request; `headers` are added to the response."""
 
     def __init__(
         self,
@@ -28,4 +28,4 @@ class HttpError(SkillhallError):
 
 
 class ClientDisconnected(Exception):
-    """The client hung up before its request was whole; nobody is left to be told."""
+    """The client disconnected before its request was complete; no response is sent."""

@@ -1,8 +1,9 @@
-"""Figures for Prometheus: requests, and how the sources stand."""
+"""Prometheus metrics of requests and sources."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.prompt_model import SourceStatus
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
-# Clients name these sources: a label for each would let them add series without end.
+# Clients name these sources. One label for all of them limits the number of series.
 _SHARED_LABELS = {"override": "(overrides)", "upload": "(uploads)"}
 _BUCKET_BOUNDS = (
     0.001,
@@ -41,7 +42,7 @@ _BUCKET_BOUNDS = (
 
 
 class _Durations:
-    """How long the requests of one route took."""
+    """Histogram of the durations of one route."""
 
     __slots__ = ("counts", "total")
 
@@ -51,7 +52,7 @@ class _Durations:
 
 
 class Metrics:
-    """The figures of one server. They are counted in the event loop alone, so without locks."""
+    """Metrics of one server. Only the event loop updates them, so there is no lock."""
 
     def __init__(self, source_status: Callable[[], Sequence[SourceStatus]]) -> None:
         self._source_status = source_status
@@ -62,11 +63,11 @@ class Metrics:
         self._registry.register(self)
 
     def request_started(self) -> None:
-        """A request came in."""
+        """Count a request in flight."""
         self._in_flight += 1
 
     def request_finished(self, route: str, method: str, status: int, seconds: float) -> None:
-        """It was answered."""
+        """Count a finished request and its duration."""
         self._in_flight -= 1
         key = (route, method, status)
         self._requests[key] = self._requests.get(key, 0) + 1
@@ -77,55 +78,53 @@ class Metrics:
         durations.total += seconds
 
     def render(self) -> bytes:
-        """All of them, as Prometheus reads them."""
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self._registry)
 
     def describe(self) -> list[Metric]:
-        """Nothing is known before it happens."""
+        """Return no metrics: series appear with the first request."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """The figures of this moment."""
+        """Yield the current metrics."""
         labels = ("route", "method", "status")
-        requests = CounterMetricFamily("skillhall_requests", "Requests answered.", labels=labels)
+        requests = CounterMetricFamily("skillhall_requests", "Requests handled.", labels=labels)
         for (route, method, status), count in self._requests.copy().items():
             requests.add_metric((route, method, str(status)), count)
         yield requests
         yield self._collect_durations()
         yield GaugeMetricFamily(
-            "skillhall_requests_in_flight", "Requests being answered.", self._in_flight
+            "skillhall_requests_in_flight", "Requests in progress.", self._in_flight
         )
         yield from self._collect_sources()
 
     def _collect_durations(self) -> HistogramMetricFamily:
         family = HistogramMetricFamily(
-            "skillhall_request_seconds", "Seconds until the answer was sent.", labels=("route",)
+            "skillhall_request_seconds", "Seconds until the response was sent.", labels=("route",)
         )
         for route, durations in self._durations.copy().items():
-            buckets, so_far = [], 0
-            for bound, count in zip(
-                (*map(str, _BUCKET_BOUNDS), "+Inf"), durations.counts, strict=True
-            ):
-                so_far += count
-                buckets.append((bound, so_far))
+            cumulative = accumulate(durations.counts)  # as Prometheus wants its buckets
+            bounds = (*map(str, _BUCKET_BOUNDS), "+Inf")
+            buckets = [*zip(bounds, cumulative, strict=True)]
             family.add_metric((route,), buckets, durations.total)
         return family
 
     def _collect_sources(self) -> Iterator[Metric]:
         prompts = GaugeMetricFamily("skillhall_prompts", "Prompts loaded.", labels=("source",))
         stale = GaugeMetricFamily(
-            "skillhall_source_stale", "1 if an older copy is served.", labels=("source",)
+            "skillhall_source_stale", "1 if a cached version is served.", labels=("source",)
         )
         skipped = GaugeMetricFamily(
             "skillhall_skipped", "Skills, prompts and files not served.", labels=("source",)
         )
         by_label: dict[str, list[SourceStatus]] = {}
-        for one in self._source_status():
-            by_label.setdefault(_SHARED_LABELS.get(one.role, one.source), []).append(one)
-        for label, those in by_label.items():
-            prompts.add_metric((label,), sum(one.prompts for one in those))
-            stale.add_metric((label,), int(any(one.stale for one in those)))
-            skipped.add_metric((label,), sum(len(one.skipped) for one in those))
+        for status in self._source_status():
+            label = _SHARED_LABELS.get(status.role, status.source)
+            by_label.setdefault(label, []).append(status)
+        for label, statuses in by_label.items():
+            prompts.add_metric((label,), sum(status.prompts for status in statuses))
+            stale.add_metric((label,), int(any(status.stale for status in statuses)))
+            skipped.add_metric((label,), sum(len(status.skipped) for status in statuses))
         yield prompts
         yield stale
         yield skipped

@@ -1,4 +1,4 @@
-"""Forms with files, as browsers send them: taken apart while they arrive, within bounds."""
+"""Parser for multipart forms, with limits on parts and sizes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from skillhall._internal.http.request import HttpRequest
 
 MULTIPART_TYPE = b"multipart/form-data"
-MAX_FIELD_BYTES = 4096  # bytes of a field that is no file
-_MAX_PART_HEADERS, _MAX_HEADER_BYTES = 8, 4096  # of each part, and the bytes of one
+MAX_FIELD_BYTES = 4096  # of a field that is not a file
+_MAX_PART_HEADERS, _MAX_HEADER_BYTES = 8, 4096
 _CONTENT_DISPOSITION = b"content-disposition"
 
 
 class FormFile(NamedTuple):
-    """A file of a form; a folder picker sends its path in the folder as its name."""
+    """A file of a form. Folder pickers send its relative path as the name."""
 
     field: str
     name: str
@@ -28,31 +28,31 @@ class FormFile(NamedTuple):
 
 
 class MultipartForm(NamedTuple):
-    """What a form holds."""
+    """The fields and files of a form."""
 
     fields: dict[str, str]
     files: list[FormFile]
 
 
 async def read_multipart(request: HttpRequest, limit: int, max_parts: int) -> MultipartForm:
-    """The form in a body of up to `limit` bytes and `most` parts. Raises: Refused, ClientGone."""
-    reading = _MultipartReader(_parse_boundary(request.header(b"content-type") or b""), max_parts)
-    await request.stream(limit, reading.feed)
-    return reading.result()
+    """Read a form of up to `limit` bytes. Raises: HttpError, ClientDisconnected."""
+    reader = _MultipartReader(_parse_boundary(request.header(b"content-type") or b""), max_parts)
+    await request.stream(limit, reader.feed)
+    return reader.result()
 
 
 def _parse_boundary(content_type: bytes) -> bytes:
-    found = parse_options_header(content_type[:_MAX_HEADER_BYTES])[1].get(b"boundary", b"")
-    if not found:
-        raise HttpError("invalid_argument", "the form's boundary is missing")
-    return found
+    boundary = parse_options_header(content_type[:_MAX_HEADER_BYTES])[1].get(b"boundary", b"")
+    if not boundary:
+        raise HttpError("invalid_argument", "the form has no boundary")
+    return boundary
 
 
 class _FormPart:
-    """One part as far as it has come."""
+    """The received data of one part."""
 
     def __init__(self) -> None:
-        self.header_name = b""  # the name of the header that is coming
+        self.header_name = b""  # of the header being received
         self.headers: dict[bytes, bytes] = {}
         self.field = ""
         self.filename: str | None = None
@@ -60,7 +60,7 @@ class _FormPart:
 
 
 class _MultipartReader:
-    """A form that arrives in pieces."""
+    """Incremental reader of a form."""
 
     def __init__(self, boundary: bytes, max_parts: int) -> None:
         self._parts_left = max_parts
@@ -87,14 +87,14 @@ class _MultipartReader:
             raise _malformed_form_error() from None
 
     def feed(self, chunk: bytes) -> None:
-        """Read on. Raises: Refused."""
+        """Parse a chunk. Raises: HttpError."""
         try:
             self._parser.write(chunk)
         except FormParserError:
             raise _malformed_form_error() from None
 
     def result(self) -> MultipartForm:
-        """All of it. Raises: Refused if its end is missing."""
+        """Return the form. Raises: HttpError if it is incomplete."""
         if not self._is_complete:
             raise _malformed_form_error()
         return self._form
@@ -134,11 +134,11 @@ class _MultipartReader:
     def _on_part_end(self) -> None:
         part, data = self._part, self._part.data.getvalue()
         if part.filename is not None:
-            # A browser sends an empty part for a picker in which nothing was chosen.
+            # Browsers send an empty part for a file input without a selection.
             if part.filename or data:
                 self._form.files.append(FormFile(part.field, part.filename, data))
         elif part.field in self._form.fields:
-            raise HttpError("invalid_argument", f"the field {part.field!r} is given twice")
+            raise HttpError("invalid_argument", f"duplicate field {part.field!r}")
         else:
             self._form.fields[part.field] = _decode_utf8(data)
 
@@ -150,8 +150,8 @@ def _decode_utf8(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise HttpError("invalid_argument", "the form holds a text that is not UTF-8") from None
+        raise HttpError("invalid_argument", "the form contains text that is not UTF-8") from None
 
 
 def _malformed_form_error() -> HttpError:
-    return HttpError("invalid_argument", "the form cannot be read")
+    return HttpError("invalid_argument", "malformed form")

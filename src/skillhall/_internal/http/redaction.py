@@ -1,4 +1,4 @@
-"""Texts without secrets: the last net below logs and messages."""
+"""Redaction of secrets in logs and messages."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _USER_INFO = re.compile(r"//[^/\s@]{1,512}@")
-_MAX_REDACTED_CHARS = 100_000  # characters of a traceback that are looked at
-_MIN_SECRET_LENGTH = 6  # a shorter secret would blank out ordinary words
+_MAX_REDACTED_CHARS = 100_000  # a longer traceback is cut
+_MIN_SECRET_LENGTH = 6  # shorter secrets would hide ordinary words
 
 
 class Redactor:
-    """Knows what must not be shown."""
+    """Replaces configured secrets, longest first, with `***`."""
 
     def __init__(self, secrets: Iterable[Secret | None]) -> None:
-        known = [secret.reveal() for secret in secrets if secret is not None]
-        self._secrets = tuple(
-            sorted((one for one in known if len(one) >= _MIN_SECRET_LENGTH), key=len)
-        )[::-1]
+        values = [secret.reveal() for secret in secrets if secret is not None]
+        values = [value for value in values if len(value) >= _MIN_SECRET_LENGTH]
+        self._secrets = tuple(sorted(values, key=len, reverse=True))
 
     def redact_configured(self, text: str) -> str:
-        """The text with `***` for every secret that is configured."""
+        """Return the text without configured secrets."""
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, "***")
         return text
 
     def redact(self, text: str) -> str:
-        """The same, and without user names and passwords in addresses."""
+        """Return the text without configured secrets and credentials in URLs."""
         return _USER_INFO.sub("//***@", self.redact_configured(text[:_MAX_REDACTED_CHARS]))

@@ -1,4 +1,4 @@
-"""One request as the surfaces read it: headers, query and a body that is bounded."""
+"""HTTP requests: headers, query and a body with size and time limits."""
 
 from __future__ import annotations
 
@@ -14,28 +14,25 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope
 
-REQUEST_ID_KEY = "skillhall.request_id"  # where the id of a request stands in its scope
-HEADERS_KEY = "skillhall.headers"  # where they stand by name; of one that is repeated, the last
-ROUTE_KEY = "skillhall.route"  # where the route's template stands, for the metrics
+# Keys in the ASGI scope.
+REQUEST_ID_KEY = "skillhall.request_id"
+HEADERS_KEY = "skillhall.headers"  # headers by name; the last of repeated ones
+ROUTE_KEY = "skillhall.route"  # the route template, for metrics
+OVERSIZED_HEAD_KEY = "skillhall.oversized"  # set if the request head is too large
+HEAD_REQUEST_KEY = "skillhall.head"  # set if the request method was HEAD
 
-OVERSIZED_HEAD_KEY = (
-    "skillhall.oversized"  # the key in a scope that marks a request head as too large
-)
-HEAD_REQUEST_KEY = "skillhall.head"  # where it stands that nobody reads the body of the answer
-
-MAX_HEAD_BYTES = 65_536  # bytes of the request line and all headers
+MAX_HEAD_BYTES = 65_536  # request line and headers
 HEAD_TOO_LARGE_MESSAGE = f"the request line and headers are larger than {MAX_HEAD_BYTES} bytes"
 MAX_JSON_BYTES = 1 << 20
-_BODY_TIMEOUT = 20.0  # seconds that a small body may take
-_MIN_BYTES_PER_SECOND = 64 * 1024  # bytes in each second that a large one may take besides
-_MAX_DISCARDED_BYTES = (
-    32 << 20
-)  # bytes of an oversized body that are read and dropped, so that its client sees the response
+_BODY_TIMEOUT = 20.0  # seconds, plus one for each _MIN_BYTES_PER_SECOND of the body
+_MIN_BYTES_PER_SECOND = 64 * 1024
+# Most clients read the response only after they have sent the body.
+_MAX_DISCARDED_BYTES = 32 << 20
 _DISCARD_TIMEOUT = 2.0
 
 
 class HttpRequest:
-    """One request; its body is read when it is asked for, once."""
+    """A request. Its body is read on demand, and only once."""
 
     __slots__ = ("_receive", "scope")
 
@@ -45,18 +42,18 @@ class HttpRequest:
 
     @property
     def request_id(self) -> str:
-        """The id that logs and answers carry."""
+        """Return the id of the request in logs and responses."""
         return str(self.scope[REQUEST_ID_KEY])
 
     def header(self, name: bytes) -> bytes | None:
-        """The header of that name, which is in small letters."""
-        found: bytes | None = self.scope[HEADERS_KEY].get(name)
-        return found
+        """Return the header with this lowercase name."""
+        value: bytes | None = self.scope[HEADERS_KEY].get(name)
+        return value
 
     def read_query(self, names: Sequence[str], allow_empty: Sequence[str] = ()) -> dict[str, str]:
-        """Those parameters that are there. Raises: Refused for an empty or repeated one.
+        """Return the named parameters of the query. Raises: HttpError if empty or repeated.
 
-        Those that may be empty count as absent then.
+        Empty parameters in `allow_empty` count as absent.
         """
         raw = self.scope["query_string"]
         if not raw:
@@ -65,56 +62,57 @@ class HttpRequest:
             pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, errors="strict")
         except ValueError:
             raise HttpError("invalid_argument", "the query is not UTF-8") from None
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for name, value in pairs:
             if name not in names:
                 continue
-            if name in found:
-                raise HttpError("invalid_argument", f"the parameter {name!r} is given twice")
+            if name in values:
+                raise HttpError("invalid_argument", f"duplicate parameter {name!r}")
             if not value.strip() and name in allow_empty:
                 continue
             if not value.strip():
                 raise HttpError("invalid_argument", f"the parameter {name!r} is empty")
-            found[name] = value
-        return found
+            values[name] = value
+        return values
 
     def has_body(self) -> bool:
-        """Whether a body follows, by what the headers say."""
+        """Whether the headers announce a body."""
         headers = self.scope[HEADERS_KEY]
         return headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
 
     async def body(self, limit: int) -> bytes:
-        """The whole body. Raises: Refused if it is too large or too slow, ClientGone."""
-        pieces: list[bytes] = []
-        await self.stream(limit, pieces.append)
-        return b"".join(pieces)
+        """Return the complete body.
+
+        Raises: HttpError if it is too large or too slow, ClientDisconnected.
+        """
+        chunks: list[bytes] = []
+        await self.stream(limit, chunks.append)
+        return b"".join(chunks)
 
     async def stream(self, limit: int, on_chunk: Callable[[bytes], object]) -> None:
-        """Give every piece of the body away as it comes. Raises: as `body`, and what `take` does.
+        """Pass the chunks of the body to `on_chunk`, up to the limit.
 
-        Nothing of what a piece beyond the limit holds is given.
+        Raises: as `body`, and what `on_chunk` raises.
         """
         if not self.has_body():
             return
-        stated = self.header(b"content-length") or b"0"
-        if not stated.isdigit() or int(stated) > limit:
-            if (
-                stated.isdigit()
-                and int(stated) <= _MAX_DISCARDED_BYTES
-                and self.header(b"expect") is None
-            ):
+        text = self.header(b"content-length") or b"0"
+        length = int(text) if text.isdigit() else None
+        if length is None or length > limit:
+            is_small = length is not None and length <= _MAX_DISCARDED_BYTES
+            # A client that expects "100 Continue" has not sent the body yet.
+            if is_small and self.header(b"expect") is None:
                 await self._discard_body(_MAX_DISCARDED_BYTES)
             raise _too_large_error(limit)
+        timeout = _BODY_TIMEOUT + (length or limit) / _MIN_BYTES_PER_SECOND
         try:
-            async with asyncio.timeout(
-                _BODY_TIMEOUT + (int(stated) or limit) / _MIN_BYTES_PER_SECOND
-            ):
+            async with asyncio.timeout(timeout):
                 await self._read_body(limit, on_chunk)
         except TimeoutError:
-            raise HttpError("request_timeout", "the body took too long") from None
+            raise HttpError("request_timeout", "timed out reading the request body") from None
 
     async def json(self, limit: int = MAX_JSON_BYTES, *, empty: object = None) -> object:
-        """The value in the body, or `empty` without a body. Raises: Refused, ClientGone."""
+        """Return the JSON body, or `empty` without one. Raises: HttpError, ClientDisconnected."""
         body = await self.body(limit)
         if not body:
             return empty
@@ -126,12 +124,12 @@ class HttpRequest:
     async def _read_body(self, limit: int, on_chunk: Callable[[bytes], object]) -> None:
         size, more = 0, True
         while more:
-            piece, more = await self._read_chunk()
-            size += len(piece)
+            chunk, more = await self._read_chunk()
+            size += len(chunk)
             try:
                 if size > limit:
                     raise _too_large_error(limit)
-                on_chunk(piece)
+                on_chunk(chunk)
             except HttpError:
                 await self._discard_body(_MAX_DISCARDED_BYTES if more else 0)
                 raise
@@ -143,12 +141,12 @@ class HttpRequest:
         return message.get("body", b""), message.get("more_body", False)
 
     async def _discard_body(self, remaining: int) -> None:
-        """Read on for a while: who is cut off in mid-sentence does not hear the answer."""
+        """Read and drop the rest of the body for a while, so that the client gets the error."""
         try:
             async with asyncio.timeout(_DISCARD_TIMEOUT):
                 while remaining > 0:
-                    piece, more = await self._read_chunk()
-                    remaining -= len(piece)
+                    chunk, more = await self._read_chunk()
+                    remaining -= len(chunk)
                     if not more:
                         return
         except TimeoutError:
@@ -156,11 +154,11 @@ class HttpRequest:
 
 
 def _too_large_error(limit: int) -> HttpError:
-    return HttpError("too_large", f"the body is larger than {limit} bytes")
+    return HttpError("too_large", f"the request body is larger than {limit} bytes")
 
 
 def parse_body(body: bytes) -> object:
-    """The value of a JSON body. Raises: Refused."""
+    """Parse a JSON body. Raises: HttpError."""
     try:
         return parse_request_json(body)
     except InvalidJson as error:

@@ -1,6 +1,6 @@
-"""The outermost layer: every request gets an id, a line in the log and its headers.
+"""The outermost middleware: request ids, access log, metrics, security headers.
 
-Nothing that goes wrong further inside reaches a client in another shape than our errors have.
+It also turns every uncaught exception into an error response.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SERVER_LOGGER = logging.getLogger("skillhall.server")
 
-_PROCESS_PREFIX = urandom(8).hex()  # what ids of this process begin with
+_PROCESS_PREFIX = urandom(8).hex()  # of all request ids of this process
 _REQUEST_NUMBERS = count(1)
 _VALID_REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,128}")
 _SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
@@ -37,17 +37,17 @@ _SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 )
-# What an answer may say for itself; this is said for those that do not.
+# Defaults for responses that do not set these headers themselves.
 _DEFAULT_CSP = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 _DEFAULT_CACHE_CONTROL = (b"cache-control", b"no-store")
 _CLOSE_HEADER = (b"connection", b"close")
 _NOT_MODIFIED = 304
 _FIRST_ERROR_STATUS = 400
-_CLIENT_DISCONNECTED = 499  # in logs alone: the client left
+_CLIENT_DISCONNECTED = 499  # only in logs and metrics, as in nginx
 
 
 class RequestLogMiddleware:
-    """Every request, seen from outside."""
+    """Logs and measures every request, and completes the headers of its response."""
 
     def __init__(
         self,
@@ -66,27 +66,27 @@ class RequestLogMiddleware:
         self._access_log = AccessLog(redactor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or pass on what is none."""
+        """Handle a request; pass on other ASGI scopes."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-            self._access_log.flush()  # its life ends, or a socket's
+            self._access_log.flush()  # the lifespan ends: no timer would flush any more
             return
-        seen = _TrackedRequest(scope, send)
+        tracked = _TrackedRequest(scope, send)
         self._metrics.request_started()
         try:
-            await self._app(scope, receive, seen.send)
+            await self._app(scope, receive, tracked.send)
         except ClientDisconnected:
-            seen.status = _CLIENT_DISCONNECTED
+            tracked.status = _CLIENT_DISCONNECTED
         except asyncio.CancelledError:
-            # The server stops, and the request took longer than the grace period.
-            if not seen.status:
-                await self._build_shutdown_error(seen.request_id).send(seen.send)
-        except Exception:  # noqa: BLE001 - the last net: a client never meets a traceback
-            self._log_exception(seen)
-            if not seen.status:
-                await self._build_internal_error(seen.request_id).send(seen.send)
+            # The server stops, and the request exceeded the grace period.
+            if not tracked.status:
+                await self._build_shutdown_error(tracked.request_id).send(tracked.send)
+        except Exception:  # noqa: BLE001 - the last resort: no traceback reaches a client
+            self._log_exception(tracked)
+            if not tracked.status:
+                await self._build_internal_error(tracked.request_id).send(tracked.send)
         finally:
-            self._record(seen, scope)
+            self._record(tracked, scope)
 
     def _log_exception(self, tracked: _TrackedRequest) -> None:
         trace = self._redactor.redact(traceback.format_exc())
@@ -106,7 +106,7 @@ class RequestLogMiddleware:
 
 
 class _TrackedRequest:
-    """One request, and what was sent to its client so far."""
+    """A request and the progress of its response."""
 
     __slots__ = ("_scope", "_send", "bytes_sent", "request_id", "started", "status")
 
@@ -115,12 +115,12 @@ class _TrackedRequest:
         scope[HEADERS_KEY] = dict(scope["headers"])
         self.request_id = scope[REQUEST_ID_KEY] = _read_request_id(scope)
         self.status = 0
-        self.bytes_sent = 0  # bytes of the body
+        self.bytes_sent = 0  # of the body
         self._scope = scope
         self._send = send
 
     def send(self, message: Message) -> Awaitable[None]:
-        """Pass a message on; the first one gets the headers that every answer has."""
+        """Pass a message on; the first one gets the common headers."""
         kind = message["type"]
         if kind == "http.response.body":
             self.bytes_sent += len(message.get("body", b""))
@@ -132,12 +132,12 @@ class _TrackedRequest:
     def _complete_headers(self, own: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
         headers = [*own, (b"x-request-id", self.request_id.encode("ascii"))]
         if self.status == _NOT_MODIFIED:
-            return headers  # what the client keeps has the rest of them
+            return headers  # the client's cached response has the others
         headers += _SECURITY_HEADERS
-        said = dict(headers)
-        if _DEFAULT_CSP[0] not in said:
+        names = dict(headers)
+        if _DEFAULT_CSP[0] not in names:
             headers.append(_DEFAULT_CSP)
-        if _DEFAULT_CACHE_CONTROL[0] not in said:
+        if _DEFAULT_CACHE_CONTROL[0] not in names:
             headers.append(_DEFAULT_CACHE_CONTROL)
         if self.status >= _FIRST_ERROR_STATUS and _has_large_body(self._scope):
             headers.append(_CLOSE_HEADER)
@@ -145,19 +145,19 @@ class _TrackedRequest:
 
 
 def new_request_id() -> str:
-    """An id that no other request has."""
+    """Return a unique request id."""
     return f"{_PROCESS_PREFIX}{next(_REQUEST_NUMBERS):08x}"
 
 
 def _read_request_id(scope: Scope) -> str:
-    given = scope[HEADERS_KEY].get(b"x-request-id")
-    if given is not None and _VALID_REQUEST_ID.fullmatch(given):
-        return str(given, "ascii")
+    from_client = scope[HEADERS_KEY].get(b"x-request-id")
+    if from_client is not None and _VALID_REQUEST_ID.fullmatch(from_client):
+        return str(from_client, "ascii")
     return new_request_id()
 
 
 def _has_large_body(scope: Scope) -> bool:
-    """Whether the rest of the request may be long; it is not listened to after an error."""
+    """Whether much of the body may be unread. After an error it never will be read."""
     for name, value in scope["headers"]:
         if name == b"transfer-encoding":
             return True
@@ -167,8 +167,8 @@ def _has_large_body(scope: Scope) -> bool:
 
 
 def _route_template(scope: Scope) -> str:
-    """The route, never the path: a path is a stranger's text, and there are too many of them."""
-    known = scope.get(ROUTE_KEY)
-    if known is None:
-        known = getattr(scope.get("route"), "path_format", "none")
-    return str(known)
+    """Return the route, never the path: clients could add metric series without end."""
+    route = scope.get(ROUTE_KEY)
+    if route is None:
+        route = getattr(scope.get("route"), "path_format", "none")
+    return str(route)

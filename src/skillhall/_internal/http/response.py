@@ -1,4 +1,4 @@
-"""Answers as bytes, and the one shape that answers have."""
+"""Responses as bytes, and the JSON envelope."""
 
 from __future__ import annotations
 
@@ -18,28 +18,26 @@ if TYPE_CHECKING:
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
-_MAX_JOINED_BYTES = 65_536  # bytes; below it one write is cheaper than three
+_MAX_JOINED_BYTES = 65_536  # up to this size one write is cheaper than three
 _BODILESS_STATUSES = (204, 304)
 
 
 class ByteResponse(NamedTuple):
-    """An answer, in parts that are sent one after the other."""
+    """A response whose body is sent in parts."""
 
     status: int
     headers: Headers = ()
     parts: tuple[bytes, ...] = ()
 
     async def send(self, send: Send) -> None:
-        """Send it; a large part is never copied."""
+        """Send the response; large parts are not copied."""
+        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
         if self.status in _BODILESS_STATUSES:
-            await send(
-                {"type": "http.response.start", "status": self.status, "headers": self.headers}
-            )
+            await send(start)
             await send({"type": "http.response.body"})
             return
         length = sum(map(len, self.parts))
-        headers = (*self.headers, (b"content-length", b"%d" % length))
-        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({**start, "headers": (*self.headers, (b"content-length", b"%d" % length))})
         parts = self.parts if length > _MAX_JOINED_BYTES else (b"".join(self.parts),)
         for part in parts[:-1]:
             await send({"type": "http.response.body", "body": part, "more_body": True})
@@ -47,7 +45,7 @@ class ByteResponse(NamedTuple):
 
 
 def encode_json(value: object) -> bytes:
-    """A value as JSON. Half characters, which no JSON may hold, become question marks."""
+    """Encode a value as JSON. Unpaired surrogates become question marks."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
     return text.encode("utf-8", "replace")
 
@@ -60,7 +58,7 @@ def success_response(
     headers: Headers = JSON_HEADERS,
     snapshot: PromptSnapshot | None = None,
 ) -> ByteResponse:
-    """The answer to a call that did its work; `data` is JSON already."""
+    """Return a success envelope; `data` is encoded JSON."""
     tail = b',"meta":' + encode_meta(request_id, snapshot) + b"}"
     return ByteResponse(status, headers, (b'{"success":true,"data":', data, tail))
 
@@ -71,20 +69,15 @@ def failure_response(
     request_id: str,
     headers: Headers = (),
 ) -> ByteResponse:
-    """The answer to a call that did not."""
-    body = (
-        b'{"success":false,"error":'
-        + encode_json(error)
-        + b',"meta":'
-        + encode_meta(request_id)
-        + b"}"
-    )
+    """Return an error envelope."""
+    tail = b',"meta":' + encode_meta(request_id) + b"}"
+    body = b'{"success":false,"error":' + encode_json(error) + tail
     return ByteResponse(status, (*JSON_HEADERS, *headers), (body,))
 
 
 def encode_meta(request_id: str, snapshot: PromptSnapshot | None = None) -> bytes:
-    """What is said about every answer, and about the snapshot it was taken from."""
-    # Nothing to escape: an id has letters, digits and three marks.
+    """Encode the `meta` of a response, with the commit of its snapshot."""
+    # Nothing to escape: a request id has only letters, digits and "._-".
     text = f'{{"timestamp":"{utc_timestamp()}","requestId":"{request_id}","version":"v1"'.encode()
     if snapshot is None:
         return text + b"}"
@@ -101,7 +94,7 @@ class _TimestampCache:
 
 
 def utc_timestamp() -> str:
-    """Now in UTC, to the millisecond."""
+    """Return the current time in UTC, in milliseconds. Cached, since every response has it."""
     now = int(time.time() * 1000)
     if now == _TimestampCache.millisecond:
         return _TimestampCache.text
@@ -115,12 +108,12 @@ def utc_timestamp() -> str:
 
 
 class Ready(Response):
-    """An answer of ours where the framework expects one of its own."""
+    """A `ByteResponse` as a Starlette response."""
 
     def __init__(self, ready: ByteResponse) -> None:
         super().__init__(status_code=ready.status)
         self._ready = ready
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send it."""
+        """Send the response."""
         await self._ready.send(send)

@@ -1,4 +1,4 @@
-"""Work for an answer that takes a while: it ends with its reader, or with the server."""
+"""Long-running responses that end when the client disconnects or the server stops."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ async def run_until_disconnect(
     receive: Receive,
     wait_for_shutdown: Callable[[], Awaitable[None]],
 ) -> None:
-    """Do the work until it is done, nobody waits for it, or the server is about to stop.
+    """Run `work` until it ends, the client disconnects or the server shuts down.
 
-    Raises what the work raises.
+    Raises what `work` raises.
     """
     task = asyncio.ensure_future(work)
-    ends = [
-        asyncio.ensure_future(one) for one in (_wait_for_disconnect(receive), wait_for_shutdown())
-    ]
+    waits = (_wait_for_disconnect(receive), wait_for_shutdown())
+    stops = [asyncio.ensure_future(wait) for wait in waits]
     try:
-        await asyncio.wait([task, *ends], return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait([task, *stops], return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for one in (task, *ends):
-            one.cancel()
-        await asyncio.wait([task, *ends])
-        for one in ends:
+        for future in (task, *stops):
+            future.cancel()
+        await asyncio.wait([task, *stops])
+        for stop in stops:
             with contextlib.suppress(asyncio.CancelledError):
-                one.result()
+                stop.result()
     with contextlib.suppress(asyncio.CancelledError):
         task.result()
 

@@ -1,4 +1,4 @@
-"""Work that blocks, done beside the event loop."""
+"""Threads for blocking calls, so that they do not block the event loop."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _T = TypeVar("_T")
 
 
 class WorkerPool:
-    """Threads for work that may touch git or the disk, at most so many at once."""
+    """Runs blocking functions in a limited number of threads."""
 
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._limiter: CapacityLimiter | None = None
 
     async def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """What the function returns. A server that stops does not wait for it."""
-        if self._limiter is None:
+        """Run the function in a thread. On shutdown the server does not wait for it."""
+        if self._limiter is None:  # needs a running event loop
             self._limiter = CapacityLimiter(self._threads)
         return await run_sync(
             lambda: function(*arguments, **named), abandon_on_cancel=True, limiter=self._limiter

@@ -1,4 +1,4 @@
-"""Revoked tokens: open requests and their streams end as soon as their token is revoked."""
+"""Ends open requests and streams as soon as their access token is revoked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class OpenRequests:
-    """The requests in progress whose token can be revoked."""
+    """Requests in progress whose token can be revoked."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -26,20 +26,20 @@ class OpenRequests:
     async def handle(
         self, credential: Credential, app: ASGIApp, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        """Let the app answer; once the token is revoked, the app sees the client disconnect."""
+        """Run the app; if the token is revoked, the app sees the client disconnect."""
         self._loop = asyncio.get_running_loop()
         request = _OpenRequest(credential, receive)
         self._requests.add(request)
         try:
-            self._revoke_invalid()  # the token may have been revoked since it was compared
+            self._revoke_invalid()  # the token may have been revoked since it was checked
             await app(scope, request.receive, send)
         finally:
             self._requests.discard(request)
 
     def _on_tokens_changed(self) -> None:
-        """Called in the thread that reads tokens."""
+        # Runs in the thread that polls the tokens.
         if self._loop is not None:
-            with suppress(RuntimeError):  # the loop is closed: no request is open
+            with suppress(RuntimeError):  # the loop is closed, so no request is open
                 self._loop.call_soon_threadsafe(self._revoke_invalid)
 
     def _revoke_invalid(self) -> None:
@@ -49,7 +49,7 @@ class OpenRequests:
 
 
 class _OpenRequest:
-    """One request, and what its client sends."""
+    """A request whose `receive` reports a disconnect once the token is revoked."""
 
     def __init__(self, credential: Credential, receive: Receive) -> None:
         self.credential = credential
@@ -58,7 +58,7 @@ class _OpenRequest:
         self._is_body_complete = False
 
     async def receive(self) -> Message:
-        """The next message. The body is passed on in any case: a request is never cut in half."""
+        """Return the next message. The body is always passed on completely."""
         if not self._is_body_complete:
             message = await self._receive()
             self._is_body_complete = not message.get("more_body", False)

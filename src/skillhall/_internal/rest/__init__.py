@@ -1,1 +1,1 @@
-"""REST: each route reads a request, calls a service and words the report."""
+"""REST API: routes, request and response models, handlers."""

@@ -1,4 +1,4 @@
-"""The framework behind the hot routes: it routes the rest, and writes the OpenAPI document."""
+"""The FastAPI app: routing, errors of the framework and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.request import HttpRequest
 
-# Clients of dot-ai, the original of this API, ask for the second one.
+# Clients of dot-ai, where this API comes from, use the second path.
 OPENAPI_PATHS = ("/api/v1/openapi.json", "/api/v1/openapi")
 ErrorPageRenderer: TypeAlias = Callable[["HttpRequest", HttpError], ByteResponse]
 _METHOD_NOT_ALLOWED = 405
@@ -41,74 +41,74 @@ def build_fastapi_app(
     on_startup: Callable[[], Awaitable[None]],
     render_error_page: ErrorPageRenderer | None = None,
 ) -> FastAPI:
-    """The routes in a framework that runs `warm` in the background of its first requests.
+    """Return an app with these routers that runs `on_startup` in the background.
 
-    `page` tells browsers what no route answers; without it they get the envelope, too.
+    `render_error_page` renders errors for browsers; without it they get JSON.
     """
-    refusals = _FrameworkErrors(render_error_page)
+    errors = _FrameworkErrors(render_error_page)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        warming = asyncio.ensure_future(on_startup())
+        startup = asyncio.ensure_future(on_startup())
         yield
-        warming.cancel()
+        startup.cancel()
         with suppress(asyncio.CancelledError):
-            await warming
+            await startup
 
     app = FastAPI(
         title="Skillhall",
         version=VERSION,
-        description="Prompts and Agent Skills out of git repositories.",
+        description="Prompts and Agent Skills from git repositories.",
         openapi_url=None,
-        docs_url=None,  # its pages load scripts from other hosts
+        docs_url=None,  # FastAPI's pages load scripts from other hosts
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
         exception_handlers={
-            HTTPException: refusals.handle_no_route,
-            Exception: refusals.handle_exception,
+            HTTPException: errors.handle_no_route,
+            Exception: errors.handle_exception,
         },
     )
     for router in routers:
         app.include_router(router)
-    document = _OpenApiDocument(app)
-    read = make_endpoint(document.read)
+    endpoint = make_endpoint(_OpenApiDocument(app).read)
     for path in OPENAPI_PATHS:
-        app.add_api_route(path, read, methods=["GET"], include_in_schema=False)
+        app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False)
     return app
 
 
 class HeadAsGet:
-    """HEAD is GET without a body, which the server itself leaves out."""
+    """Routes HEAD like GET; uvicorn drops the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on."""
+        """Pass a request on, HEAD as GET."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        asked = {**scope, "method": "GET", HEAD_REQUEST_KEY: True}
-        await self._app(asked, receive, send)
-        scope.update({key: asked[key] for key in (ROUTE_KEY, "route") if key in asked})
+        get_scope = {**scope, "method": "GET", HEAD_REQUEST_KEY: True}
+        await self._app(get_scope, receive, send)
+        # The metrics read the route from the original scope.
+        scope.update({key: get_scope[key] for key in (ROUTE_KEY, "route") if key in get_scope})
 
 
 class _OpenApiDocument:
-    """The OpenAPI document, written once."""
+    """The OpenAPI document, generated on the first request."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._data = b""
 
-    async def read(self, request: HttpRequest) -> ByteResponse:  # noqa: ARG002 - a call's signature
-        """The document, not in an envelope: it has a form of its own."""
+    async def read(self, request: HttpRequest) -> ByteResponse:  # noqa: ARG002 - a handler's signature
+        """Return the document, without an envelope."""
         self._data = self._data or encode_json(_add_components(self._app.openapi()))
         return ByteResponse(200, (*JSON_HEADERS, (b"cache-control", b"no-cache")), (self._data,))
 
 
 def _add_components(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with what its routes name, and the framework does not know."""
+    """Add the schemas that routes refer to but FastAPI does not know."""
     components = document.setdefault("components", {})
     components.setdefault("securitySchemes", {})[BEARER_SCHEME] = {
         "type": "http",
@@ -119,42 +119,43 @@ def _add_components(document: dict[str, Any]) -> dict[str, Any]:
 
 
 class _FrameworkErrors:
-    """The answers of the framework itself: as pages to browsers, in the envelope to programs."""
+    """Responses for errors of the framework: pages for browsers, JSON for other clients."""
 
     def __init__(self, render_page: ErrorPageRenderer | None) -> None:
         self._render_page = render_page
 
     async def handle_no_route(self, request: Request, error: Exception) -> Response:
-        """The answer when the framework knows no such route, or not with that method."""
+        """Return 404 for an unknown route, or 405 for an unknown method."""
         return await self._respond(request, _to_http_error(request, error))
 
     async def handle_exception(self, request: Request, _: Exception) -> Response:
-        """The answer when there is a bug; the framework raises it again for the outermost layer."""
+        """Return 500 for a bug. Starlette raises it again, so that the middleware logs it."""
         return await self._respond(request, internal_error())
 
     async def _respond(self, request: Request, error: HttpError) -> Response:
-        async def refuse(exchange: HttpRequest) -> ByteResponse:
-            if self._render_page is not None and is_browser_request(exchange.scope):
-                return self._render_page(exchange, error)
-            return error_response(error, exchange.request_id)
+        async def handler(http_request: HttpRequest) -> ByteResponse:
+            if self._render_page is not None and is_browser_request(http_request.scope):
+                return self._render_page(http_request, error)
+            return error_response(error, http_request.request_id)
 
-        return await make_endpoint(refuse)(request)
+        return await make_endpoint(handler)(request)
 
 
 def _to_http_error(request: Request, error: Exception) -> HttpError:
     if not isinstance(error, HTTPException) or error.status_code != _METHOD_NOT_ALLOWED:
-        return HttpError("not_found", "there is no such route")
+        return HttpError("not_found", "route not found")
     methods = _allowed_methods(request)
     headers = ((b"allow", methods.encode("latin-1")),)
-    return HttpError("method_not_allowed", f"that route takes {methods} only", headers=headers)
+    message = f"method not allowed, use {methods}"
+    return HttpError("method_not_allowed", message, headers=headers)
 
 
 def _allowed_methods(request: Request) -> str:
-    """The methods of all routes with that path; the framework tells those of the first alone."""
-    found = [method for method in _METHODS if _accepts_method(request, method)]
-    return ", ".join(sorted({*found, "HEAD"} if "GET" in found else found))
+    """Return the methods of all routes with this path; Starlette has those of the first."""
+    allowed = {method for method in _METHODS if _accepts_method(request, method)}
+    return ", ".join(sorted(allowed | {"HEAD"} if "GET" in allowed else allowed))
 
 
 def _accepts_method(request: Request, method: str) -> bool:
-    asked = {**request.scope, "method": method}
-    return any(route.matches(asked)[0] is Match.FULL for route in request.app.routes)
+    scope = {**request.scope, "method": method}
+    return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)

@@ -1,4 +1,4 @@
-"""Files of strangers over HTTP: how a path names one, and how its bytes are sent."""
+"""Downloads of skill files: parsing of their URL paths, and response headers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 
 def path_parts(request: HttpRequest, prefix: str, count: int) -> list[str]:
-    """The names below a path, decoded; the last one has the rest, slashes and all. Raises: Refused.
+    """Return the decoded segments below `prefix`. Raises: HttpError.
 
-    A name that is not there is empty.
+    The last one contains the rest with its slashes. Missing segments are empty.
     """
     below = request.scope["raw_path"].removeprefix(f"{prefix}/".encode())
     parts = [*below.split(b"/", count - 1), *(b"",) * count][:count]
     try:
         return [unquote_to_bytes(part).decode("utf-8") for part in parts]
     except UnicodeDecodeError:
-        raise HttpError("not_found", "there is no such skill") from None
+        raise HttpError("not_found", "skill not found") from None
 
 
 def download_headers(path: str) -> Headers:
-    """How bytes of strangers are sent: to be kept, never to be shown as a page."""
+    """Return headers that make browsers save untrusted content, never render it."""
     name = quote(path.rpartition("/")[2], safe="")
     return (
         (b"content-type", b"application/octet-stream"),

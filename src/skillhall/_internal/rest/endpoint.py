@@ -1,4 +1,4 @@
-"""One call: from a request to an answer, whatever happens in between."""
+"""Runs handlers: from a request to a response, including errors."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ Handler: TypeAlias = Callable[[HttpRequest], Awaitable[ByteResponse]]
 
 
 class FastRoute(NamedTuple):
-    """A call that is answered without a framework, and the route that it belongs to."""
+    """A handler that runs without FastAPI, and its route template."""
 
     handler: Handler
     route: str
 
 
-# Which call a method and a raw path mean, if it is a hot one.
+# Maps a method and a raw path to a fast route, if there is one.
 FastRouteFinder: TypeAlias = Callable[[str, bytes], FastRoute | None]
 
 
 async def run_handler(handler: Handler, request: HttpRequest) -> ByteResponse:
-    """The call's answer, or the answer that tells why there is none."""
+    """Run a handler; turn its errors into error responses."""
     try:
         return await handler(request)
     except SkillhallError as error:
@@ -44,49 +44,52 @@ async def run_handler(handler: Handler, request: HttpRequest) -> ByteResponse:
 
 
 def make_endpoint(handler: Handler) -> Callable[[Request], Awaitable[Response]]:
-    """The call as a framework's route: the same function makes the answer."""
+    """Wrap a handler as a FastAPI endpoint."""
 
     async def respond(request: Request) -> Response:
         return Ready(await run_handler(handler, HttpRequest(request.scope, request.receive)))
 
+    # FastAPI derives the operation id from the name.
     respond.__name__ = getattr(handler, "__name__", "respond")
     return respond
 
 
+def make_summary(handler: Callable[..., object]) -> str:
+    """Return the summary of an operation, in sentence case: "List prompts"."""
+    return str(getattr(handler, "__name__", "")).replace("_", " ").capitalize()
+
+
 class FastPath:
-    """Answers the hot calls itself, and leaves the others to the app behind it."""
+    """Runs the most frequent handlers directly and passes other requests to FastAPI."""
 
     def __init__(self, app: ASGIApp, routes: tuple[FastRouteFinder, ...]) -> None:
         self._app = app
         self._routes = routes
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer one request."""
-        hot = self._find_route(scope) if scope["type"] == "http" else None
-        if hot is None:
+        """Handle a request."""
+        fast = self._find_route(scope) if scope["type"] == "http" else None
+        if fast is None:
             return self._app(scope, receive, send)
-        scope[ROUTE_KEY] = hot.route
-        return _run_and_send(hot.handler, HttpRequest(scope, receive), send)
+        scope[ROUTE_KEY] = fast.route
+        return _run_and_send(fast.handler, HttpRequest(scope, receive), send)
 
     def _find_route(self, scope: Scope) -> FastRoute | None:
         method, path = scope["method"], scope["raw_path"]
-        for route in self._routes:
-            found = route(method, path)
-            if found is not None:
-                return found
-        return None
+        matches = (find(method, path) for find in self._routes)
+        return next((route for route in matches if route is not None), None)
 
 
 async def _run_and_send(handler: Handler, request: HttpRequest, send: Send) -> None:
     await (await run_handler(handler, request)).send(send)
 
 
-DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000  # things on a page
+DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE = 100, 1000
 
 
 def parse_limit(query: Mapping[str, str]) -> int:
-    """How many are asked for at most. Raises: Refused."""
+    """Return the page size of a query. Raises: HttpError."""
     text = query.get("limit", str(DEFAULT_PAGE_SIZE))
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= MAX_PAGE_SIZE:
-        raise HttpError("invalid_argument", f"limit is a number from 1 to {MAX_PAGE_SIZE}")
+        raise HttpError("invalid_argument", f"limit must be a number from 1 to {MAX_PAGE_SIZE}")
     return int(text)

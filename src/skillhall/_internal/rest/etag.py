@@ -1,4 +1,4 @@
-"""ETags: what an answer is known by, and whether a client has it already."""
+"""ETags: conditional responses and version checks."""
 
 from __future__ import annotations
 
@@ -17,47 +17,48 @@ if TYPE_CHECKING:
 
 NO_CACHE_HEADER = (b"cache-control", b"no-cache")
 _VERSION_ETAG = re.compile(rb'(?:W/)?"([0-9]{1,18})"')
-_UNKNOWN_VERSION = -1  # what a tag means that nothing of ours ever had
+_UNKNOWN_VERSION = -1  # for an ETag that this server never sends
 
 
 def etag_matches(if_none_match: bytes | None, etag: bytes) -> bool:
-    """Whether the tags in If-None-Match hold this one; weak and strong ones count alike."""
+    """Whether If-None-Match contains this ETag. Weak and strong ones are equal."""
     if if_none_match is None:
         return False
     if if_none_match == etag:
         return True
     opaque = etag.removeprefix(b"W/")
-    given = [one.strip().removeprefix(b"W/") for one in if_none_match.split(b",")]
-    return opaque in given or b"*" in given
+    tags = [tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")]
+    return opaque in tags or b"*" in tags
 
 
 def etag_response(
     request: HttpRequest, headers: Headers, read: Callable[[], bytes]
 ) -> ByteResponse:
-    """The bytes, known by their digest; nothing if the client has them. Raises: what `read` does.
+    """Return the bytes with an ETag of their digest, or 304 if the client has them.
 
-    It reads and hashes, which is no work for the event loop.
+    Blocks, so call it in a worker thread. Raises: what `read` raises.
     """
     data = read()
-    known = (NO_CACHE_HEADER, (b"etag", f'"{sha256_hex(data)}"'.encode()))
-    if etag_matches(request.header(b"if-none-match"), known[1][1]):
-        return ByteResponse(304, known)
-    return ByteResponse(200, (*headers, *known), (data,))
+    etag = f'"{sha256_hex(data)}"'.encode()
+    cache_headers = (NO_CACHE_HEADER, (b"etag", etag))
+    if etag_matches(request.header(b"if-none-match"), etag):
+        return ByteResponse(304, cache_headers)
+    return ByteResponse(200, (*headers, *cache_headers), (data,))
 
 
 def require_version(request: HttpRequest) -> int:
-    """The version that a change is made against, by If-Match. Raises: Refused without one."""
+    """Return the version in If-Match. Raises: HttpError if the header is missing."""
     version = read_version(request)
     if version is None:
-        message = "say which version you change: send its ETag in If-Match"
+        message = "If-Match is missing: send the ETag of the version to change"
         raise HttpError("precondition_required", message)
     return version
 
 
 def read_version(request: HttpRequest) -> int | None:
-    """The same where a change may be made against whatever is there."""
-    given = request.header(b"if-match")
-    if given is None:
+    """Return the version in If-Match, or None without the header."""
+    header = request.header(b"if-match")
+    if header is None:
         return None
-    match = _VERSION_ETAG.fullmatch(given.strip())
+    match = _VERSION_ETAG.fullmatch(header.strip())
     return _UNKNOWN_VERSION if match is None else int(match[1])

@@ -1,7 +1,7 @@
-"""Large lists in gzip, compressed once for each snapshot.
+"""Cache of gzip-compressed lists, one per snapshot.
 
-What precedes the meta of an answer is the same for everybody. It is kept as deflated blocks that
-end at a byte; the few bytes of the meta are deflated for each answer and follow as further blocks.
+All responses of a snapshot are equal up to their `meta`. That part is cached as deflate blocks
+that end at a byte boundary. The `meta` is compressed for each response and appended.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from skillhall._internal.http.response import ByteResponse
 if TYPE_CHECKING:
     from skillhall._internal.http.request import HttpRequest
 
-_MIN_BYTES = 16_384  # bytes; below it nothing is gained
+_MIN_BYTES = 16_384  # smaller responses are not worth compressing
 _MAX_ENTRIES = 4  # snapshots
-_GZIP_HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # gzip, deflate, no time, no system
-_RAW_DEFLATE = -15  # deflate alone, without a wrapper
+_GZIP_HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # magic, deflate, no time, unknown system
+_RAW_DEFLATE = -15  # zlib's wbits for deflate without header and checksum
 
 
 class _DeflatedPart(NamedTuple):
@@ -35,17 +35,17 @@ class GzipCache:
         self._lock = threading.Lock()
 
     def has(self, digest: str) -> bool:
-        """Whether that snapshot's list is compressed already."""
+        """Whether the list of this snapshot is cached."""
         return digest in self._parts
 
     def should_compress(self, request: HttpRequest, response: ByteResponse) -> bool:
-        """Whether the answer is large and its reader takes gzip."""
+        """Whether the response is large and the client accepts gzip."""
         if sum(map(len, response.parts)) < _MIN_BYTES:
             return False
         return _accepts_gzip(request.header(b"accept-encoding") or b"")
 
     def compress(self, response: ByteResponse, digest: str) -> ByteResponse:
-        """The same answer, compressed."""
+        """Return the compressed response."""
         *first, tail = response.parts
         part = self._parts.get(digest)
         if part is None:
@@ -66,18 +66,16 @@ class GzipCache:
                 del self._parts[next(iter(self._parts))]
 
 
-def _deflate(pieces: list[bytes]) -> _DeflatedPart:
-    packer = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
-    blocks, check = b"", 0
-    for piece in pieces:
-        blocks += packer.compress(piece)
-        check = zlib.crc32(piece, check)
-    return _DeflatedPart(blocks + packer.flush(zlib.Z_SYNC_FLUSH), check, sum(map(len, pieces)))
+def _deflate(chunks: list[bytes]) -> _DeflatedPart:
+    data = b"".join(chunks)
+    compressor = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
+    blocks = compressor.compress(data) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    return _DeflatedPart(blocks, zlib.crc32(data), len(data))
 
 
 def _accepts_gzip(accepted: bytes) -> bool:
-    for one in accepted.lower().split(b","):
-        coding, _, weight = one.replace(b" ", b"").partition(b";")
+    for item in accepted.lower().split(b","):
+        coding, _, weight = item.replace(b" ", b"").partition(b";")
         if coding == b"gzip":
             return weight.rstrip(b"0") not in (b"q=", b"q=.", b"q=0.")
     return False

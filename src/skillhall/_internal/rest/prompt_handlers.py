@@ -1,4 +1,4 @@
-"""The calls of the prompt repository."""
+"""Handlers for prompts."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, PromptSnapshot
 
 PROMPTS_PATH = "/api/v1/prompts"
-MAX_UPLOAD_BYTES = 512 * 1024  # bytes of the request's body
+MAX_UPLOAD_BYTES = 512 * 1024  # of the request body
 TOOLS_PATH = "/api/v1/tools"
 GIT_TOKEN_HEADER = b"x-skillhall-git-token"
-DOT_AI_GIT_TOKEN_HEADER = b"x-dot-ai-git-token"  # what clients of the original server send
+DOT_AI_GIT_TOKEN_HEADER = b"x-dot-ai-git-token"  # sent by clients of dot-ai
 
 _CONFIGURED_SOURCE = SourceSelector()
 _NO_VALUES: Mapping[str, str] = MappingProxyType({})
@@ -48,7 +48,7 @@ _PROMPTS_PATH_BYTES = PROMPTS_PATH.encode()
 _PROMPT_PATH_PREFIX = _PROMPTS_PATH_BYTES + b"/"
 _RESERVED_NAMES = (b"refresh", b"sources")
 _SOURCE_PARAMETERS = ("repo", "path", "branch", "source")
-_OPTIONAL_PARAMETERS = ("path", "branch")  # scripts send both, set or not
+_OPTIONAL_PARAMETERS = ("path", "branch")  # scripts also send them empty
 _PLAIN_NAME = re.compile(rb"[A-Za-z0-9._~-]+")
 _LIST_HEADERS: Headers = (
     *JSON_HEADERS,
@@ -58,50 +58,48 @@ _LIST_HEADERS: Headers = (
 
 
 class PromptHandlers:
-    """The four calls, over one counter."""
+    """Handlers over one prompt service."""
 
     def __init__(self, prompt_service: PromptServiceProtocol, workers: WorkerPool) -> None:
         self._prompt_service = prompt_service
         self._workers = workers
         self._gzip_cache = GzipCache()
         self._list_route = FastRoute(self.list_prompts, PROMPTS_PATH)
-        self._prompt_route = FastRoute(self.get_prompt, PROMPTS_PATH + "/{name}")
+        self._prompt_route = FastRoute(self.render_prompt, PROMPTS_PATH + "/{name}")
         self._list_etags = _ListEtagCache()
 
     async def list_prompts(self, request: HttpRequest) -> ByteResponse:
-        """Every prompt's name, description and arguments."""
-        asked = parse_source_selector(request)
-        snapshot = self._prompt_service.cached_snapshot(asked) or await self._load_snapshot(asked)
-        known = self._list_etags.get(snapshot)
-        if etag_matches(request.header(b"if-none-match"), known.etag):
-            return known.not_modified
-        ready = success_response(
-            snapshot.list_json(), request.request_id, headers=known.headers, snapshot=snapshot
+        """List the prompts with their descriptions and arguments."""
+        snapshot = await self._load_snapshot(parse_source_selector(request))
+        cached = self._list_etags.get(snapshot)
+        if etag_matches(request.header(b"if-none-match"), cached.etag):
+            return cached.not_modified
+        response = success_response(
+            snapshot.list_json(), request.request_id, headers=cached.headers, snapshot=snapshot
         )
-        if not self._gzip_cache.should_compress(request, ready):
-            return ready
+        if not self._gzip_cache.should_compress(request, response):
+            return response
         if self._gzip_cache.has(snapshot.digest):
-            return self._gzip_cache.compress(ready, snapshot.digest)
-        return await self._workers.run(self._gzip_cache.compress, ready, snapshot.digest)
+            return self._gzip_cache.compress(response, snapshot.digest)
+        return await self._workers.run(self._gzip_cache.compress, response, snapshot.digest)
 
-    async def get_prompt(self, request: HttpRequest) -> ByteResponse:
-        """One prompt, with values for its arguments if there are any."""
+    async def render_prompt(self, request: HttpRequest) -> ByteResponse:
+        """Render a prompt with values for its arguments."""
         name = parse_prompt_name(request.scope["raw_path"])
         values = await _read_arguments(request) if request.has_body() else {}
-        asked = parse_source_selector(request)
-        snapshot = self._prompt_service.cached_snapshot(asked) or await self._load_snapshot(asked)
+        snapshot = await self._load_snapshot(parse_source_selector(request))
         if values or snapshot.summary(name).has_files:
-            # Files may have to be read, and many of them are large.
+            # Rendering and reading files can be slow.
             data = await self._workers.run(snapshot.prompt_json, name, values)
         else:
             data = snapshot.prompt_json(name)
         return success_response(data, request.request_id, snapshot=snapshot)
 
     async def refresh_prompts(self, request: HttpRequest) -> ByteResponse:
-        """The newest of a source, now."""
+        """Fetch the newest version of a source."""
         body = parse_model(RefreshRequest, await request.json(empty={}))
-        asked = parse_source_selector(request, body.non_blank_fields())
-        snapshot = await self._workers.run(self._prompt_service.refresh, asked)
+        selector = parse_source_selector(request, body.non_blank_fields())
+        snapshot = await self._workers.run(self._prompt_service.refresh, selector)
         data: dict[str, object] = {
             "refreshed": snapshot.stale is None,
             "promptsLoaded": len(snapshot.names),
@@ -112,17 +110,17 @@ class PromptHandlers:
             data["reason"] = snapshot.stale.reason
         return success_response(encode_json(data), request.request_id, snapshot=snapshot)
 
-    async def ingest_source(self, request: HttpRequest) -> ByteResponse:
-        """Keep an upload."""
-        parse_source_selector(request)
+    async def upload_source(self, request: HttpRequest) -> ByteResponse:
+        """Upload files as a source."""
+        parse_source_selector(request)  # rejects contradictory parameters
         body = parse_model(UploadRequest, await request.json(MAX_UPLOAD_BYTES))
-        files = [UploadedFile(one.path, one.content, one.mode_bits) for one in body.files]
+        files = [UploadedFile(file.path, file.content, file.mode_bits) for file in body.files]
         upload = Upload(body.source, files, body.content_hash)
-        done = await self._workers.run(self._prompt_service.ingest, upload)
-        data: dict[str, object] = {"source": done.source}
-        if done.content_hash:
-            data["contentHash"] = done.content_hash
-        data |= {"fileCount": done.file_count, "status": done.status}
+        report = await self._workers.run(self._prompt_service.ingest, upload)
+        data: dict[str, object] = {"source": report.source}
+        if report.content_hash:
+            data["contentHash"] = report.content_hash
+        data |= {"fileCount": report.file_count, "status": report.status}
         snapshot = await self._workers.run(
             self._prompt_service.snapshot, SourceSelector(source=body.source)
         )
@@ -130,12 +128,12 @@ class PromptHandlers:
         return success_response(encode_json(data), request.request_id)
 
     async def list_tools(self, request: HttpRequest) -> ByteResponse:
-        """The tools that can be called by REST: none. Clients of dot-ai ask before they go on."""
+        """List the tools that can be called by REST. Always empty, for clients of dot-ai."""
         data = {"tools": [], "total": 0, "categories": [], "tags": []}
         return success_response(encode_json(data), request.request_id)
 
     def find_fast_route(self, method: str, path: bytes) -> FastRoute | None:
-        """The call that is asked for most, if this is one of them."""
+        """Return the fast route for the list or for a prompt with a plain name."""
         if method == "GET" and path == _PROMPTS_PATH_BYTES:
             return self._list_route
         if method == "POST" and path.startswith(_PROMPT_PATH_PREFIX):
@@ -145,12 +143,15 @@ class PromptHandlers:
         return None
 
     async def _load_snapshot(self, selector: SourceSelector) -> PromptSnapshot:
-        """What the counter brings when nothing is at hand."""
-        return await self._workers.run(self._prompt_service.snapshot, selector)
+        """Return the cached snapshot of a source, or load it in a worker thread."""
+        snapshot = self._prompt_service.cached_snapshot(selector)
+        if snapshot is None:
+            snapshot = await self._workers.run(self._prompt_service.snapshot, selector)
+        return snapshot
 
 
 class _ListEtag(NamedTuple):
-    """What lists of one snapshot are known by."""
+    """The ETag and the headers of a snapshot's list."""
 
     digest: str
     is_stale: bool
@@ -160,25 +161,25 @@ class _ListEtag(NamedTuple):
 
     @classmethod
     def from_snapshot(cls, snapshot: PromptSnapshot) -> _ListEtag:
-        """For that snapshot."""
+        """Build the ETag of a snapshot."""
         tag = _snapshot_etag(snapshot)
         headers: Headers = (*_LIST_HEADERS, (b"etag", tag))
         is_stale = snapshot.stale is not None
         return cls(snapshot.digest, is_stale, tag, headers, ByteResponse(304, headers[1:]))
 
     def is_for(self, snapshot: PromptSnapshot) -> bool:
-        """Whether the snapshot says the same."""
+        """Whether the ETag is that of the snapshot."""
         return self.digest == snapshot.digest and self.is_stale == (snapshot.stale is not None)
 
 
 class _ListEtagCache:
-    """Remembers the last of them: lists are asked for more often than they change."""
+    """Cache of the last ETag. Lists are requested more often than they change."""
 
     def __init__(self) -> None:
         self._last: _ListEtag | None = None
 
     def get(self, snapshot: PromptSnapshot) -> _ListEtag:
-        """What is known of this one."""
+        """Return the ETag of a snapshot."""
         if self._last is None or not self._last.is_for(snapshot):
             self._last = _ListEtag.from_snapshot(snapshot)
         return self._last
@@ -187,25 +188,26 @@ class _ListEtagCache:
 def parse_source_selector(
     request: HttpRequest, body: Mapping[str, str] = _NO_VALUES
 ) -> SourceSelector:
-    """The source that a request is about, by its query or its body. Raises: Refused."""
+    """Return the source named in the query or the body. Raises: HttpError."""
     token = request.header(GIT_TOKEN_HEADER) or request.header(DOT_AI_GIT_TOKEN_HEADER)
     if not (body or request.scope["query_string"]) and token is None:
         return _CONFIGURED_SOURCE
     query = request.read_query(_SOURCE_PARAMETERS, _OPTIONAL_PARAMETERS)
     if query and body:
         raise HttpError("invalid_argument", "name the source in the query or in the body, not both")
-    given = {**query, **body}
-    if "source" in given and len(given) > 1:
-        raise HttpError("invalid_argument", "source goes without repo, path and branch")
+    fields = {**query, **body}
+    if "source" in fields and len(fields) > 1:
+        message = "source cannot be combined with repo, path or branch"
+        raise HttpError("invalid_argument", message)
     secret = Secret(token.decode("latin-1")) if token else None
-    return SourceSelector(**given, token=secret)
+    return SourceSelector(**fields, token=secret)
 
 
 def parse_prompt_name(raw_path: bytes) -> str:
-    """The prompt's name in a path, decoded. Raises: Refused, PromptNotFound."""
+    """Return the decoded name of the prompt in a path. Raises: HttpError, PromptNotFound."""
     encoded_name = raw_path[len(_PROMPT_PATH_PREFIX) :]
     if not raw_path.startswith(_PROMPT_PATH_PREFIX) or not encoded_name or b"/" in encoded_name:
-        raise HttpError("not_found", "there is no such route")
+        raise HttpError("not_found", "route not found")
     if b"%" not in encoded_name:
         return encoded_name.decode("latin-1")
     try:
@@ -219,6 +221,6 @@ async def _read_arguments(request: HttpRequest) -> Mapping[str, object]:
 
 
 def _snapshot_etag(snapshot: PromptSnapshot) -> bytes:
-    """An ETag. It is a weak one: time and id differ in every answer."""
-    mark = "-stale" if snapshot.stale else ""
-    return f'W/"{snapshot.digest}{mark}"'.encode("ascii", "replace")
+    # Weak, since the timestamp and the request id differ in every response.
+    suffix = "-stale" if snapshot.stale else ""
+    return f'W/"{snapshot.digest}{suffix}"'.encode("ascii", "replace")

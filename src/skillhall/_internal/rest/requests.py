@@ -1,4 +1,4 @@
-"""What clients send, checked once; the same models describe it in the OpenAPI document."""
+"""Request models: they validate bodies and describe them in the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from skillhall._internal.http.http_error import HttpError
 
 _M = TypeVar("_M", bound=BaseModel)
-_MAX_PROBLEMS = 10  # problems that are told
-_MAX_FILE_MODE = 0o177777  # what `stat` gives, with the file's type
+_MAX_PROBLEMS = 10  # reported per body
+_MAX_FILE_MODE = 0o177777  # `st_mode` includes the file type
 _OCTAL_PATTERN = r"^(0o)?[0-7]{1,7}$"
 
 
 class RenderPromptRequest(BaseModel):
-    """The values for a prompt's arguments."""
+    """Values for the arguments of a prompt."""
 
     model_config = ConfigDict(strict=True)
 
@@ -23,63 +23,61 @@ class RenderPromptRequest(BaseModel):
         dict[str, str | bool | int | Annotated[float, Field(allow_inf_nan=False)] | None] | None
     ) = Field(
         None,
-        description="Numbers and booleans are filled in as their JSON text; null is no value.",
+        description="Numbers and booleans are inserted as JSON; null means no value.",
         examples=[{"topic": "tides"}],
     )
 
 
-def _non_blank_field(description: str) -> Any:  # noqa: ANN401 - what pydantic calls a field
+def _non_blank_field(description: str) -> Any:  # noqa: ANN401 - as pydantic's `Field`
     return Field(None, min_length=1, pattern=r"\S", description=description)
 
 
 class RefreshRequest(BaseModel):
-    """Which source to refresh, instead of the query parameters of the same names."""
+    """The source to refresh. Alternative to the query parameters of the same names."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    repo: str | None = _non_blank_field("Another repository for this call.")
-    path: str | None = Field(None, description="The folder in it, or in the configured repository.")
-    branch: str | None = Field(
-        None, description="The branch of it, or of the configured repository."
-    )
-    source: str | None = _non_blank_field("The name of an upload, instead of a repository.")
+    repo: str | None = _non_blank_field("URL of a repository, instead of the configured one.")
+    path: str | None = Field(None, description="Folder in the repository.")
+    branch: str | None = Field(None, description="Branch of the repository.")
+    source: str | None = _non_blank_field("Name of an upload, instead of a repository.")
 
     def non_blank_fields(self) -> dict[str, str]:
-        """The names that are set. As in the query, an empty path or branch is not."""
+        """Return the fields that are set. As in the query, blank ones are not."""
         return {name: value for name, value in self if value and value.strip()}
 
 
 class UploadFileRequest(BaseModel):
-    """One file of an upload."""
+    """A file of an upload."""
 
     model_config = ConfigDict(strict=True)
 
-    path: str = Field(description="Relative, with slashes.", examples=["pdf/SKILL.md"])
-    content: str = Field(description="The bytes in canonical base64.", examples=["LS0tCg=="])
+    path: str = Field(description="Relative path with slashes.", examples=["pdf/SKILL.md"])
+    content: str = Field(description="Content in canonical base64.", examples=["LS0tCg=="])
     mode: (
         Annotated[int, Field(ge=0, le=_MAX_FILE_MODE)]
         | Annotated[str, Field(pattern=_OCTAL_PATTERN)]
         | None
     ) = Field(
         None,
-        description="The file's mode, as a number or as octal text; only permissions are kept.",
+        description="File mode, as a number or an octal string. Only permissions are used.",
         examples=["0644", 420],
     )
 
     @property
     def mode_bits(self) -> int | None:
-        """The mode as a number."""
+        """Return the mode as a number."""
         return int(self.mode, 8) if isinstance(self.mode, str) else self.mode
 
 
 class UploadRequest(BaseModel):
-    """A source that a client sends: up to 100 files, 256 KiB together."""
+    """A source uploaded by a client: up to 100 files, 256 KiB in total."""
 
     model_config = ConfigDict(strict=True)
 
-    source: str = Field(description="The name to ask for it by.", examples=["team-skills"])
+    source: str = Field(description="Name of the upload.", examples=["team-skills"])
     content_hash: str = Field(
-        "", alias="contentHash", description="The same one again changes nothing."
+        "", alias="contentHash", description="An upload with the same hash changes nothing."
     )
     files: list[UploadFileRequest]
 
@@ -89,69 +87,66 @@ class CreateSkillRequest(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    id: str = Field(description="What its folder is called.", examples=["pdf-tools"])
+    id: str = Field(description="Folder name of the skill.", examples=["pdf-tools"])
     name: str
     description: str
-    body: str = Field("", description="The instructions, in Markdown.")
+    body: str = Field("", description="Instructions, in Markdown.")
 
 
 class EditSkillRequest(BaseModel):
-    """The words of a skill, and the digest of what they replace."""
+    """The new text of a skill, and the digest of the version it replaces."""
 
     model_config = ConfigDict(strict=True)
 
-    digest: str = Field(description="Of the skill as it was read; another one now is refused.")
+    digest: str = Field(description="Digest of the skill as last read. Rejected if outdated.")
     name: str
     description: str
-    body: str = Field(description="The instructions, in Markdown.")
+    body: str = Field(description="Instructions, in Markdown.")
 
 
 class ImportSkillsRequest(BaseModel):
-    """A source of skills, as `skillhall add` takes it; folders of the server are refused."""
+    """A source of skills, as for `skillhall add`. Folders on the server are rejected."""
 
     model_config = ConfigDict(strict=True)
 
     source: str = Field(examples=["acme/skills/pdf@v2"])
-    id: str | None = Field(None, description="What to call it, if the source holds one skill.")
-    replace: bool = Field(default=False, description="Replace a skill that is there already.")
+    id: str | None = Field(None, description="Id for the skill, if the source has only one.")
+    replace: bool = Field(default=False, description="Replace existing skills.")
 
 
 def parse_model(model: type[_M], value: object) -> _M:
-    """The value as the model. Raises: Refused."""
+    """Validate a value. Raises: HttpError."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        raise HttpError(
-            "invalid_argument",
-            "the body has not the right form",
-            details={"problems": _validation_problems(error)},
-        ) from None
+        details = {"problems": _validation_problems(error)}
+        raise HttpError("invalid_argument", "invalid request body", details=details) from None
 
 
 def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON Schema, in one piece."""
+    """Return the JSON Schema of a model without references."""
     schema = model.model_json_schema()
-    parts = schema.pop("$defs", {})
-    found: dict[str, Any] = _inline_refs(schema, parts)
-    return found
+    definitions = schema.pop("$defs", {})
+    inlined: dict[str, Any] = _inline_refs(schema, definitions)
+    return inlined
 
 
-def _inline_refs(value: Any, parts: dict[str, Any]) -> Any:  # noqa: ANN401 - any part of a schema
-    """The same without references to parts."""
+def _inline_refs(value: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, list):
-        return [_inline_refs(one, parts) for one in value]
+        return [_inline_refs(item, definitions) for item in value]
     if not isinstance(value, dict):
         return value
+    inlined = {key: _inline_refs(item, definitions) for key, item in value.items() if key != "$ref"}
     if "$ref" in value:
-        rest = {key: one for key, one in value.items() if key != "$ref"}
-        return {**_inline_refs(parts[value["$ref"].rpartition("/")[2]], parts), **rest}
-    return {key: _inline_refs(one, parts) for key, one in value.items()}
+        target = definitions[value["$ref"].rpartition("/")[2]]
+        return {**_inline_refs(target, definitions), **inlined}
+    return inlined
 
 
 def _validation_problems(error: ValidationError) -> list[dict[str, str]]:
-    """Where and what; never the value, which may be a secret."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
+    # Never the value, which may be a secret.
+    problems = error.errors(include_url=False, include_context=False, include_input=False)
     return [
-        {"where": ".".join(map(str, one["loc"]))[:200], "problem": one["msg"]}
-        for one in found[:_MAX_PROBLEMS]
+        {"where": ".".join(map(str, problem["loc"]))[:200], "problem": problem["msg"]}
+        for problem in problems[:_MAX_PROBLEMS]
     ]

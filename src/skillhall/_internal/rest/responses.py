@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about the routes: models of answers, statuses and parameters."""
+"""Response models, error descriptions and parameters of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ _EXAMPLE_REQUEST_ID = "3f0c9a7d5b1e42c6a8d0f1b2"
 
 
 class StaleResponse(BaseModel):
-    """Why an older copy is served, and since when."""
+    """Why a cached version is served, and since when."""
 
     reason: str
     since: str
 
 
 class ResponseMeta(BaseModel):
-    """About the answer."""
+    """Metadata of the response."""
 
     timestamp: str = Field(examples=["2026-11-16T08:15:30.123Z"])
-    requestId: str = Field(examples=[_EXAMPLE_REQUEST_ID])  # noqa: N815 - as clients read it
+    requestId: str = Field(examples=[_EXAMPLE_REQUEST_ID])  # noqa: N815 - JSON key
     version: Literal["v1"]
-    commit: str | None = Field(None, description="The commit that the prompts were read at.")
+    commit: str | None = Field(None, description="Commit of the prompts.")
     stale: StaleResponse | None = None
 
 
 class ErrorBody(BaseModel):
-    """What went wrong: a code for programs, a message for people."""
+    """An error: a code for programs and a message for people."""
 
     code: str = Field(examples=["VALIDATION_ERROR"])
     message: str = Field(examples=["Prompt not found: tides"])
@@ -41,7 +41,7 @@ class ErrorBody(BaseModel):
 
 
 class ErrorResponse(BaseModel):
-    """Every error, of every route."""
+    """Error response of every route."""
 
     success: Literal[False]
     error: ErrorBody
@@ -49,7 +49,7 @@ class ErrorResponse(BaseModel):
 
 
 class PromptArgumentResponse(BaseModel):
-    """One argument of a prompt."""
+    """An argument of a prompt."""
 
     name: str
     description: str | None = None
@@ -65,35 +65,35 @@ class PromptSummaryResponse(BaseModel):
 
 
 class PromptListResponse(BaseModel):
-    """All prompts of a source."""
+    """The prompts of a source."""
 
     prompts: list[PromptSummaryResponse]
     source: str = Field(examples=["built-in"])
 
 
 class TextContent(BaseModel):
-    """A text."""
+    """Text content."""
 
     type: Literal["text"]
     text: str
 
 
 class PromptMessageResponse(BaseModel):
-    """What to tell a model."""
+    """A message for a model."""
 
     role: Literal["user"]
     content: TextContent
 
 
 class PromptFileResponse(BaseModel):
-    """A supporting file."""
+    """A supporting file of a prompt."""
 
     path: str
-    content: str = Field(description="The bytes in base64.")
+    content: str = Field(description="Content in base64.")
 
 
 class PromptResponse(BaseModel):
-    """One prompt."""
+    """A rendered prompt."""
 
     description: str
     messages: list[PromptMessageResponse]
@@ -102,7 +102,7 @@ class PromptResponse(BaseModel):
 
 
 class SkippedResponse(BaseModel):
-    """A skill, prompt or file that the source holds but does not serve."""
+    """A skill, prompt or file of the source that is not served."""
 
     name: str = Field(examples=["pdf-tools"])
     path: str = Field(examples=["pdf-tools/SKILL.md"])
@@ -111,29 +111,29 @@ class SkippedResponse(BaseModel):
 
 
 class SkippedListResponse(BaseModel):
-    """What a source does not serve: the first 1,000 entries, and how many there are."""
+    """The first 1,000 skipped entries of a source, and their total."""
 
     skipped: list[SkippedResponse]
-    skippedTotal: int  # noqa: N815 - as clients read it
+    skippedTotal: int  # noqa: N815 - JSON key
 
 
 class RefreshResponse(SkippedListResponse):
-    """What a refresh brought."""
+    """Result of a refresh."""
 
     refreshed: bool = Field(
-        description="False if the repository cannot be read now; an older copy is served."
+        description="False if the repository cannot be read; a cached version is served."
     )
-    reason: str | None = Field(None, description="Why it was not refreshed.")
-    promptsLoaded: int  # noqa: N815 - as clients read it
+    reason: str | None = Field(None, description="Why the source was not refreshed.")
+    promptsLoaded: int  # noqa: N815 - JSON key
     source: str
 
 
 class IngestResponse(SkippedListResponse):
-    """What became of an upload."""
+    """Result of an upload."""
 
     source: str
-    contentHash: str | None = None  # noqa: N815 - as clients read it
-    fileCount: int  # noqa: N815 - as clients read it
+    contentHash: str | None = None  # noqa: N815 - JSON key
+    fileCount: int  # noqa: N815 - JSON key
     status: Literal["ingested", "unchanged"]
 
 
@@ -153,19 +153,19 @@ class SkillSummaryResponse(BaseModel):
     name: str
     description: str
     source: Literal["system", "user", "repository"]
-    repository: str | None = Field(None, description="The repository that the skill is from.")
+    repository: str | None = Field(None, description="Repository of the skill.")
 
 
 class SkillListResponse(BaseModel):
-    """A page of skills, or what a search found."""
+    """A page of skills, or search results."""
 
     skills: list[SkillSummaryResponse]
     total: int
-    nextCursor: str | None = None  # noqa: N815 - as clients read it
+    nextCursor: str | None = None  # noqa: N815 - JSON key
     skipped: list[SkippedResponse] | None = Field(
-        None, description="On the first page: skills that are not served, up to 1,000."
+        None, description="On the first page: up to 1,000 skills that are not served."
     )
-    skippedTotal: int | None = None  # noqa: N815 - as clients read it
+    skippedTotal: int | None = None  # noqa: N815 - JSON key
 
 
 class SkillFileResponse(BaseModel):
@@ -178,7 +178,7 @@ class SkillFileResponse(BaseModel):
 
 
 class FindingResponse(BaseModel):
-    """A fact that was noticed, and what it means."""
+    """A fact noticed by a check, and its effect."""
 
     code: str
     effect: Literal["accept", "warn", "reject"]
@@ -189,7 +189,7 @@ class FindingResponse(BaseModel):
 
 
 class SkillResponse(SkillSummaryResponse):
-    """Everything about one skill."""
+    """A skill with its instructions, files and findings."""
 
     frontmatter: dict[str, Any]
     body: str
@@ -198,13 +198,13 @@ class SkillResponse(SkillSummaryResponse):
     files: list[SkillFileResponse]
     findings: list[FindingResponse]
     shadowed: list[SkillSummaryResponse] = Field(
-        description="Skills with the same id that are not served because of this one."
+        description="Skills with the same id that this skill hides."
     )
-    commit: str | None = Field(None, description="The commit of the repository.")
+    commit: str | None = Field(None, description="Commit of the repository.")
 
 
 class AddedSkillResponse(BaseModel):
-    """A skill that was made."""
+    """The created skill."""
 
     id: str
     name: str
@@ -212,64 +212,64 @@ class AddedSkillResponse(BaseModel):
 
 
 class ImportedSkillsResponse(BaseModel):
-    """Skills that were taken in."""
+    """Result of an import."""
 
     imported: list[AddedSkillResponse]
     replaced: list[str]
     findings: list[FindingResponse]
-    change: str | None = Field(None, description="What takes the import back.")
+    change: str | None = Field(None, description="Id to undo the import with.")
 
 
 class EditedSkillResponse(AddedSkillResponse):
-    """A skill whose words were changed."""
+    """The edited skill."""
 
-    change: str | None = Field(None, description="What takes the change back.")
+    change: str | None = Field(None, description="Id to undo the edit with.")
 
 
 class CheckedSkillResponse(BaseModel):
-    """What a skill would be; nothing is written."""
+    """Result of checking a skill. Nothing is saved."""
 
     id: str
     taken: bool
     problems: list[str]
     findings: list[FindingResponse]
     tokens: int
-    prompt: str = Field(description="The system prompt of an agent with this skill alone.")
+    prompt: str = Field(description="System prompt of an agent that has only this skill.")
 
 
 class DeletedSkillResponse(BaseModel):
-    """A skill that was removed."""
+    """The deleted skill."""
 
     deleted: str
-    change: str | None = Field(None, description="What takes the change back.")
+    change: str | None = Field(None, description="Id to undo the deletion with.")
 
 
 class UndoResponse(BaseModel):
-    """A change that was taken back."""
+    """The undone change and the skills it restored."""
 
     undone: str
     skills: list[str]
 
 
 class LivenessResponse(BaseModel):
-    """A sign of life."""
+    """The server is running."""
 
     status: Literal["ok"]
 
 
 class SourceStatusResponse(BaseModel):
-    """How one source stands."""
+    """Status of a source."""
 
     source: str
     prompts: int
-    skipped: int = Field(description="Skills, prompts and files that are not served.")
+    skipped: int = Field(description="Number of skills, prompts and files that are not served.")
     commit: str | None = None
     checked: str | None = None
     stale: StaleResponse | None = None
 
 
 class ReadinessResponse(BaseModel):
-    """How all sources stand, and the database where one is configured."""
+    """Status of all sources, and of the database if one is configured."""
 
     status: Literal["ready"]
     sources: list[SourceStatusResponse]
@@ -277,71 +277,72 @@ class ReadinessResponse(BaseModel):
 
 
 class PushResponse(BaseModel):
-    """A push that was noted; whether a source is read from there."""
+    """An accepted push. `known` is whether a source uses the repository."""
 
     accepted: Literal[True]
     known: bool
 
 
 class IgnoredEventResponse(BaseModel):
-    """An event that means nothing to the server."""
+    """An event that is not a push."""
 
     ignored: str
 
 
 def error_schemas() -> dict[str, Any]:
-    """The schemas that errors name."""
-    asked: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorResponse, "serialization")]
-    _, found = models_json_schema(asked, ref_template=f"{_SCHEMA_REF_PREFIX}{{model}}")
-    schemas: dict[str, Any] = found["$defs"]
+    """Return the schemas of error responses."""
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(ErrorResponse, "serialization")]
+    _, schema = models_json_schema(models, ref_template=f"{_SCHEMA_REF_PREFIX}{{model}}")
+    schemas: dict[str, Any] = schema["$defs"]
     return schemas
 
 
 @cache
 def envelope_model(data: type[BaseModel]) -> type[BaseModel]:
-    """The whole answer around that data."""
-    name = data.__name__.removesuffix("Data") + "Answer"
+    """Return the model of a success envelope with this data."""
+    name = data.__name__.removesuffix("Response") + "Envelope"
     return create_model(
         name, __doc__=data.__doc__, success=Literal[True], data=data, meta=ResponseMeta
     )
 
 
-# Why any route may refuse; the guard stands before all of them.
+# Any route may return these: the authentication middleware runs before all of them.
 COMMON_ERRORS = {
-    401: "The bearer token is missing or wrong.",
-    403: "A page of another site asks.",
-    421: "The server is not known by the name in Host.",
-    429: "Too many wrong tokens came from this address.",
-    500: "A bug; the log knows more under the request's id.",
+    401: "Bearer token missing or invalid.",
+    403: "Cross-origin request rejected.",
+    421: "Unknown host name in the Host header.",
+    429: "Too many invalid tokens from this address.",
+    500: "Internal error. The log has details under the request id.",
 }
 BODY_ERRORS = {
-    408: "The body took too long.",
-    413: "The body is too large.",
-    415: "The body is not sent as application/json.",
+    408: "Timed out reading the request body.",
+    413: "Request body too large.",
+    415: "The request body is not application/json.",
 }
 SOURCE_ERRORS = {
-    400: "The request breaks a rule, or names what is not there.",
+    400: "Invalid request, or an unknown prompt or source.",
     502: "The repository cannot be read.",
-    503: "The repository's host asks to wait, or the disk failed.",
-    504: "The repository's host takes too long.",
+    503: "Rate limited by the repository's host, or the disk failed.",
+    504: "The repository's host timed out.",
     507: "The disk is full.",
 }
+NOT_MODIFIED: dict[str, Any] = {"description": "Not modified since the ETag in If-None-Match."}
 
 
 def build_responses(
     data: type[BaseModel], *errors: dict[int, str], status: int = 200
 ) -> dict[int | str, dict[str, Any]]:
-    """Every status that a route answers with, and the form of the answer."""
-    told = {code: text for group in (COMMON_ERRORS, *errors) for code, text in group.items()}
+    """Return the OpenAPI responses of a route: one success status and its errors."""
+    texts = {code: text for group in (COMMON_ERRORS, *errors) for code, text in group.items()}
     described: dict[int | str, dict[str, Any]] = {}
     described[status] = {"model": envelope_model(data), "description": data.__doc__}
-    for code, text in sorted(told.items()):
+    for code, text in sorted(texts.items()):
         described[code] = describe_error(code, text)
     return described
 
 
 def describe_error(code: int, text: str) -> dict[str, Any]:
-    """How an error is described: by name, because hundreds would each make a schema."""
+    """Return the OpenAPI response of an error, with a reference to the shared schema."""
     content = {
         "application/json": {"schema": {"$ref": f"{_SCHEMA_REF_PREFIX}{ErrorResponse.__name__}"}}
     }
@@ -358,20 +359,20 @@ def _query_parameter(name: str, description: str) -> dict[str, Any]:
 
 
 def _optional_query_parameter(name: str, description: str) -> dict[str, Any]:
-    """A parameter that counts as absent if it is empty."""
+    """Return a parameter that counts as absent if it is empty."""
     return {**_query_parameter(name, description), "schema": {"type": "string"}}
 
 
 SOURCE_PARAMETERS: list[dict[str, Any]] = [
-    _query_parameter("repo", "Another repository for this call."),
-    _optional_query_parameter("path", "The folder in it, or in the configured repository."),
-    _optional_query_parameter("branch", "The branch of it, or of the configured repository."),
-    _query_parameter("source", "The name of an upload, instead of a repository."),
+    _query_parameter("repo", "URL of a repository, instead of the configured one."),
+    _optional_query_parameter("path", "Folder in the repository."),
+    _optional_query_parameter("branch", "Branch of the repository."),
+    _query_parameter("source", "Name of an upload, instead of a repository."),
     {
         "name": "X-Skillhall-Git-Token",
         "in": "header",
-        "description": "Opens the repository for this call alone. It is kept nowhere. "
-        "X-Dot-AI-Git-Token works too.",
+        "description": "Token for the repository, used only for this request and never stored. "
+        "X-Dot-AI-Git-Token is accepted, too.",
         "schema": {"type": "string"},
     },
 ]
@@ -379,13 +380,13 @@ NAME_PARAMETER: dict[str, Any] = {
     "name": "name",
     "in": "path",
     "required": True,
-    "description": "The prompt's name; a slash in it is written %2F.",
+    "description": "Name of the prompt, with slashes encoded as %2F.",
     "schema": {"type": "string", "minLength": 1},
 }
 
 
 def describe_request_body(model: type[BaseModel], *, required: bool) -> dict[str, Any]:
-    """How a body is described."""
+    """Return the OpenAPI request body of a model."""
     return {
         "required": required,
         "content": {"application/json": {"schema": inline_schema(model)}},

@@ -1,4 +1,4 @@
-"""The routes, each with all that it may answer."""
+"""Routes of prompts, health and webhooks, with their OpenAPI descriptions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from skillhall._internal.rest.endpoint import Handler, make_endpoint
+from skillhall._internal.rest.endpoint import Handler, make_endpoint, make_summary
 from skillhall._internal.rest.prompt_handlers import PROMPTS_PATH, TOOLS_PATH
 from skillhall._internal.rest.requests import RefreshRequest, RenderPromptRequest, UploadRequest
 from skillhall._internal.rest.responses import (
@@ -15,6 +15,7 @@ from skillhall._internal.rest.responses import (
     BODY_ERRORS,
     COMMON_ERRORS,
     NAME_PARAMETER,
+    NOT_MODIFIED,
     SOURCE_ERRORS,
     SOURCE_PARAMETERS,
     IgnoredEventResponse,
@@ -38,44 +39,40 @@ if TYPE_CHECKING:
     from skillhall._internal.rest.prompt_handlers import PromptHandlers
     from skillhall._internal.rest.webhooks import WebhookHandlers
 
-SECURITY: list[dict[str, list[str]]] = [
-    {BEARER_SCHEME: []},
-    {},
-]  # a server on this machine may have no token
+# The empty entry makes the token optional: a local server may have none.
+SECURITY: list[dict[str, list[str]]] = [{BEARER_SCHEME: []}, {}]
 _PUBLIC_ERRORS = {code: text for code, text in COMMON_ERRORS.items() if code not in (401, 429)}
 
 
 def build_prompt_router(handlers: PromptHandlers) -> APIRouter:
-    """The routes of the prompt repository."""
+    """Return the routes of prompts."""
     router = APIRouter(tags=["prompts"])
     listed = build_responses(PromptListResponse, SOURCE_ERRORS)
-    listed[304] = {"description": "Nothing has changed since the ETag in If-None-Match."}
-    asked = {"parameters": SOURCE_PARAMETERS, "security": SECURITY}
-    add_route(router, "GET", PROMPTS_PATH, handlers.list_prompts, listed, asked)
+    listed[304] = NOT_MODIFIED
+    extra = {"parameters": SOURCE_PARAMETERS, "security": SECURITY}
+    add_route(router, "GET", PROMPTS_PATH, handlers.list_prompts, listed, extra)
     add_route(
         router,
         "POST",
         PROMPTS_PATH + "/refresh",
         handlers.refresh_prompts,
         build_responses(RefreshResponse, SOURCE_ERRORS, BODY_ERRORS),
-        {**asked, "requestBody": describe_request_body(RefreshRequest, required=False)},
+        {**extra, "requestBody": describe_request_body(RefreshRequest, required=False)},
     )
     add_route(
         router,
         "POST",
         PROMPTS_PATH + "/sources",
-        handlers.ingest_source,
+        handlers.upload_source,
         build_responses(IngestResponse, SOURCE_ERRORS, BODY_ERRORS),
-        {**asked, "requestBody": describe_request_body(UploadRequest, required=True)},
+        {**extra, "requestBody": describe_request_body(UploadRequest, required=True)},
     )
     add_route(
         router,
         "POST",
         PROMPTS_PATH + "/{name:path}",
-        handlers.get_prompt,
-        build_responses(
-            PromptResponse, SOURCE_ERRORS, BODY_ERRORS, {404: "There is no such route."}
-        ),
+        handlers.render_prompt,
+        build_responses(PromptResponse, SOURCE_ERRORS, BODY_ERRORS, {404: "Route not found."}),
         {
             "parameters": [NAME_PARAMETER, *SOURCE_PARAMETERS],
             "security": SECURITY,
@@ -94,9 +91,9 @@ def build_prompt_router(handlers: PromptHandlers) -> APIRouter:
 
 
 def build_health_router(handlers: HealthHandlers) -> APIRouter:
-    """The routes of those who watch."""
+    """Return the routes of probes and metrics."""
     router = APIRouter(tags=["health"])
-    not_ready = {503: "Nothing can be handed out yet, or the database cannot be used."}
+    not_ready = {503: "The sources are not loaded yet, or the database is unavailable."}
     add_route(
         router,
         "GET",
@@ -113,57 +110,58 @@ def build_health_router(handlers: HealthHandlers) -> APIRouter:
         _public_responses(ReadinessResponse, not_ready),
         {"security": []},
     )
-    figures: dict[int | str, dict[str, Any]] = {
+    metrics: dict[int | str, dict[str, Any]] = {
         200: {
-            "description": "The figures, as Prometheus reads them.",
+            "description": "Metrics in the Prometheus text format.",
             "content": {"text/plain": {"schema": {"type": "string"}}},
         }
     }
-    figures |= {code: describe_error(code, text) for code, text in COMMON_ERRORS.items()}
-    add_route(router, "GET", "/metrics", handlers.get_metrics, figures, {"security": SECURITY})
+    metrics |= {code: describe_error(code, text) for code, text in COMMON_ERRORS.items()}
+    add_route(router, "GET", "/metrics", handlers.get_metrics, metrics, {"security": SECURITY})
     return router
 
 
 def build_webhook_router(handlers: WebhookHandlers) -> APIRouter:
-    """The route for git hosts."""
+    """Return the route of the webhook."""
     router = APIRouter(tags=["webhooks"])
-    why = {
-        400: "The signed body is not a push.",
-        401: "The signature is missing or wrong.",
-        404: "No secret is configured.",
+    errors = {
+        400: "The request body is not a valid push.",
+        401: "Signature missing or invalid.",
+        404: "No webhook secret is configured.",
         408: BODY_ERRORS[408],
         413: BODY_ERRORS[413],
-        429: "Too many wrong signatures came from this address; Retry-After says how long to wait.",
+        429: "Too many invalid signatures from this address. See Retry-After.",
     }
-    described = _public_responses(PushResponse, why, status=202)
-    described[200] = {
+    responses = _public_responses(PushResponse, errors, status=202)
+    responses[200] = {
         "model": envelope_model(IgnoredEventResponse),
         "description": IgnoredEventResponse.__doc__,
     }
     body = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
-    extra = {"security": [], "requestBody": body, "parameters": [_signature_parameter()]}
-    add_route(router, "POST", WEBHOOK_PATH, handlers.receive_push, described, extra)
+    extra = {"security": [], "requestBody": body, "parameters": [_SIGNATURE_PARAMETER]}
+    add_route(router, "POST", WEBHOOK_PATH, handlers.receive_push, responses, extra)
     return router
 
 
-def _signature_parameter() -> dict[str, Any]:
-    description = "HMAC-SHA256 of the body; GitLab sends the secret in X-Gitlab-Token instead."
-    schema = {"type": "string"}
-    name = "X-Hub-Signature-256"
-    return {"name": name, "in": "header", "description": description, "schema": schema}
+_SIGNATURE_PARAMETER: dict[str, Any] = {
+    "name": "X-Hub-Signature-256",
+    "in": "header",
+    "description": "HMAC-SHA256 of the body. GitLab sends the secret in X-Gitlab-Token instead.",
+    "schema": {"type": "string"},
+}
 
 
 def _public_responses(
-    response_model: Any,  # noqa: ANN401 - a model's class
+    response_model: Any,  # noqa: ANN401 - a model class
     *errors: dict[int, str],
     status: int = 200,
 ) -> dict[int | str, dict[str, Any]]:
-    described = build_responses(response_model, *errors, status=status)
-    told = {code for group in (_PUBLIC_ERRORS, *errors) for code in group}
-    return {code: text for code, text in described.items() if code == status or code in told}
+    responses = build_responses(response_model, *errors, status=status)
+    codes = {status}.union(_PUBLIC_ERRORS, *errors)
+    return {code: response for code, response in responses.items() if code in codes}
 
 
-def add_route(  # noqa: PLR0913, PLR0917 - what a route has
+def add_route(  # noqa: PLR0913, PLR0917 - the properties of a route
     router: APIRouter,
     method: str,
     path: str,
@@ -171,16 +169,17 @@ def add_route(  # noqa: PLR0913, PLR0917 - what a route has
     responses: dict[int | str, dict[str, Any]],
     openapi_extra: dict[str, Any],
 ) -> None:
-    """One route with all that it may answer."""
-    first = next(code for code in responses if isinstance(code, int))
+    """Add a route. The first entry of `responses` is the success status."""
+    success = next(code for code in responses if isinstance(code, int))
     router.add_api_route(
         path,
         make_endpoint(handler),
         methods=[method],
-        status_code=first,
+        status_code=success,
         response_class=Response,
         response_model=None,
         responses=responses,
         openapi_extra=openapi_extra,
+        summary=make_summary(handler),
         description=handler.__doc__ or "",
     )

@@ -1,4 +1,4 @@
-"""The calls on the skills that a server shows."""
+"""Handlers for skills."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 SKILLS_PATH = "/api/v1/skills"
 CHANGES_PATH = "/api/v1/changes"
-MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # bytes of an archive that is sent
-_MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # of a form: files, and the fields beside them
+MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded archive
+_MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 
 class SkillHandlers:
-    """The calls, over one collection."""
+    """Handlers over one collection."""
 
     def __init__(self, collection: Collection, workers: WorkerPool) -> None:
         self._collection = collection
@@ -60,39 +60,33 @@ class SkillHandlers:
         self._agent_skills = CollectionSkills(collection)
 
     async def list_skills(self, request: HttpRequest) -> ByteResponse:
-        """The skills in order of their ids, or those that a text finds, the best first."""
-        asked = request.read_query(("q", "cursor", "limit", "source"))
-        source = asked.get("source", "")
-        limit = parse_limit(asked)
-        if "q" in asked and ("cursor" in asked or source):
-            raise HttpError("invalid_argument", "a search has no cursor and no source")
+        """List the skills by id, or search them, best match first."""
+        query = request.read_query(("q", "cursor", "limit", "source"))
+        source = query.get("source", "")
+        limit = parse_limit(query)
+        if "q" in query and ("cursor" in query or source):
+            raise HttpError("invalid_argument", "q cannot be combined with cursor or source")
         if source and source not in SOURCES:
-            raise HttpError("invalid_argument", f"a source is one of {', '.join(SOURCES)}")
-        shown = await self._workers.run(self._collection.snapshot)
-        if "q" in asked:
-            found = await self._workers.run(self._collection.search, asked["q"], limit)
-            data = {
-                "skills": [_serialize_summary(one) for one in found.skills],
-                "total": found.total,
-            }
+            raise HttpError("invalid_argument", f"source must be one of: {', '.join(SOURCES)}")
+        snapshot = await self._workers.run(self._collection.snapshot)
+        if "q" in query:
+            hits = await self._workers.run(self._collection.search, query["q"], limit)
+            data = {"skills": [*map(_serialize_summary, hits.skills)], "total": hits.total}
             return success_response(encode_json(data), request.request_id)
-        tag = f'W/"{shown.revision}"'.encode()
-        headers: Headers = (*JSON_HEADERS, NO_CACHE_HEADER, (b"etag", tag))
-        if etag_matches(request.header(b"if-none-match"), tag):
+        etag = f'W/"{snapshot.revision}"'.encode()
+        headers: Headers = (*JSON_HEADERS, NO_CACHE_HEADER, (b"etag", etag))
+        if etag_matches(request.header(b"if-none-match"), etag):
             return ByteResponse(304, headers[1:])
-        page = shown.page(asked.get("cursor", ""), limit, source)
-        told: dict[str, object] = {
-            "skills": [_serialize_summary(one) for one in page.skills],
-            "total": page.total,
-        }
-        if "cursor" not in asked:
-            told |= skipped_data(shown.skipped)
+        page = snapshot.page(query.get("cursor", ""), limit, source)
+        data = {"skills": [*map(_serialize_summary, page.skills)], "total": page.total}
+        if "cursor" not in query:
+            data |= skipped_data(snapshot.skipped)
         if page.next_cursor:
-            told["nextCursor"] = page.next_cursor
-        return success_response(encode_json(told), request.request_id, headers=headers)
+            data["nextCursor"] = page.next_cursor
+        return success_response(encode_json(data), request.request_id, headers=headers)
 
     async def get_skill(self, request: HttpRequest) -> ByteResponse:
-        """Everything about one skill: its text, its files and what was noticed."""
+        """Return a skill with its instructions, files and findings."""
         identity = _path_names(request)[0]
         details = await self._workers.run(self._collection.details, identity)
         origin = await self._workers.run(self._collection.origin, identity)
@@ -106,47 +100,44 @@ class SkillHandlers:
         return success_response(encode_json(data), request.request_id, headers=headers)
 
     async def get_skill_file(self, request: HttpRequest) -> ByteResponse:
-        """One file of a skill, as bytes that no browser takes for a page."""
+        """Download a file of a skill."""
         identity, _, path = _path_names(request)
         read = partial(self._collection.read_file, identity, path)
         return await self._workers.run(etag_response, request, download_headers(path), read)
 
     async def get_skill_archive(self, request: HttpRequest) -> ByteResponse:
-        """All files of a skill as one zip file."""
+        """Download a skill as a zip file."""
         identity = _path_names(request)[0]
-        read = partial(self._collection.archive, identity)
-        return await self._workers.run(
-            etag_response, request, download_headers(f"{identity}.zip"), read
-        )
+        headers, read = download_headers(f"{identity}.zip"), self._collection.archive
+        return await self._workers.run(etag_response, request, headers, partial(read, identity))
 
-    async def add_skill(self, request: HttpRequest) -> ByteResponse:
-        """A new skill out of a form."""
+    async def create_skill(self, request: HttpRequest) -> ByteResponse:
+        """Create a user skill."""
         body = parse_model(CreateSkillRequest, await request.json(empty={}))
         add = self._collection.store.add
-        made = await self._workers.run(add, body.id, body.name, body.description, body.body)
-        data = {"id": made.id, "name": made.name, "description": made.description}
+        skill = await self._workers.run(add, body.id, body.name, body.description, body.body)
+        data = {"id": skill.id, "name": skill.name, "description": skill.description}
         return success_response(encode_json(data), request.request_id, status=201)
 
     async def import_skills(self, request: HttpRequest) -> ByteResponse:
-        """Skills out of an archive or a form that is sent, or of a source that is named."""
+        """Import skills from an archive, a form with files, or a source."""
         kind = (request.header(b"content-type") or b"").partition(b";")[0].strip().lower()
         if kind == b"application/zip":
-            take = self._import_from_archive(request, await request.body(MAX_ARCHIVE_BYTES))
+            import_ = self._import_from_archive(request, await request.body(MAX_ARCHIVE_BYTES))
         elif kind == MULTIPART_TYPE:
-            take = self._import_from_form(
-                await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
-            )
+            form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
+            import_ = self._import_from_form(form)
         else:
             body = parse_model(ImportSkillsRequest, await request.json(empty={}))
-            take = partial(
+            import_ = partial(
                 self._collection.import_source, body.source, body.id, replace=body.replace
             )
-        report, change = await self._workers.run(take)
+        report, change = await self._workers.run(import_)
         data = {**_serialize_import(report), **({"change": change} if change else {})}
         return success_response(encode_json(data), request.request_id, status=201)
 
     async def delete_skill(self, request: HttpRequest) -> ByteResponse:
-        """Remove a skill that was added or imported."""
+        """Delete a user skill."""
         identity = _path_names(request)[0]
         shadowed = _parse_flag(request.read_query(("shadowed",)).get("shadowed"))
         delete = partial(self._collection.delete, identity, shadowed=shadowed)
@@ -155,32 +146,34 @@ class SkillHandlers:
         return success_response(encode_json(data), request.request_id)
 
     async def edit_skill(self, request: HttpRequest) -> ByteResponse:
-        """Change the words of a skill that was added or imported; every other byte stays."""
+        """Change the name, description and instructions of a user skill. The rest stays."""
         identity = _path_names(request)[0]
         body = parse_model(EditSkillRequest, await request.json(empty={}))
         text = SkillText(body.name, body.description, body.body)
         item, change = await self._workers.run(self._collection.edit, identity, text, body.digest)
         data = {"id": item.id, "name": item.name, "description": item.description}
-        told = {**data, **({"change": change} if change else {})}
-        return success_response(encode_json(told), request.request_id)
+        data |= {"change": change} if change else {}
+        return success_response(encode_json(data), request.request_id)
 
     async def check_skill(self, request: HttpRequest) -> ByteResponse:
-        """What a new skill would be, and what is to be said about it."""
+        """Check a new skill without saving it."""
         body = parse_model(CreateSkillRequest, await request.json(empty={}))
         text = SkillText(body.name, body.description, body.body)
-        made = await self._workers.run(self._collection.draft, body.id, text)
+        draft = await self._workers.run(self._collection.draft, body.id, text)
         data = {
-            "id": made.id,
-            "taken": made.is_taken,
-            "problems": [*made.problems],
-            "findings": serialize_findings(made.findings),
-            "tokens": made.tokens,
-            "prompt": self._agent_skills.render_prompt_for_draft(made.skill) if made.skill else "",
+            "id": draft.id,
+            "taken": draft.is_taken,
+            "problems": [*draft.problems],
+            "findings": serialize_findings(draft.findings),
+            "tokens": draft.tokens,
+            "prompt": "",
         }
+        if draft.skill:
+            data["prompt"] = self._agent_skills.render_prompt_for_draft(draft.skill)
         return success_response(encode_json(data), request.request_id)
 
     async def undo_change(self, request: HttpRequest) -> ByteResponse:
-        """Take back an edit, an import or a deletion."""
+        """Undo an edit, an import or a deletion."""
         change = request.scope["path"].removeprefix(CHANGES_PATH).split("/")[1]
         undone = await self._workers.run(self._collection.changes.undo, change)
         data = {"undone": change, "skills": [*undone.ids]}
@@ -189,37 +182,34 @@ class SkillHandlers:
     def _import_from_archive(
         self, request: HttpRequest, data: bytes
     ) -> Callable[[], SkillImportResult]:
-        asked = request.read_query(("id", "replace", "filename"))
-        name = asked.get("filename", "skill.zip")
-        take = self._collection.import_archive
-        return partial(take, data, name, asked.get("id"), replace=_parse_flag(asked.get("replace")))
+        query = request.read_query(("id", "replace", "filename"))
+        name, replace = query.get("filename", "skill.zip"), _parse_flag(query.get("replace"))
+        import_ = self._collection.import_archive
+        return partial(import_, data, name, query.get("id"), replace=replace)
 
     def _import_from_form(self, form: MultipartForm) -> Callable[[], SkillImportResult]:
-        """An import of one file, or of the many that a folder picker sends. Raises: Refused."""
+        """Return an import of one file, or of the files of a folder. Raises: HttpError."""
         identity = form.fields.get("id", "").strip() or None
-        is_replacing = _parse_flag(form.fields.get("replace"))
-        alone = [one for one in form.files if one.field == "file"]
-        picked = [(one.name, one.data) for one in form.files if one.field == "files"]
-        if len(alone) + bool(picked) != 1:
+        replace = _parse_flag(form.fields.get("replace"))
+        single = [file for file in form.files if file.field == "file"]
+        folder = [(file.name, file.data) for file in form.files if file.field == "files"]
+        if len(single) + bool(folder) != 1:
             raise HttpError("invalid_argument", "the form needs one 'file', or several 'files'")
-        if picked:
-            take = self._collection.import_files
-            return partial(take, picked, identity, replace=is_replacing)
-        file = alone[0]
-        return partial(
-            self._collection.import_file, file.data, file.name, identity, replace=is_replacing
-        )
+        if folder:
+            return partial(self._collection.import_files, folder, identity, replace=replace)
+        import_, file = self._collection.import_file, single[0]
+        return partial(import_, file.data, file.name, identity, replace=replace)
 
 
 def _parse_flag(text: str | None) -> bool:
-    """Whether a form or a query says so; a checkbox says "on"."""
+    """Whether a form field or a parameter is true; checkboxes send "on"."""
     return (text or "").strip().lower() in ("true", "1", "yes", "on")
 
 
 def _path_names(request: HttpRequest) -> tuple[str, str, str]:
-    """The skill's id, what of it is asked for, and the rest of the path. Raises: Refused."""
-    identity, what, path = path_parts(request, SKILLS_PATH, 3)
-    return identity, what, path
+    """Return the skill's id, the sub-resource and the rest of the path. Raises: HttpError."""
+    identity, resource, path = path_parts(request, SKILLS_PATH, 3)
+    return identity, resource, path
 
 
 def _serialize_summary(entry: CollectionEntry) -> dict[str, object]:
@@ -233,9 +223,9 @@ def _serialize_summary(entry: CollectionEntry) -> dict[str, object]:
 
 
 def _details_etag(details: SkillDetails, origin: RepositoryOrigin) -> bytes:
-    """An ETag of the whole response: some of it is not in the skill's own files."""
-    facts = repr((details.digest, details.entry, details.shadowed, origin))
-    return f'W/"{sha256_hex(facts.encode("utf-8", "surrogatepass"))}"'.encode()
+    # The digest of the files is not enough: the entry and the origin can change without them.
+    state = repr((details.digest, details.entry, details.shadowed, origin))
+    return f'W/"{sha256_hex(state.encode("utf-8", "surrogatepass"))}"'.encode()
 
 
 def _serialize_details(details: SkillDetails) -> dict[str, object]:
@@ -251,13 +241,11 @@ def _serialize_details(details: SkillDetails) -> dict[str, object]:
         "digest": details.digest,
         "files": files,
         "findings": serialize_findings(details.findings),
-        "shadowed": [_serialize_summary(one) for one in details.shadowed],
+        "shadowed": [*map(_serialize_summary, details.shadowed)],
     }
 
 
 def _serialize_import(report: ImportReport) -> dict[str, object]:
-    skills = [
-        {"id": one.id, "name": one.name, "description": one.description} for one in report.imported
-    ]
+    skills = [{"id": s.id, "name": s.name, "description": s.description} for s in report.imported]
     findings = serialize_findings(report.findings)
     return {"imported": skills, "replaced": [*report.replaced], "findings": findings}

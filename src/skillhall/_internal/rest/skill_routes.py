@@ -1,4 +1,4 @@
-"""The routes of skills, each with all that it may answer."""
+"""Routes of skills and the well-known index, with their OpenAPI descriptions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from skillhall._internal.rest.requests import (
 from skillhall._internal.rest.responses import (
     BODY_ERRORS,
     COMMON_ERRORS,
+    NOT_MODIFIED,
     SOURCE_ERRORS,
     AddedSkillResponse,
     CheckedSkillResponse,
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
     from skillhall._internal.rest.skill_handlers import SkillHandlers
     from skillhall._internal.rest.well_known import WellKnownHandlers
 
-_NOT_FOUND = {404: "There is no such skill or file."}
+_SKILL_PATH = f"{SKILLS_PATH}/{{id}}"
+_NOT_FOUND = {404: "Skill, file or change not found."}
 _WRITE_ERRORS = {
-    403: "A system skill, or one of the repository: nobody changes it here.",
-    409: "A skill of that id is there already.",
-    422: "The skill or the archive is refused.",
-    503: "The disk failed, or the source's host asks to wait.",
+    403: "System skills and skills of repositories are read-only.",
+    409: "A skill with this id already exists.",
+    422: "The skill or the archive was rejected.",
+    503: "The disk failed, or rate limited by the source's host.",
     507: "The disk is full.",
 }
 _BINARY_SCHEMA = {"type": "string", "format": "binary"}
@@ -51,138 +53,77 @@ _FORM_SCHEMA: dict[str, Any] = {
         "files": {
             "type": "array",
             "items": _BINARY_SCHEMA,
-            "description": "All files of a folder, each under its path in it.",
+            "description": "All files of a folder, each with its relative path as filename.",
         },
-        "id": {"type": "string", "description": "What to call it, if it is one skill."},
-        "replace": {"type": "string", "description": "`true` replaces a skill that is there."},
+        "id": {"type": "string", "description": "Id for the skill, if there is only one."},
+        "replace": {"type": "string", "description": "`true` replaces existing skills."},
     },
     "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
-_BAD_REQUEST = {400: "The request breaks a rule.", 413: "A file is larger than the limit."}
-_NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "Nothing has changed since the ETag in If-None-Match."}
-}
+_BAD_REQUEST = {400: "Invalid request.", 413: "A file exceeds the size limit."}
 
 
 def build_skill_router(handlers: SkillHandlers) -> APIRouter:
-    """The routes of a server's skills."""
+    """Return the routes of skills."""
     router = APIRouter(tags=["skills"])
-    listed = {**build_responses(SkillListResponse, _BAD_REQUEST), **_NOT_MODIFIED}
+    listed = {**build_responses(SkillListResponse, _BAD_REQUEST), 304: NOT_MODIFIED}
     add_route(
         router, "GET", SKILLS_PATH, handlers.list_skills, listed, _openapi_extra(*_LIST_PARAMETERS)
     )
-    made = build_responses(AddedSkillResponse, _BAD_REQUEST, BODY_ERRORS, _WRITE_ERRORS, status=201)
+    added = build_responses(
+        AddedSkillResponse, _BAD_REQUEST, BODY_ERRORS, _WRITE_ERRORS, status=201
+    )
     body = {"requestBody": describe_request_body(CreateSkillRequest, required=True)}
-    add_route(router, "POST", SKILLS_PATH, handlers.add_skill, made, {**_openapi_extra(), **body})
-    taken = build_responses(
+    extra = {**_openapi_extra(), **body}
+    add_route(router, "POST", SKILLS_PATH, handlers.create_skill, added, extra)
+    imported = build_responses(
         ImportedSkillsResponse, SOURCE_ERRORS, BODY_ERRORS, _WRITE_ERRORS, _NOT_FOUND, status=201
     )
-    sent = {"requestBody": _import_request_body()}
-    import_parameters = _openapi_extra(*_IMPORT_PARAMETERS)
-    add_route(
-        router,
-        "POST",
-        f"{SKILLS_PATH}/import",
-        handlers.import_skills,
-        taken,
-        {**import_parameters, **sent},
-    )
-    would_be = build_responses(CheckedSkillResponse, _BAD_REQUEST, BODY_ERRORS)
-    add_route(
-        router,
-        "POST",
-        f"{SKILLS_PATH}/check",
-        handlers.check_skill,
-        would_be,
-        {**_openapi_extra(), **body},
-    )
+    path = f"{SKILLS_PATH}/import"
+    import_extra = {**_openapi_extra(*_IMPORT_PARAMETERS), "requestBody": _import_request_body()}
+    add_route(router, "POST", path, handlers.import_skills, imported, import_extra)
+    checked = build_responses(CheckedSkillResponse, _BAD_REQUEST, BODY_ERRORS)
+    add_route(router, "POST", f"{SKILLS_PATH}/check", handlers.check_skill, checked, extra)
     _add_change_routes(router, handlers)
-    one = {**build_responses(SkillResponse, _BAD_REQUEST, _NOT_FOUND), **_NOT_MODIFIED}
-    add_route(
-        router,
-        "GET",
-        f"{SKILLS_PATH}/{{id}}",
-        handlers.get_skill,
-        one,
-        _openapi_extra(_ID_PARAMETER),
-    )
-    gone = build_responses(DeletedSkillResponse, _BAD_REQUEST, _NOT_FOUND, _WRITE_ERRORS)
+    by_id = _openapi_extra(_ID_PARAMETER)
+    found = {**build_responses(SkillResponse, _BAD_REQUEST, _NOT_FOUND), 304: NOT_MODIFIED}
+    add_route(router, "GET", _SKILL_PATH, handlers.get_skill, found, by_id)
+    deleted = build_responses(DeletedSkillResponse, _BAD_REQUEST, _NOT_FOUND, _WRITE_ERRORS)
     extra = _openapi_extra(_ID_PARAMETER, _SHADOWED_PARAMETER)
-    add_route(router, "DELETE", f"{SKILLS_PATH}/{{id}}", handlers.delete_skill, gone, extra)
-    archived = f"{SKILLS_PATH}/{{id}}/archive"
-    add_route(
-        router,
-        "GET",
-        archived,
-        handlers.get_skill_archive,
-        _binary_responses("The zip file."),
-        _openapi_extra(_ID_PARAMETER),
-    )
-    filed = f"{SKILLS_PATH}/{{id}}/files/{{path:path}}"
-    add_route(
-        router,
-        "GET",
-        filed,
-        handlers.get_skill_file,
-        _binary_responses("The file."),
-        _openapi_extra(_ID_PARAMETER, _PATH_PARAMETER),
-    )
+    add_route(router, "DELETE", _SKILL_PATH, handlers.delete_skill, deleted, extra)
+    zipped, path = _binary_responses("A zip file."), f"{_SKILL_PATH}/archive"
+    add_route(router, "GET", path, handlers.get_skill_archive, zipped, by_id)
+    file, path = _binary_responses("The file."), f"{_SKILL_PATH}/files/{{path:path}}"
+    extra = _openapi_extra(_ID_PARAMETER, _PATH_PARAMETER)
+    add_route(router, "GET", path, handlers.get_skill_file, file, extra)
     return router
 
 
 def build_well_known_router(handlers: WellKnownHandlers) -> APIRouter:
-    """The routes of installers."""
-    router = APIRouter(tags=["installers"])
-    index = _json_responses("The skills for installers.")
-    add_route(
-        router, "GET", f"{WELL_KNOWN}/index.json", handlers.get_index, index, _openapi_extra()
-    )
-    former = _json_responses("The skills for installers that read version 0.1.")
-    add_route(
-        router,
-        "GET",
-        f"{LEGACY_WELL_KNOWN}/index.json",
-        handlers.get_legacy_index,
-        former,
-        _openapi_extra(),
-    )
-    filed = f"{LEGACY_WELL_KNOWN}/{{name}}/{{path:path}}"
-    add_route(
-        router,
-        "GET",
-        filed,
-        handlers.get_legacy_file,
-        _binary_responses("The file."),
-        _openapi_extra(_NAME_PARAMETER, _PATH_PARAMETER),
-    )
+    """Return the routes for installers."""
+    router, extra = APIRouter(tags=["installers"]), _openapi_extra()
+    index, path = _json_responses("Index of version 0.2."), f"{WELL_KNOWN}/index.json"
+    add_route(router, "GET", path, handlers.get_skill_index, index, extra)
+    index, path = _json_responses("Index of version 0.1."), f"{LEGACY_WELL_KNOWN}/index.json"
+    add_route(router, "GET", path, handlers.get_legacy_skill_index, index, extra)
+    file, path = _binary_responses("The file."), f"{LEGACY_WELL_KNOWN}/{{name}}/{{path:path}}"
+    extra = _openapi_extra(_NAME_PARAMETER, _PATH_PARAMETER)
+    add_route(router, "GET", path, handlers.get_legacy_skill_file, file, extra)
     return router
 
 
 def _add_change_routes(router: APIRouter, handlers: SkillHandlers) -> None:
-    """The routes of changes that can be taken back."""
-    meanwhile = {412: "The skill was changed meanwhile."}
+    """Add the routes that edit a skill and undo changes."""
+    conflict = {412: "The skill was changed by someone else."}
     edited = build_responses(
-        EditedSkillResponse, _BAD_REQUEST, BODY_ERRORS, _NOT_FOUND, _WRITE_ERRORS, meanwhile
+        EditedSkillResponse, _BAD_REQUEST, BODY_ERRORS, _NOT_FOUND, _WRITE_ERRORS, conflict
     )
     body = {"requestBody": describe_request_body(EditSkillRequest, required=True)}
-    add_route(
-        router,
-        "PUT",
-        f"{SKILLS_PATH}/{{id}}",
-        handlers.edit_skill,
-        edited,
-        {**_openapi_extra(_ID_PARAMETER), **body},
-    )
-    undone = build_responses(UndoResponse, _BAD_REQUEST, _NOT_FOUND, _WRITE_ERRORS, meanwhile)
-    change = _parameter("id", "path", "The change's id.")
-    add_route(
-        router,
-        "POST",
-        f"{CHANGES_PATH}/{{id}}/undo",
-        handlers.undo_change,
-        undone,
-        _openapi_extra(change),
-    )
+    extra = {**_openapi_extra(_ID_PARAMETER), **body}
+    add_route(router, "PUT", _SKILL_PATH, handlers.edit_skill, edited, extra)
+    undone = build_responses(UndoResponse, _BAD_REQUEST, _NOT_FOUND, _WRITE_ERRORS, conflict)
+    path, extra = f"{CHANGES_PATH}/{{id}}/undo", _openapi_extra(_CHANGE_PARAMETER)
+    add_route(router, "POST", path, handlers.undo_change, undone, extra)
 
 
 def _openapi_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
@@ -190,49 +131,44 @@ def _openapi_extra(*parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameter(name: str, location: str, description: str, **schema: object) -> dict[str, Any]:
-    described = {"type": "string", "minLength": 1, **schema}
+    parameter = {"name": name, "in": location, "description": description}
     required = {"required": True} if location == "path" else {}
-    return {
-        "name": name,
-        "in": location,
-        "description": description,
-        "schema": described,
-        **required,
-    }
+    return {**parameter, "schema": {"type": "string", "minLength": 1, **schema}, **required}
 
 
-_ID_PARAMETER = _parameter("id", "path", "The skill's id.")
+_ID_PARAMETER = _parameter("id", "path", "Id of the skill.")
+_CHANGE_PARAMETER = _parameter("id", "path", "Id of the change.")
 _SHADOWED_PARAMETER = _parameter(
     "shadowed",
     "query",
-    "`true` deletes the user skill that a system skill with the same id shadows.",
+    "`true` deletes the user skill that a system skill with the same id hides.",
     pattern=r"\S",
 )
-_NAME_PARAMETER = _parameter("name", "path", "The name in the index.")
-_PATH_PARAMETER = _parameter("path", "path", "The file's path in the skill.")
+_NAME_PARAMETER = _parameter("name", "path", "Name in the index.")
+_PATH_PARAMETER = _parameter("path", "path", "Path of the file in the skill.")
 _LIST_PARAMETERS = (
-    _parameter("q", "query", "Any text: the skills that it finds, the best first.", pattern=r"\S"),
-    _parameter("source", "query", "Only those of `user`, `system` or `repository`.", pattern=r"\S"),
-    _parameter("cursor", "query", "Where the page before ended.", pattern=r"\S"),
+    _parameter("q", "query", "Search text; the best match comes first.", pattern=r"\S"),
+    _parameter("source", "query", "`user`, `system` or `repository`.", pattern=r"\S"),
+    _parameter("cursor", "query", "`nextCursor` of the previous page.", pattern=r"\S"),
     {
         "name": "limit",
         "in": "query",
-        "description": "How many at most.",
+        "description": "Page size.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
     },
 )
 _IMPORT_PARAMETERS = (
-    _parameter("id", "query", "What to call the skill of an archive.", pattern=r"\S"),
-    _parameter("replace", "query", "`true` replaces a skill that is there.", pattern=r"\S"),
-    _parameter("filename", "query", "What the archive is called.", pattern=r"\S"),
+    _parameter("id", "query", "Id for the skill in the archive.", pattern=r"\S"),
+    _parameter("replace", "query", "`true` replaces existing skills.", pattern=r"\S"),
+    _parameter("filename", "query", "File name of the archive.", pattern=r"\S"),
 )
 
 
 def _import_request_body() -> dict[str, Any]:
-    described = describe_request_body(ImportSkillsRequest, required=True)
-    described["content"]["application/zip"] = {"schema": _BINARY_SCHEMA}
-    described["content"]["multipart/form-data"] = {"schema": _FORM_SCHEMA}
-    return described
+    body = describe_request_body(ImportSkillsRequest, required=True)
+    body["content"]["application/zip"] = {"schema": _BINARY_SCHEMA}
+    body["content"]["multipart/form-data"] = {"schema": _FORM_SCHEMA}
+    return body
 
 
 def _binary_responses(description: str) -> dict[int | str, dict[str, Any]]:
@@ -246,10 +182,9 @@ def _json_responses(description: str) -> dict[int | str, dict[str, Any]]:
 def _content_responses(
     description: str, media_type: str, schema: dict[str, Any]
 ) -> dict[int | str, dict[str, Any]]:
-    described: dict[int | str, dict[str, Any]] = {
-        200: {"description": description, "content": {media_type: {"schema": schema}}}
+    errors = sorted({**COMMON_ERRORS, **_BAD_REQUEST, **_NOT_FOUND}.items())
+    return {
+        200: {"description": description, "content": {media_type: {"schema": schema}}},
+        304: NOT_MODIFIED,
+        **{code: describe_error(code, text) for code, text in errors},
     }
-    described |= _NOT_MODIFIED
-    for code, text in sorted({**COMMON_ERRORS, **_BAD_REQUEST, **_NOT_FOUND}.items()):
-        described[code] = describe_error(code, text)
-    return described

@@ -1,4 +1,4 @@
-"""What git hosts tell: somebody pushed."""
+"""Webhook for pushes, sent by GitHub, Gitea and GitLab."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEBHOOK_PATH = "/api/v1/webhooks/git"
 _EVENT_HEADERS = (b"x-github-event", b"x-gitea-event", b"x-gitlab-event")
 _PUSH_EVENTS = ("push", "push hook")
 _BRANCH_PREFIX = "refs/heads/"
-# What GitHub, Gitea and GitLab call the addresses of a repository.
+# Keys of the repository and its URLs in the payloads of GitHub, Gitea and GitLab.
 _REPOSITORY_KEYS = ("repository", "project")
 _URL_KEYS = (
     "clone_url",
@@ -37,14 +37,14 @@ _URL_KEYS = (
 
 
 class Push(NamedTuple):
-    """A push: the addresses of its repository, and the branch."""
+    """A push: the URLs of the repository and the branch."""
 
     urls: tuple[str, ...]
     branch: str
 
 
 class WebhookHandlers:
-    """The call of git hosts; a signature says that it is theirs."""
+    """Handler of the webhook. A signature authenticates the git host."""
 
     def __init__(
         self, prompt_service: PromptServiceProtocol, workers: WorkerPool, secret: Secret | None
@@ -55,13 +55,13 @@ class WebhookHandlers:
         self._failed_signatures = FailedSignIns("signatures")
 
     async def receive_push(self, request: HttpRequest) -> ByteResponse:
-        """Note a push; everything else is only thanked for."""
+        """Receive a push and refresh its repository. Other events are ignored."""
         if self._secret is None:
-            raise HttpError("not_found", "there is no such route")
+            raise HttpError("not_found", "route not found")
         body = await request.body(MAX_JSON_BYTES)
         if not _is_signature_valid(request, body, self._secret):
             self._failed_signatures.record(client_address(request.scope))
-            raise HttpError("unauthenticated", "the signature is missing or wrong")
+            raise HttpError("unauthenticated", "signature missing or invalid")
         event = _event_name(request)
         push = parse_push(parse_body(body)) if event in _PUSH_EVENTS else None
         if push is None:
@@ -72,36 +72,34 @@ class WebhookHandlers:
 
 
 def parse_push(payload: object) -> Push | None:
-    """The push to a branch that a payload tells of; None for tags and deleted branches."""
+    """Return the push to a branch; None for tags and deleted branches. Raises: HttpError."""
     if not isinstance(payload, dict):
         raise HttpError("invalid_argument", "a push must be a JSON object")
     ref = payload.get("ref")
-    if (
-        not isinstance(ref, str)
-        or not ref.startswith(_BRANCH_PREFIX)
-        or payload.get("deleted") is True
-    ):
+    if not isinstance(ref, str) or payload.get("deleted") is True:
         return None
+    if not ref.startswith(_BRANCH_PREFIX):
+        return None
+    repositories = [payload.get(key) for key in _REPOSITORY_KEYS]
     urls = [
-        place[name]
-        for place in (payload.get(key) for key in _REPOSITORY_KEYS)
-        if isinstance(place, dict)
-        for name in _URL_KEYS
-        if isinstance(place.get(name), str)
+        repository[key]
+        for repository in repositories
+        if isinstance(repository, dict)
+        for key in _URL_KEYS
+        if isinstance(repository.get(key), str)
     ]
     if not urls:
-        raise HttpError("invalid_argument", "the push does not say of which repository it is")
+        raise HttpError("invalid_argument", "the push has no repository URL")
     return Push(tuple(urls), ref.removeprefix(_BRANCH_PREFIX))
 
 
 def _is_signature_valid(request: HttpRequest, body: bytes, secret: bytes) -> bool:
     token = request.header(b"x-gitlab-token")
     if token is not None:
-        # Digests have one length, so that the time tells nothing about the secret's.
-        given, wanted = hashlib.sha256(token).digest(), hashlib.sha256(secret).digest()
-        return hmac.compare_digest(given, wanted)
-    wanted_text = b"sha256=" + hmac.new(secret, body, "sha256").hexdigest().encode("ascii")
-    return hmac.compare_digest(request.header(b"x-hub-signature-256") or b"", wanted_text)
+        # Digests have equal lengths, so the comparison does not leak the length of the secret.
+        return hmac.compare_digest(hashlib.sha256(token).digest(), hashlib.sha256(secret).digest())
+    expected = b"sha256=" + hmac.new(secret, body, "sha256").hexdigest().encode("ascii")
+    return hmac.compare_digest(request.header(b"x-hub-signature-256") or b"", expected)
 
 
 def _event_name(request: HttpRequest) -> str:

@@ -1,7 +1,7 @@
-"""What installers read: the skills of this server at the addresses that they know.
+"""The well-known index, by which installers discover the skills of a server.
 
-An index of version 0.2 names one file for each skill and its digest; one of version 0.1 names all
-files, which lie beside it.
+An index of version 0.2 has the URL and the digest of one file per skill. An index of version 0.1
+has the paths of all files, relative to the index.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ INDEX_SCHEMA_URL = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 
 
 class WellKnownHandlers:
-    """The calls of installers, over one collection."""
+    """Handlers for installers."""
 
     def __init__(self, collection: Collection, workers: WorkerPool) -> None:
         self._collection = collection
         self._workers = workers
 
-    async def get_index(self, request: HttpRequest) -> ByteResponse:
-        """The skills, each with the address and the digest of its file."""
+    async def get_skill_index(self, request: HttpRequest) -> ByteResponse:
+        """Return the index of version 0.2: each skill with a URL and a digest."""
         return await self._workers.run(etag_response, request, JSON_HEADERS, self._build_index)
 
-    async def get_legacy_index(self, request: HttpRequest) -> ByteResponse:
-        """The skills, each with the paths of all its files."""
+    async def get_legacy_skill_index(self, request: HttpRequest) -> ByteResponse:
+        """Return the index of version 0.1: each skill with the paths of its files."""
         return await self._workers.run(
             etag_response, request, JSON_HEADERS, self._build_legacy_index
         )
 
-    async def get_legacy_file(self, request: HttpRequest) -> ByteResponse:
-        """One file that the index of version 0.1 names."""
+    async def get_legacy_skill_file(self, request: HttpRequest) -> ByteResponse:
+        """Return a file listed in the index of version 0.1."""
         identity, path = path_parts(request, LEGACY_WELL_KNOWN, 2)
         read = partial(self._collection.read_published_file, identity, path)
         return await self._workers.run(etag_response, request, download_headers(path), read)
@@ -54,27 +54,22 @@ class WellKnownHandlers:
         return encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
 
     def _build_legacy_index(self) -> bytes:
-        return encode_json(
-            {"skills": [_legacy_index_entry(one) for one in self._collection.file_lists()]}
-        )
+        skills = [_legacy_index_entry(files) for files in self._collection.file_lists()]
+        return encode_json({"skills": skills})
 
 
 def _index_entry(artifact: SkillArtifact) -> dict[str, object]:
-    place = f"{SKILLS_PATH}/{quote(artifact.entry.id, safe='')}"
+    path = "archive" if artifact.is_archive else f"files/{quote(artifact.files[0])}"
     return {
         "name": artifact.entry.name,
         "type": "archive" if artifact.is_archive else "skill-md",
         "description": artifact.entry.description,
-        "url": place
-        + ("/archive" if artifact.is_archive else f"/files/{quote(artifact.files[0])}"),
+        "url": f"{SKILLS_PATH}/{quote(artifact.entry.id, safe='')}/{path}",
         "digest": artifact.digest,
     }
 
 
-def _legacy_index_entry(outline: SkillFileList) -> dict[str, object]:
-    # A client makes the files' addresses out of the name, so it is the one that leads there.
-    return {
-        "name": outline.entry.id,
-        "description": outline.entry.description,
-        "files": [*outline.files],
-    }
+def _legacy_index_entry(skill: SkillFileList) -> dict[str, object]:
+    # The id, not the name: clients build the URLs of the files from it.
+    entry = skill.entry
+    return {"name": entry.id, "description": entry.description, "files": [*skill.files]}

@@ -1,4 +1,4 @@
-"""Sessions, blocks, templates and snapshots. Exports the values that surfaces show."""
+"""Sessions, blocks, templates and snapshots. Exports the records that surfaces show."""
 
 from skillhall._internal.storage.records import (
     Block,

@@ -1,4 +1,4 @@
-"""The thirteen types of blocks, as a table."""
+"""Table of the thirteen block types."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ SKILL_TYPE = "skill"
 
 
 class BlockType(NamedTuple):
-    """What every block of one type has in common."""
+    """A block type and how it is shown."""
 
     id: str
     label: str
-    zone: Zone  # where a new one goes
+    zone: Zone  # default for new blocks
     icon: str
-    colour: str  # as CSS writes it
+    colour: str  # CSS color
 
 
 _TYPES = (
@@ -37,4 +37,4 @@ _TYPES = (
     BlockType("framework", "Framework", Zone.STABLE, "▦", "#c2410c"),
     BlockType(SKILL_TYPE, "Skill", Zone.STABLE, "⚡", "#854d0e"),
 )
-BLOCK_TYPES: Mapping[str, BlockType] = {one.id: one for one in _TYPES}
+BLOCK_TYPES: Mapping[str, BlockType] = {row.id: row for row in _TYPES}

@@ -1,13 +1,19 @@
-"""The verbs on blocks."""
+"""Operations on blocks."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.storage.records import Block, BlockContent, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.ordering import AT_END, find_position, positions_after
+from skillhall._internal.workspace.ordering import (
+    AT_END,
+    BlockPosition,
+    find_position,
+    positions_after,
+)
 from skillhall._internal.workspace.unit_of_work import (
     check_version,
     get_block,
@@ -26,24 +32,24 @@ if TYPE_CHECKING:
 
 BLOCK_ADDED, BLOCK_EDITED, BLOCK_MOVED = "block-added", "block-edited", "block-moved"
 BLOCK_DELETED, BLOCK_RESTORED = "block-deleted", "block-brought-back"
-MAX_RESTORABLE_BLOCKS = 100  # blocks of a session whose deletion can be taken back
+MAX_RESTORABLE_BLOCKS = 100  # deleted blocks per session
 
 
 class BlockFilter(NamedTuple):
-    """Which blocks are wanted."""
+    """Selects blocks by zone, type and text."""
 
     zone: Zone | None = None
     type: str | None = None
-    text: str = ""  # in whatever they say, or in a skill's name or description
+    text: str = ""  # in the content, or in the skill's name or description
 
     def matches(self, content: BlockContent) -> bool:
-        """Whether the text is found, in any case."""
+        """Whether the content contains the text, ignoring case."""
         if not self.text:
             return True
         skill = content.skill
         texts = (content.text, *((skill.name, skill.description) if skill else ()))
-        wanted = self.text.casefold()
-        return any(wanted in text.casefold() for text in texts)
+        needle = self.text.casefold()
+        return any(needle in text.casefold() for text in texts)
 
 
 ALL_BLOCKS = BlockFilter()
@@ -51,27 +57,26 @@ ALL_BLOCKS = BlockFilter()
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The blocks of any session."""
+    """The blocks of all sessions."""
 
     unit_of_work: UnitOfWork
 
     def list(self, session: str, block_filter: BlockFilter = ALL_BLOCKS) -> list[Block]:
-        """The blocks in the order in which a model reads them. Raises: RecordNotFound."""
+        """Return the blocks in the order of the compiled context. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> Sequence[Block]:
             get_session(read, session)
             return read.blocks(session, block_filter.zone, block_filter.type)
 
-        return [
-            one for one in self.unit_of_work.store.read(work) if block_filter.matches(one.content)
-        ]
+        blocks = self.unit_of_work.store.read(work)
+        return [block for block in blocks if block_filter.matches(block.content)]
 
     def find(self, session: str, identity: str) -> Block:
-        """One block. Raises: RecordNotFound."""
+        """Return a block. Raises: RecordNotFound."""
         return self.unit_of_work.store.read(lambda read: get_block(read, session, identity))
 
     def list_deleted(self, session: str) -> Sequence[Block]:
-        """The blocks that can be brought back, the last deleted first. Raises: RecordNotFound."""
+        """Return the blocks that can be restored, last deleted first. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> Sequence[Block]:
             get_session(read, session)
@@ -87,7 +92,7 @@ class Blocks:
         zone: Zone | None = None,
         placement: BlockPlacement = AT_END,
     ) -> Block:
-        """A new block; without a zone, it goes where blocks of its type belong.
+        """Add a block; without a zone, it goes to the default zone of its type.
 
         Raises: RecordNotFound, Displaced, FieldRefused, TextRefused, TooLarge.
         """
@@ -95,10 +100,10 @@ class Blocks:
 
         def work(change: SessionChange) -> Block:
             change.check_block_limit(1)
-            spot = find_position(change, content.zone, placement)
-            block = _create_block(self.unit_of_work, change, content, spot.position)
+            slot = find_position(change, content.zone, placement)
+            block = _create_block(self.unit_of_work, change, content, slot.position)
             change.writer.add_blocks([block])
-            change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=spot.after)
+            change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=slot.after)
             return block
 
         return self.unit_of_work.change_session(session, work)
@@ -112,20 +117,20 @@ class Blocks:
         text: str | None = None,
         kind: str | None = None,
     ) -> Block:
-        """A block that says something else, or is of another type.
+        """Change the text or the type of a block.
 
         Raises: RecordNotFound, VersionConflict, FieldRefused, TextRefused, TooLarge.
         """
-        chosen = None if kind is None else validate_block_type(kind)
+        new_type = None if kind is None else validate_block_type(kind)
         if text is not None:
-            build_content("note", Zone.WORKING, text)
+            build_content("note", Zone.WORKING, text)  # checks the text before the transaction
 
         def work(change: SessionChange) -> Block:
             block = get_block(change.writer, session, identity)
             check_version("block", identity, version, block.version, block)
             old = block.content
-            said = old.text if text is None else text
-            content = build_content(chosen or old.type, old.zone, said, old.skill)
+            new_text = old.text if text is None else text
+            content = build_content(new_type or old.type, old.zone, new_text, old.skill)
             edited = update_content(change, block, content)
             change.writer.save_block(edited)
             change.add_event(BLOCK_EDITED, identity, version=edited.version)
@@ -141,7 +146,7 @@ class Blocks:
         zone: Zone | None,
         placement: BlockPlacement = AT_END,
     ) -> Block:
-        """A block at another place, of its zone or of another one.
+        """Move a block within its zone or to another zone.
 
         Raises: RecordNotFound, VersionConflict, Displaced, FieldRefused.
         """
@@ -149,45 +154,44 @@ class Blocks:
         def work(change: SessionChange) -> Block:
             block = get_block(change.writer, session, identity)
             check_version("block", identity, version, block.version, block)
-            goal = zone or block.zone
-            spot = find_position(change, goal, placement, moved_id=identity)
-            content = replace(block.content, zone=goal)
-            moved = replace(update_content(change, block, content), position=spot.position)
+            target = zone or block.zone
+            slot = find_position(change, target, placement, moved_id=identity)
+            content = replace(block.content, zone=target)
+            moved = replace(update_content(change, block, content), position=slot.position)
             change.writer.save_block(moved)
-            change.add_event(BLOCK_MOVED, identity, zone=goal, after=spot.after)
+            change.add_event(BLOCK_MOVED, identity, zone=target, after=slot.after)
             return moved
 
         return self.unit_of_work.change_session(session, work)
 
     def delete(self, session: str, identity: str, version: int) -> Block:
-        """Remove a block; it can be brought back. Raises: RecordNotFound, VersionConflict."""
+        """Delete a block; it can be restored. Raises: RecordNotFound, VersionConflict."""
 
         def work(change: SessionChange) -> Block:
             block = get_block(change.writer, session, identity)
             check_version("block", identity, version, block.version, block)
-            gone = replace(update_content(change, block, block.content), deleted=change.revision)
-            change.writer.save_block(gone)
+            deleted = replace(update_content(change, block, block.content), deleted=change.revision)
+            change.writer.save_block(deleted)
             change.writer.prune_deleted_blocks(session, MAX_RESTORABLE_BLOCKS)
             change.add_event(BLOCK_DELETED, identity)
-            return gone
+            return deleted
 
         return self.unit_of_work.change_session(session, work)
 
     def restore(self, session: str, identity: str) -> Block:
-        """A deleted block, where it was. Raises: RecordNotFound, TooLarge."""
+        """Restore a deleted block to its former position. Raises: RecordNotFound, TooLarge."""
 
         def work(change: SessionChange) -> Block:
             block = change.writer.block(session, validate_id("block", identity))
             if block is None or block.deleted is None:
                 raise RecordNotFound("deleted block", identity)
             change.check_block_limit(1)
-            spot = _find_former_position(change, block)
-            back = replace(
-                update_content(change, block, block.content), deleted=None, position=spot[1]
-            )
-            change.writer.save_block(back)
-            change.add_event(BLOCK_RESTORED, identity, zone=back.zone, after=spot[0])
-            return back
+            slot = _find_former_position(change, block)
+            restored = replace(block, deleted=None, position=slot.position)
+            restored = update_content(change, restored, block.content)
+            change.writer.save_block(restored)
+            change.add_event(BLOCK_RESTORED, identity, zone=restored.zone, after=slot.after)
+            return restored
 
         return self.unit_of_work.change_session(session, work)
 
@@ -195,24 +199,23 @@ class Blocks:
 def append_contents(
     unit_of_work: UnitOfWork, change: SessionChange, contents: Iterable[BlockContent]
 ) -> list[Block]:
-    """New blocks at the ends of their zones, in order. Raises: TooLarge."""
-    wanted = [*contents]
-    change.check_block_limit(len(wanted))
+    """Add blocks at the ends of their zones, in order. Raises: TooLarge."""
+    added = [*contents]
+    change.check_block_limit(len(added))
     by_zone: dict[Zone, list[BlockContent]] = {}
-    for content in wanted:
+    for content in added:
         by_zone.setdefault(content.zone, []).append(content)
     blocks: list[Block] = []
-    for zone, some in by_zone.items():
+    for zone, group in by_zone.items():
         last = change.writer.previous_position(change.session.id, zone, "")
-        keys = positions_after(last[1] if last else "", len(some))
-        made = zip(some, keys, strict=True)
-        blocks += [_create_block(unit_of_work, change, content, key) for content, key in made]
+        positions = positions_after(last[1] if last else "", len(group))
+        blocks += map(partial(_create_block, unit_of_work, change), group, positions)
     change.writer.add_blocks(blocks)
     return blocks
 
 
 def update_content(change: SessionChange, block: Block, content: BlockContent) -> Block:
-    """The block with another content, as a change leaves it."""
+    """Return the block with new content and the version of the change."""
     return replace(block, content=content, version=change.revision, updated=change.at)
 
 
@@ -230,12 +233,11 @@ def _create_block(
     )
 
 
-def _find_former_position(change: SessionChange, block: Block) -> tuple[str, str]:
-    """Which block stands before the old place, and its position; a taken one moves it on."""
+def _find_former_position(change: SessionChange, block: Block) -> BlockPosition:
+    """Return the position of a deleted block, or the next free one if it is taken."""
     session, zone = change.session.id, block.zone
     before = change.writer.previous_position(session, zone, block.position)
     following = change.writer.next_position(session, zone, before[1] if before else "")
     if following is None or following[1] != block.position:
-        return (before[0] if before else ""), block.position
-    place = find_position(change, zone, AT_END._replace(after=following[0]))
-    return place.after, place.position
+        return BlockPosition(block.position, before[0] if before else "")
+    return find_position(change, zone, AT_END._replace(after=following[0]))

@@ -1,4 +1,4 @@
-"""The compiled context: what a model reads of a session, and what that costs."""
+"""The compiled context of a session, with its token counts."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ if TYPE_CHECKING:
 BudgetLevel: TypeAlias = Literal["fine", "warning", "danger"]
 
 _SEPARATOR = "\n\n"
-_WARNING_SHARE, _DANGER_SHARE = 0.80, 0.95  # of a budget
+_WARNING_SHARE, _DANGER_SHARE = 0.80, 0.95  # of the budget
 
 
 class Spending(NamedTuple):
-    """Tokens against a budget; both are estimates, as the tokens are."""
+    """Estimated tokens compared with a budget."""
 
     tokens: int
     budget: int | None
 
     @property
     def is_over(self) -> bool:
-        """Whether more is spent than was meant to be."""
+        """Whether the tokens exceed the budget."""
         return self.budget is not None and self.tokens > self.budget
 
     @property
     def share(self) -> float:
-        """How much of the budget is spent, 1 being all of it; nothing without a budget."""
+        """Return the used share of the budget, from 0 to 1 or more; 0 without a budget."""
         if self.budget is None:
             return 0.0
         return self.tokens / self.budget if self.budget else float(bool(self.tokens))
 
     @property
     def level(self) -> BudgetLevel:
-        """Whether somebody should look at it."""
+        """Return how close the tokens are to the budget."""
         if self.share < _WARNING_SHARE:
             return "fine"
         return "warning" if self.share < _DANGER_SHARE else "danger"
 
 
 class ZoneContext(NamedTuple):
-    """One zone: its blocks in order, and what they cost."""
+    """The blocks of a zone, in order, and their tokens."""
 
     zone: Zone
     blocks: Sequence[Block]
@@ -56,7 +56,7 @@ class ZoneContext(NamedTuple):
 
 
 class Context(NamedTuple):
-    """A whole session as a model reads it."""
+    """A session compiled for a model."""
 
     session: Session
     zones: tuple[ZoneContext, ...]
@@ -66,12 +66,12 @@ class Context(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """Compiled contexts."""
+    """Compiles the contexts of sessions."""
 
     unit_of_work: UnitOfWork
 
     def compile(self, session: str) -> Context:
-        """The context of a session at this moment. Raises: RecordNotFound."""
+        """Return the current context of a session. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> tuple[Session, Sequence[Block]]:
             return get_session(read, session), read.blocks(session)
@@ -80,7 +80,7 @@ class Contexts:
 
 
 def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
-    """PERMANENT, then STABLE, then WORKING."""
+    """Return the blocks of PERMANENT, then STABLE, then WORKING."""
     zones = tuple(_compile_zone(session, zone, blocks) for zone in Zone)
     total = Spending(sum(zone.spending.tokens for zone in zones), session.budgets.total)
     ordered = (block.content for zone in zones for block in zone.blocks)
@@ -90,17 +90,17 @@ def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
 def compute_spending(
     session: Session, sizes: Mapping[Zone, ZoneSize]
 ) -> dict[Zone | None, Spending]:
-    """What each zone costs, and under None all of them."""
+    """Return the tokens of each zone, and under None those of the session."""
     spent: dict[Zone | None, Spending] = {}
     for zone in Zone:
         tokens = sizes[zone].tokens if zone in sizes else 0
         spent[zone] = Spending(tokens, session.budgets.for_zone(zone))
-    total = sum(one.tokens for one in spent.values())
+    total = sum(spending.tokens for spending in spent.values())
     return {**spent, None: Spending(total, session.budgets.total)}
 
 
 def compile_text(contents: Iterable[BlockContent]) -> str:
-    """What the blocks say, one after the other; empty ones leave no gap."""
+    """Join the contents of blocks with blank lines, skipping empty ones."""
     texts = (content.text.strip("\r\n") for content in contents)
     joined = _SEPARATOR.join(text for text in texts if text.strip())
     return f"{joined}\n" if joined else ""

@@ -1,4 +1,4 @@
-"""A session as a skill folder in a zip file."""
+"""Export of a session as a zip file with a skill folder."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 
 class ExportedSession(NamedTuple):
-    """A zip file and what to call it."""
+    """A zip file and its name."""
 
     name: str
     data: bytes
 
 
 def export_session(context: Context) -> ExportedSession:
-    """The session's files; the same session gives the same bytes. Raises: TooLarge."""
+    """Return the session as a zip file; equal sessions give equal bytes. Raises: TooLarge."""
     bundle = pack_session(context)
     return ExportedSession(f"{bundle.folder}.zip", pack_bundle(bundle))
 
 
-_OUTPUT_FILE_MODE = 0o600  # what was written in sessions is its owner's
+_OUTPUT_FILE_MODE = 0o600  # sessions may contain private text
 
 
 def write_output_file(path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write the file in one step. Raises: Conflict, OSError."""
-    goal = Path(path).absolute()
-    name = goal.name
-    with WritableFolder(str(goal.parent)) as base:
-        if not overwrite and base.entry_kind(name) is not None:
+    """Write a file atomically. Raises: Conflict, OSError."""
+    target = Path(path).absolute()
+    name = target.name
+    with WritableFolder(str(target.parent)) as folder:
+        if not overwrite and folder.entry_kind(name) is not None:
             raise Conflict(name, "use --overwrite, or choose another name")
-        base.write_file(name, data, _OUTPUT_FILE_MODE)
+        folder.write_file(name, data, _OUTPUT_FILE_MODE)

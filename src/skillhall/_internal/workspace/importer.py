@@ -1,4 +1,4 @@
-"""Skills into sessions: from archives, files, named sources and folders of this machine."""
+"""Import of skills into sessions, from uploads, sources and local folders."""
 
 from __future__ import annotations
 
@@ -41,45 +41,45 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import Block, BlockContent, Session, Zone
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-# What a named source holds, and where that is: something above this layer knows how to open it.
+# Opens a source reference. Provided by `wiring`, since this layer may not know every source.
 OpenSource: TypeAlias = Callable[[str], tuple[Sequence[Bundle], Provenance]]
-DEFAULT_FOLDER = SKILL_IMPORT.roots[0][0]  # where a scan looks if nobody says where
+DEFAULT_FOLDER = SKILL_IMPORT.roots[0][0]
 _MARKDOWN = ".md"
 
 
 class ImportConflict(StrEnum):
-    """What becomes of a skill whose name a block of the session has already."""
+    """What happens to a skill if the session has a block of the same name."""
 
     REFUSE = "refuse"
-    REPLACE = "replace"  # where the old block stands
-    KEEP = "keep"  # both
+    REPLACE = "replace"  # at the position of the old block
+    KEEP = "keep"  # keep both
 
 
 class ImportOptions(NamedTuple):
-    """How skills are imported."""
+    """Options of an import."""
 
     zone: Zone | None = None
     on_conflict: ImportConflict = ImportConflict.REFUSE
-    names: tuple[str, ...] = ()  # of skills or their folders; all, if none is named
+    names: tuple[str, ...] = ()  # of skills or their folders; empty means all
 
 
 DEFAULT_OPTIONS = ImportOptions()
 
 
 class ImportChoices(NamedTuple):
-    """What a source holds, to be chosen from, and where that is."""
+    """The candidates of a source and their provenance."""
 
     candidates: tuple[BlockCandidate, ...]
     origin: Provenance
 
     @property
     def size(self) -> int:
-        """How much it takes to keep it, in characters."""
-        return sum(len(one.body) for one in self.candidates)
+        """Return the approximate memory use, in characters."""
+        return sum(len(candidate.body) for candidate in self.candidates)
 
 
 class FolderScan(NamedTuple):
-    """What a folder of this machine holds: a checklist."""
+    """The candidates in a local folder."""
 
     folder: str
     candidates: tuple[BlockCandidate, ...]
@@ -87,17 +87,17 @@ class FolderScan(NamedTuple):
 
 
 class ImportResult(NamedTuple):
-    """What an import did."""
+    """Result of an import."""
 
     blocks: tuple[Block, ...]
     replaced: tuple[str, ...]  # names
-    skipped: tuple[BlockCandidate, ...]  # what is no skill
+    skipped: tuple[BlockCandidate, ...]  # rejected candidates
     findings: tuple[JudgedFinding, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SkillImporter:
-    """The ways in. Whether folders of this machine may be read is decided here, for all of them."""
+    """Imports skills as blocks. All access to local folders passes `scan_folder`."""
 
     unit_of_work: UnitOfWork
     open_source: OpenSource
@@ -105,65 +105,60 @@ class SkillImporter:
     working_directory: str
 
     def list_upload_candidates(self, data: bytes, filename: str) -> list[BlockCandidate]:
-        """What an uploaded file holds. Raises: ArchiveRejected, TooLarge, FieldRefused."""
+        """Return the skills of an upload. Raises: ArchiveRejected, TooLarge, FieldRefused."""
         return [*self.read_upload(data, filename).candidates]
 
     def list_source_candidates(self, source: str) -> list[BlockCandidate]:
-        """What a named source holds. Raises: what opening it raises."""
+        """Return the skills of a source. Raises: what `open_source` raises."""
         return [*self.read_source(source).candidates]
 
     def scan_folder(self, folder: str = "") -> FolderScan:
-        """What a folder of this machine holds, broken skills too. Raises: FolderScanOff."""
+        """Return the skills of a local folder, also rejected ones. Raises: FolderScanOff."""
         if not self.allow_folder_scan:
             raise FolderScanOff
         root = Root.resolve(folder or DEFAULT_FOLDER, self.working_directory)
         catalog = load_roots([root], SKILL_IMPORT, None)
-        found = [_read_scanned_skill(skill) for skill in catalog]
-        found += [
-            BlockCandidate(
-                one.id, one.name, "", "", 0, _to_relative_findings(one.findings, root.path)
-            )
-            for one in catalog.rejected
-        ]
-        found.sort(key=lambda one: one.id)
-        return FolderScan(root.path, tuple(found), catalog.scan_findings)
+        candidates = [_read_scanned_skill(skill) for skill in catalog]
+        for rejected in catalog.rejected:
+            findings = _to_relative_findings(rejected.findings, root.path)
+            candidates.append(BlockCandidate(rejected.id, rejected.name, "", "", 0, findings))
+        candidates.sort(key=lambda candidate: candidate.id)
+        return FolderScan(root.path, tuple(candidates), catalog.scan_findings)
 
     def read_upload(
         self, data: bytes, filename: str, source_type: str = UPLOAD_SOURCE
     ) -> ImportChoices:
-        """What an uploaded file holds. Raises: ArchiveRejected, TooLarge, FieldRefused."""
+        """Read an uploaded file. Raises: ArchiveRejected, TooLarge, FieldRefused."""
         origin = Provenance(source_type, _to_base_name(filename))
         return self.read_bundles(_read_uploaded_bundles(data, filename), origin)
 
     def read_source(self, source: str) -> ImportChoices:
-        """What a named source holds. Raises: what opening it raises."""
+        """Read a source. Raises: what `open_source` raises."""
         return self.read_bundles(*self.open_source(source))
 
     def read_folder(self, folder: str = "") -> ImportChoices:
-        """What a folder of this machine holds. Raises: FolderScanOff."""
+        """Read a local folder. Raises: FolderScanOff."""
         scan = self.scan_folder(folder)
         return ImportChoices(scan.candidates, Provenance(LOCAL_SOURCE, scan.folder))
 
     def read_bundles(self, bundles: Iterable[Bundle], origin: Provenance) -> ImportChoices:
-        """What bundles hold that somebody else opened."""
+        """Read bundles that are already open."""
         return ImportChoices(tuple(read_candidates(bundles)), origin)
 
     def find_conflicts(self, session: str, choices: ImportChoices) -> frozenset[str]:
-        """The names among the skills of which the session has blocks. Raises: RecordNotFound."""
+        """Return the names of skills that the session already has. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> Sequence[Block]:
             get_session(read, session)
             return read.blocks(session, None, SKILL_TYPE)
 
-        there = {
-            one.content.skill.name
-            for one in self.unit_of_work.store.read(work)
-            if one.content.skill
-        }
-        wanted = (
-            one for one in choices.candidates if one.portable_session is None and not one.reasons
-        )
-        return frozenset(one.name for one in wanted) & there
+        blocks = self.unit_of_work.store.read(work)
+        existing = {block.content.skill.name for block in blocks if block.content.skill}
+        return frozenset(
+            candidate.name
+            for candidate in choices.candidates
+            if candidate.portable_session is None and not candidate.reasons
+        ).intersection(existing)
 
     def import_upload(
         self,
@@ -173,68 +168,66 @@ class SkillImporter:
         options: ImportOptions = DEFAULT_OPTIONS,
         source_type: str = UPLOAD_SOURCE,
     ) -> ImportResult:
-        """The skills of a file as blocks. Raises: as `take`, and ArchiveRejected."""
+        """Import an uploaded file. Raises: as `import_choices`, and ArchiveRejected."""
         return self.import_choices(session, self.read_upload(data, filename, source_type), options)
 
     def import_source(
         self, session: str, source: str, options: ImportOptions = DEFAULT_OPTIONS
     ) -> ImportResult:
-        """The skills of a named source as blocks. Raises: as `take`, and opening it."""
+        """Import a source. Raises: as `import_choices`, and what `open_source` raises."""
         return self.import_choices(session, self.read_source(source), options)
 
     def import_folder(
         self, session: str, folder: str, options: ImportOptions = DEFAULT_OPTIONS
     ) -> ImportResult:
-        """The skills of a folder of this machine. Raises: FolderScanOff, and as `take`."""
+        """Import a local folder. Raises: as `import_choices`, and FolderScanOff."""
         return self.import_choices(session, self.read_folder(folder), options)
 
     def create_session(self, data: bytes, filename: str, name: str | None = None) -> Session:
-        """A new session out of an exported one, or out of an archive of skills.
+        """Create a session from an exported session or an archive of skills.
 
         Raises: SkillRejected, ArchiveRejected, TooLarge, FieldRefused, TextRefused.
         """
         origin = Provenance(UPLOAD_SOURCE, _to_base_name(filename))
-        good = filter_accepted(read_candidates(_read_uploaded_bundles(data, filename)))
-        contents = [one for found in good for one in found.build_contents(None, origin)]
-        portable = next(
-            (one.portable_session for one in good if one.portable_session is not None), None
-        )
-        own = portable.name if portable else good[0].name
+        skills = filter_accepted(read_candidates(_read_uploaded_bundles(data, filename)))
+        contents = [content for skill in skills for content in skill.build_contents(None, origin)]
+        portable = next((s.portable_session for s in skills if s.portable_session), None)
+        default_name = portable.name if portable else skills[0].name
         budgets = portable.budgets if portable else NO_BUDGETS
-        return Sessions(self.unit_of_work).create(name or own, budgets, contents)
+        return Sessions(self.unit_of_work).create(name or default_name, budgets, contents)
 
     def import_choices(
         self, session: str, choices: ImportChoices, options: ImportOptions = DEFAULT_OPTIONS
     ) -> ImportResult:
-        """What was found, or what is chosen of it, as blocks.
+        """Import the selected candidates as blocks.
 
         Raises: RecordNotFound, Conflict, SkillRejected, SkillNotFound, TooLarge.
         """
         chosen = _select_candidates(choices.candidates, options.names)
-        good = filter_accepted(chosen)
+        accepted = filter_accepted(chosen)
 
         def work(change: SessionChange) -> ImportResult:
             blocks: list[Block] = []
             replaced: list[str] = []
-            for one in good:
-                contents = one.build_contents(options.zone, choices.origin)
-                old = _replace_block(change, one, contents, options.on_conflict)
-                if old is None:
+            for skill in accepted:
+                contents = skill.build_contents(options.zone, choices.origin)
+                block = _replace_block(change, skill, contents, options.on_conflict)
+                if block is None:
                     blocks += _append_blocks(self.unit_of_work, change, contents)
                 else:
-                    blocks.append(old)
-                    replaced.append(one.name)
+                    blocks.append(block)
+                    replaced.append(skill.name)
             return ImportResult(tuple(blocks), tuple(replaced), skipped, findings)
 
-        skipped = tuple(one for one in chosen if one.reasons)
-        findings = tuple(judged for one in chosen for judged in one.findings)
+        skipped = tuple(candidate for candidate in chosen if candidate.reasons)
+        findings = tuple(finding for candidate in chosen for finding in candidate.findings)
         return self.unit_of_work.change_session(session, work)
 
 
 def _read_scanned_skill(skill: Skill) -> BlockCandidate:
     try:
         candidate = read_candidate(open_skill_bundle(skill, SKILL_IMPORT.scan_policy))
-    except (SkillhallError, OSError):  # it changed since it was listed
+    except (SkillhallError, OSError):  # the skill changed since the scan
         return BlockCandidate(skill.id, skill.name, "", "", 0, (), error="it cannot be read")
     return candidate._replace(id=skill.id, local_path=skill.directory)
 
@@ -242,13 +235,12 @@ def _read_scanned_skill(skill: Skill) -> BlockCandidate:
 def _to_relative_findings(
     findings: Sequence[JudgedFinding], folder: str
 ) -> tuple[JudgedFinding, ...]:
-    """The findings with paths below the folder that was scanned."""
-    return tuple(
-        one._replace(
-            finding=one.finding.with_location(one.finding.path.removeprefix(folder).lstrip("/\\"))
-        )
-        for one in findings
-    )
+    """Return the findings with paths relative to the scanned folder."""
+    relative = []
+    for judged in findings:
+        path = judged.finding.path.removeprefix(folder).lstrip("/\\")
+        relative.append(judged._replace(finding=judged.finding.with_location(path)))
+    return tuple(relative)
 
 
 def _select_candidates(
@@ -257,9 +249,9 @@ def _select_candidates(
     if not names:
         return [*candidates]
     for name in names:
-        if not any(name in (one.id, one.name) for one in candidates):
-            raise SkillNotFound(name, hint="look at what the source holds first")
-    return [one for one in candidates if one.id in names or one.name in names]
+        if not any(name in (c.id, c.name) for c in candidates):
+            raise SkillNotFound(name, hint="list the skills of the source first")
+    return [c for c in candidates if c.id in names or c.name in names]
 
 
 def _replace_block(
@@ -268,12 +260,12 @@ def _replace_block(
     contents: Sequence[BlockContent],
     on_conflict: ImportConflict,
 ) -> Block | None:
-    """The block of that skill with its new content, if it is to be replaced. Raises: Conflict."""
+    """Replace the block of the same skill, if any, and return it. Raises: Conflict."""
     if candidate.portable_session is not None or on_conflict is ImportConflict.KEEP:
         return None
-    before = change.writer.skill_blocks(change.session.id, candidate.name)
-    # What this very import has added is no earlier version.
-    older = [block for block in before if block.version != change.revision]
+    blocks = change.writer.skill_blocks(change.session.id, candidate.name)
+    # Blocks that this import has added have the version of the change. They do not conflict.
+    older = [block for block in blocks if block.version != change.revision]
     if not older:
         return None
     if on_conflict is ImportConflict.REFUSE:
@@ -297,7 +289,7 @@ def _append_blocks(
 
 
 def _read_uploaded_bundles(data: bytes, filename: str) -> tuple[Bundle, ...]:
-    """The bundles in a file: one alone if it is a Markdown text, else those of an archive."""
+    """Return the bundles of an archive, or one bundle for a Markdown file."""
     name = _to_base_name(filename)
     if name.lower().endswith(_MARKDOWN):
         stem = name[: -len(_MARKDOWN)]

@@ -1,4 +1,4 @@
-"""Where a block goes: beside another one, or at an end of its zone."""
+"""Order of blocks: positions are strings that sort, with room between any two."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class BlockPlacement(NamedTuple):
-    """A place in a zone: after a block, before one, at the beginning, else at the end."""
+    """Where a block goes: after or before another block, first, or (default) last."""
 
-    after: str = ""  # ids of blocks
-    before: str = ""
+    after: str = ""  # id of a block
+    before: str = ""  # id of a block
     first: bool = False
 
 
@@ -27,23 +27,23 @@ AT_END = BlockPlacement()
 
 
 class BlockPosition(NamedTuple):
-    """A place that was found: the position, and which block stands before it."""
+    """A free position and the block before it."""
 
     position: str
-    after: str  # an id, or nothing
+    after: str  # id of a block, or ""
 
 
 def find_position(
     change: SessionChange, zone: Zone, placement: BlockPlacement, moved_id: str = ""
 ) -> BlockPosition:
-    """The position of a place, for a new block or for one that is `moving`.
+    """Return a position for a new block, or for the block `moved_id`.
 
-    Raises: Displaced if the block beside it is not in the zone, FieldRefused.
+    Raises: Displaced if the neighbor is not in the zone, FieldRefused.
     """
     if bool(placement.after) + bool(placement.before) + placement.first > 1:
-        raise FieldRefused("place", "a block stands after one, before one, or first")
+        raise FieldRefused("place", "only one of after, before and first can be set")
     if moved_id and moved_id in (placement.after, placement.before):
-        raise FieldRefused("place", "a block cannot stand beside itself")
+        raise FieldRefused("place", "a block cannot be placed next to itself")
     low, high = _find_neighbors(change, zone, placement, moved_id)
     position = position_between(low[1], high[1])
     if len(position) > MAX_POSITION_LENGTH:
@@ -57,7 +57,7 @@ _NO_NEIGHBOR = ("", "")
 def _find_neighbors(
     change: SessionChange, zone: Zone, placement: BlockPlacement, moved_id: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """The ids and positions of the blocks on both sides, as if the moving one were not there."""
+    """Return id and position of the blocks on both sides, ignoring the moved block."""
     if placement.after:
         low = placement.after, _get_position(change, zone, placement.after)
         return low, _find_adjacent(change, zone, low[1], moved_id, forward=True)
@@ -72,11 +72,11 @@ def _find_neighbors(
 def _find_adjacent(
     change: SessionChange, zone: Zone, position: str, moved_id: str, *, forward: bool
 ) -> tuple[str, str]:
-    look = change.writer.next_position if forward else change.writer.previous_position
-    found = look(change.session.id, zone, position)
-    if found is not None and found[0] == moved_id:
-        found = look(change.session.id, zone, found[1])
-    return found or _NO_NEIGHBOR
+    find = change.writer.next_position if forward else change.writer.previous_position
+    neighbor = find(change.session.id, zone, position)
+    if neighbor is not None and neighbor[0] == moved_id:
+        neighbor = find(change.session.id, zone, neighbor[1])
+    return neighbor or _NO_NEIGHBOR
 
 
 def _get_position(change: SessionChange, zone: Zone, identity: str) -> str:
@@ -87,28 +87,28 @@ def _get_position(change: SessionChange, zone: Zone, identity: str) -> str:
 
 
 def _respread_neighbors(change: SessionChange, zone: Zone, next_id: str, moved_id: str) -> str:
-    """A position where too many were put between the same two: the neighbours move apart."""
+    """Make room in a crowded part of the zone and return a position before `next_id`."""
     session = change.session.id
-    keys = [one for one in change.writer.list_positions(session, zone) if one[0] != moved_id]
-    at = next((n for n, one in enumerate(keys) if one[0] == next_id), len(keys))
-    first, end, found = respread_window(keys, at)
-    own = found.pop(at - first)
-    moved = [(one[0], key) for one, key in zip(keys[first:end], found, strict=True)]
-    change.writer.set_positions(session, moved)
+    rows = [row for row in change.writer.list_positions(session, zone) if row[0] != moved_id]
+    at = next((n for n, row in enumerate(rows) if row[0] == next_id), len(rows))
+    first, end, positions = respread_window(rows, at)
+    own = positions.pop(at - first)
+    ids = [row[0] for row in rows[first:end]]
+    change.writer.set_positions(session, [*zip(ids, positions, strict=True)])
     return own
 
 
-MAX_POSITION_LENGTH = 24  # digits; beyond it, neighbours are given more room
+MAX_POSITION_LENGTH = 24  # digits; if exceeded, the neighbors are spread out
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _VALUES = {digit: value for value, digit in enumerate(_DIGITS)}
 _BASE = len(_DIGITS)
-_MIN_DIGITS = 8  # digits that every position has
-_APPEND_STEP = 1 << 20  # between blocks that are put one after the other
+_MIN_DIGITS = 8
+_APPEND_STEP = 1 << 20  # distance between appended blocks
 _VALUE_LIMIT = _BASE**_MIN_DIGITS
 
 
 def position_between(low: str, high: str) -> str:
-    """A position after `low` and before `high`; an empty text stands for no bound."""
+    """Return a position after `low` and before `high`; "" means no bound."""
     if not low and not high:
         return _to_position(_VALUE_LIMIT // 2, _MIN_DIGITS)
     if not high and (after := _to_int(low, _MIN_DIGITS) + _APPEND_STEP) < _VALUE_LIMIT:
@@ -119,62 +119,57 @@ def position_between(low: str, high: str) -> str:
 
 
 def positions_after(low: str, number: int) -> list[str]:
-    """So many positions at the end of a zone whose last one is `low`."""
-    found: list[str] = []
+    """Return `number` positions for the end of a zone whose last position is `low`."""
+    positions: list[str] = []
     for _ in range(number):
         low = position_between(low, "")
-        found.append(low)
-    return found
+        positions.append(low)
+    return positions
 
 
 def spread_positions(low: str, high: str, number: int) -> list[str]:
-    """So many positions between two others, as far from each other as they can be."""
+    """Return `number` evenly spaced positions between two others."""
     for digits in count(_MIN_DIGITS):
         first = _to_int(low, digits) if low else 0
         end = _to_int(high, digits) if high else _BASE**digits
-        # The first may have lost digits here; the number after it is surely beyond.
-        if end - first - 1 > number:
-            step = end - first
-            return [
-                _to_position(first + step * n // (number + 1), digits)
-                for n in _range_from_one(number)
-            ]
-    raise AssertionError  # a longer position can always be written
+        # `low` may be cut off at `digits`; only the next value is certain to be after it.
+        gap = end - first
+        if gap - 1 > number:
+            offsets = (gap * n // (number + 1) for n in range(1, number + 1))
+            return [_to_position(first + offset, digits) for offset in offsets]
+    raise AssertionError  # more digits always make room
 
 
-def respread_window(keys: Sequence[tuple[str, str]], at: int) -> tuple[int, int, list[str]]:
-    """Which neighbours of a crowded place need other positions, and which these are.
+def respread_window(rows: Sequence[tuple[str, str]], at: int) -> tuple[int, int, list[str]]:
+    """Return the range of neighbors to move around index `at`, and their new positions.
 
-    `keys` are the ids and positions of the zone; a block will stand before the one at `at`. The
-    answer has one position more than there are neighbours: the one for that block is in its turn.
+    `rows` are the ids and positions of the zone. A block will be inserted before `rows[at]`, so
+    there is one position more than there are neighbors.
     """
     reach = 8
     while True:
-        first, end = max(0, at - reach), min(len(keys), at + reach)
-        low = keys[first - 1][1] if first else ""
-        high = keys[end][1] if end < len(keys) else ""
-        found = spread_positions(low, high, end - first + 1)
-        is_all = first == 0 and end == len(keys)
-        if is_all or max(map(len, found)) <= MAX_POSITION_LENGTH // 2:
-            return first, end, found
+        first, end = max(0, at - reach), min(len(rows), at + reach)
+        low = rows[first - 1][1] if first else ""
+        high = rows[end][1] if end < len(rows) else ""
+        positions = spread_positions(low, high, end - first + 1)
+        is_all = first == 0 and end == len(rows)
+        # Half the maximum length leaves room for many more blocks at the same index.
+        if is_all or max(map(len, positions)) <= MAX_POSITION_LENGTH // 2:
+            return first, end, positions
         reach *= 2
 
 
-def _range_from_one(number: int) -> range:
-    return range(1, number + 1)
-
-
-def _to_int(key: str, digits: int) -> int:
+def _to_int(position: str, digits: int) -> int:
     value = 0
-    for digit in key[:digits].ljust(digits, _DIGITS[0]):
+    for digit in position[:digits].ljust(digits, _DIGITS[0]):
         value = value * _BASE + _VALUES[digit]
     return value
 
 
 def _to_position(value: int, digits: int) -> str:
-    found = []
+    reversed_digits = []
     for _ in range(digits):
-        value, rest = divmod(value, _BASE)
-        found.append(_DIGITS[rest])
-    text = "".join(reversed(found))
+        value, digit = divmod(value, _BASE)
+        reversed_digits.append(_DIGITS[digit])
+    text = "".join(reversed(reversed_digits))
     return text[:_MIN_DIGITS] + text[_MIN_DIGITS:].rstrip(_DIGITS[0])

@@ -1,27 +1,17 @@
-"""Sessions and blocks as programs read them, by REST and by the command line alike."""
+"""JSON of sessions, blocks, templates and snapshots, for REST and the CLI."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.effects import serialize_findings
-from skillhall._internal.workspace import (
-    Block,
-    Session,
-    Template,
-    Zone,
-)
+from skillhall._internal.workspace import Block, Session, Template, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.workspace import (
-        BlockContent,
-        Event,
-        SessionBudgets,
-        SessionSnapshot,
-    )
+    from skillhall._internal.workspace import BlockContent, Event, SessionBudgets, SessionSnapshot
     from skillhall._internal.workspace.context import Context, Spending, ZoneContext
     from skillhall._internal.workspace.importer import FolderScan, ImportResult
     from skillhall._internal.workspace.sessions import SessionOverview
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def serialize_session(session: Session) -> dict[str, object]:
-    """A session without its blocks."""
+    """Serialize a session without its blocks."""
     return {
         "id": session.id,
         "name": session.name,
@@ -44,7 +34,7 @@ def serialize_session(session: Session) -> dict[str, object]:
 
 
 def serialize_block(block: Block) -> dict[str, object]:
-    """One block."""
+    """Serialize a block."""
     return {
         "id": block.id,
         **serialize_content(block.content),
@@ -56,25 +46,25 @@ def serialize_block(block: Block) -> dict[str, object]:
 
 
 def serialize_content(content: BlockContent) -> dict[str, object]:
-    """What a block says, wherever it is kept."""
-    told: dict[str, object] = {
+    """Serialize the content of a block in a session, template or snapshot."""
+    data: dict[str, object] = {
         "type": content.type,
         "zone": content.zone.value,
         "content": content.text,
         "tokens": content.tokens,
     }
     if content.skill is not None:
-        told["metadata"] = {
+        data["metadata"] = {
             "skillName": content.skill.name,
             "skillDescription": content.skill.description,
             "sourceType": content.skill.source_type,
             "sourceRef": content.skill.source_ref,
         }
-    return told
+    return data
 
 
 def serialize_budgets(budgets: SessionBudgets) -> dict[str, object]:
-    """How many tokens each zone, and all of them, may have."""
+    """Serialize the token budgets of the zones and of the session."""
     return {
         "permanent": budgets.permanent,
         "stable": budgets.stable,
@@ -84,7 +74,7 @@ def serialize_budgets(budgets: SessionBudgets) -> dict[str, object]:
 
 
 def serialize_current(current: object) -> dict[str, object]:
-    """What is there, for somebody who knew an older version of it."""
+    """Serialize the current record for a client whose version is outdated."""
     if isinstance(current, Block):
         return {"current": serialize_block(current)}
     if isinstance(current, Session):
@@ -95,7 +85,7 @@ def serialize_current(current: object) -> dict[str, object]:
 
 
 def serialize_overview(overview: SessionOverview) -> dict[str, object]:
-    """A session and how much lies in its zones."""
+    """Serialize a session with the sizes of its zones."""
     zones = []
     for zone in Zone:
         size = overview.zone_sizes.get(zone)
@@ -105,7 +95,7 @@ def serialize_overview(overview: SessionOverview) -> dict[str, object]:
 
 
 def serialize_template(template: Template) -> dict[str, object]:
-    """A template without its blocks."""
+    """Serialize a template without its blocks."""
     return {
         "id": template.id,
         "name": template.name,
@@ -117,16 +107,14 @@ def serialize_template(template: Template) -> dict[str, object]:
     }
 
 
-def serialize_template_detail(arrangement: TemplateDetail) -> dict[str, object]:
-    """A template with its blocks."""
-    return {
-        **serialize_template(arrangement.template),
-        "blocks": [*map(serialize_content, arrangement.contents)],
-    }
+def serialize_template_detail(detail: TemplateDetail) -> dict[str, object]:
+    """Serialize a template with its blocks."""
+    blocks = [*map(serialize_content, detail.contents)]
+    return {**serialize_template(detail.template), "blocks": blocks}
 
 
 def serialize_snapshot(snapshot: SessionSnapshot) -> dict[str, object]:
-    """A snapshot without its blocks."""
+    """Serialize a snapshot without its blocks."""
     return {
         "id": snapshot.id,
         "name": snapshot.name,
@@ -136,13 +124,13 @@ def serialize_snapshot(snapshot: SessionSnapshot) -> dict[str, object]:
     }
 
 
-def serialize_snapshot_detail(saved: SnapshotDetail) -> dict[str, object]:
-    """A snapshot with its blocks."""
-    return {**serialize_snapshot(saved.snapshot), "blocks": [*map(serialize_block, saved.blocks)]}
+def serialize_snapshot_detail(detail: SnapshotDetail) -> dict[str, object]:
+    """Serialize a snapshot with its blocks."""
+    return {**serialize_snapshot(detail.snapshot), "blocks": [*map(serialize_block, detail.blocks)]}
 
 
 def serialize_context(context: Context) -> dict[str, object]:
-    """The compiled context, and what each part of it costs."""
+    """Serialize a compiled context with the tokens of each part."""
     return {
         "session": context.session.id,
         "revision": context.session.revision,
@@ -154,7 +142,7 @@ def serialize_context(context: Context) -> dict[str, object]:
 
 
 def serialize_candidate(candidate: BlockCandidate) -> dict[str, object]:
-    """A row of a checklist."""
+    """Serialize a skill that can be imported."""
     return {
         "id": candidate.id,
         "name": candidate.name,
@@ -167,18 +155,18 @@ def serialize_candidate(candidate: BlockCandidate) -> dict[str, object]:
 
 
 def serialize_candidates(candidates: Sequence[BlockCandidate]) -> dict[str, object]:
-    """A checklist."""
+    """Serialize the skills of a source."""
     return {"skills": [*map(serialize_candidate, candidates)]}
 
 
 def serialize_folder_scan(scan: FolderScan) -> dict[str, object]:
-    """A checklist of a folder."""
-    told = {"folder": scan.folder, "findings": serialize_findings(scan.findings)}
-    return {**serialize_candidates(scan.candidates), **told}
+    """Serialize the skills of a folder."""
+    data = {"folder": scan.folder, "findings": serialize_findings(scan.findings)}
+    return {**serialize_candidates(scan.candidates), **data}
 
 
 def serialize_import_result(result: ImportResult) -> dict[str, object]:
-    """What an import did."""
+    """Serialize the result of an import."""
     return {
         "blocks": [*map(serialize_block, result.blocks)],
         "replaced": [*result.replaced],
@@ -188,7 +176,7 @@ def serialize_import_result(result: ImportResult) -> dict[str, object]:
 
 
 def serialize_event(event: Event) -> dict[str, object]:
-    """One event."""
+    """Serialize an event."""
     return {
         "kind": event.kind,
         "subject": event.subject,
@@ -200,18 +188,9 @@ def serialize_event(event: Event) -> dict[str, object]:
 
 
 def serialize_block_types() -> dict[str, object]:
-    """The types of blocks."""
-    rows = [
-        {
-            "id": one.id,
-            "label": one.label,
-            "zone": one.zone.value,
-            "icon": one.icon,
-            "colour": one.colour,
-        }
-        for one in BLOCK_TYPES.values()
-    ]
-    return {"types": rows}
+    """Serialize the block types."""
+    types = [{**row._asdict(), "zone": row.zone.value} for row in BLOCK_TYPES.values()]
+    return {"types": types}
 
 
 def _serialize_zone(zone: ZoneContext) -> dict[str, object]:

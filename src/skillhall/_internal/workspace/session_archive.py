@@ -1,7 +1,7 @@
-"""A session as a skill's files: agents read it as a skill, and we read the same blocks back.
+"""Exported sessions: a skill that agents can read and that can be imported again.
 
-`session.json` names the session; its blocks stand in `blocks/1.json` and so on, exactly as they
-were. Nothing in the files says when or where they were made: the same session, the same bytes.
+`session.json` has the name and the budgets of the session; `blocks/1.json` and so on have its
+blocks. The files contain no times, ids or paths, so equal sessions give equal bytes.
 """
 
 from __future__ import annotations
@@ -34,11 +34,9 @@ if TYPE_CHECKING:
 
 MANIFEST = "session.json"
 FORMAT = "skillhall.session/1"
-_MAX_PART_BYTES = 2 * 1024 * 1024  # bytes of a file with blocks, after which another one begins
-_MAX_TOTAL_BYTES = (
-    90 * 1024 * 1024
-)  # bytes of all files; an archive that is imported may have 100 MiB
-_MAX_SKILL_TOKENS = 5_000  # of a SKILL.md, as the specification advises
+_MAX_PART_BYTES = 2 * 1024 * 1024  # size at which the next file with blocks is started
+_MAX_TOTAL_BYTES = 90 * 1024 * 1024  # an archive may have 100 MiB when it is imported
+_MAX_SKILL_TOKENS = 5_000  # specification, recommended size of a SKILL.md
 _BUDGET_KEYS = ("permanent", "stable", "working", "total")
 _SKILL_KEYS = {
     "skillName": "name",
@@ -49,7 +47,7 @@ _SKILL_KEYS = {
 
 
 class PortableSession(NamedTuple):
-    """A session out of files."""
+    """A session read from an export."""
 
     name: str
     budgets: SessionBudgets
@@ -57,7 +55,7 @@ class PortableSession(NamedTuple):
 
 
 def pack_session(context: Context) -> Bundle:
-    """The files of a session. Raises: TooLarge."""
+    """Return the files of an exported session. Raises: TooLarge."""
     contents = [block.content for zone in context.zones for block in zone.blocks]
     parts = [*_build_parts(contents)]
     name = suggest_name(context.session.name)
@@ -76,21 +74,21 @@ def pack_session(context: Context) -> Bundle:
 
 
 def read_portable_session(bundle: Bundle) -> PortableSession | None:
-    """The session in a bundle, if it is an exported one. Raises: FieldRefused, TextRefused."""
+    """Return the session in a bundle, or None if there is none.
+
+    Raises: FieldRefused, TextRefused.
+    """
     file = bundle.files.get(MANIFEST)
     if file is None:
         return None
     manifest = _parse_json(file.read())
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        return None  # somebody else's file of that name
+        return None  # another program's session.json
     try:
-        blocks = [
-            one
-            for number in range(1, int(manifest["parts"]) + 1)
-            for one in _read_blocks(bundle, _part_path(number))
-        ]
+        numbers = range(1, int(manifest["parts"]) + 1)
+        parts = [_read_blocks(bundle, _part_path(number)) for number in numbers]
         budgets = SessionBudgets(**{key: manifest["budgets"].get(key) for key in _BUDGET_KEYS})
-        contents = tuple(_parse_content(one) for one in blocks)
+        contents = tuple(_parse_content(block) for part in parts for block in part)
         name = validate_name("name", manifest["name"])
     except (SkillhallError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise FieldRefused(MANIFEST, "the exported session is damaged") from error
@@ -101,19 +99,20 @@ def _validate_manifest_budgets(budgets: SessionBudgets) -> SessionBudgets:
     for key in _BUDGET_KEYS:
         value = getattr(budgets, key)
         if value is not None and type(value) is not int:
-            raise FieldRefused(MANIFEST, f"the budget {key!r} is no number")
+            raise FieldRefused(MANIFEST, f"the budget {key!r} is not a number")
     return validate_budgets(budgets)
 
 
 def _build_skill_md(name: str, context: Context) -> bytes:
-    described = f"The context of the session {context.session.name!r}. Use when it is asked for."
+    description = f"The context of the session {context.session.name!r}. Use when it is asked for."
     document = Document(b"---\n---\n").with_field("name", name)
-    document = document.with_field("description", described)
+    document = document.with_field("description", description)
     if _fits_skill_md(context.text):
         return document.with_body(f"\n{context.text}").data
-    read = [f"- {_zone_path(zone.zone)}" for zone in context.zones if zone.blocks]
-    told = "Read these files, in this order, before you answer:"
-    return document.with_body("\n".join(["", told, "", *read, ""])).data
+    # Too long for a SKILL.md: it lists the files with the text of each zone instead.
+    paths = [f"- {_zone_path(zone.zone)}" for zone in context.zones if zone.blocks]
+    intro = "Read these files, in this order, before you answer:"
+    return document.with_body("\n".join(["", intro, "", *paths, ""])).data
 
 
 def _fits_skill_md(text: str) -> bool:
@@ -122,8 +121,8 @@ def _fits_skill_md(text: str) -> bool:
 
 def _build_manifest(context: Context, parts: int) -> bytes:
     budgets = {key: getattr(context.session.budgets, key) for key in _BUDGET_KEYS}
-    told = {"format": FORMAT, "name": context.session.name, "budgets": budgets, "parts": parts}
-    return _to_json_bytes(told)
+    data = {"format": FORMAT, "name": context.session.name, "budgets": budgets, "parts": parts}
+    return (json.dumps(data, ensure_ascii=False, indent=2) + "\n").encode()
 
 
 def _build_parts(contents: Sequence[BlockContent]) -> Iterator[bytes]:
@@ -145,11 +144,11 @@ def _join_lines(lines: Sequence[str]) -> bytes:
 
 
 def _serialize_block(content: BlockContent) -> dict[str, object]:
-    told: dict[str, object] = {"type": content.type, "zone": content.zone.value}
+    data: dict[str, object] = {"type": content.type, "zone": content.zone.value}
     if content.skill is not None:
         skill = content.skill
-        told["metadata"] = {key: getattr(skill, name) for key, name in _SKILL_KEYS.items()}
-    return {**told, "content": content.text}
+        data["metadata"] = {key: getattr(skill, name) for key, name in _SKILL_KEYS.items()}
+    return {**data, "content": content.text}
 
 
 def _parse_content(block: dict[str, object]) -> BlockContent:
@@ -164,10 +163,10 @@ def _parse_content(block: dict[str, object]) -> BlockContent:
 
 
 def _read_blocks(bundle: Bundle, path: str) -> list[dict[str, object]]:
-    found = _parse_json(bundle.get_file(RelativePath.parse(path)).read())
-    if not isinstance(found, list):
+    blocks = _parse_json(bundle.get_file(RelativePath.parse(path)).read())
+    if not isinstance(blocks, list):
         raise TypeError(path)
-    return found
+    return blocks
 
 
 def _parse_json(data: bytes) -> object:
@@ -175,10 +174,6 @@ def _parse_json(data: bytes) -> object:
         return json.loads(data)
     except (ValueError, RecursionError):
         return None
-
-
-def _to_json_bytes(value: object) -> bytes:
-    return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
 
 
 def _part_path(number: int) -> str:

@@ -1,4 +1,4 @@
-"""The verbs on sessions."""
+"""Operations on sessions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _COPY = " (copy)"
 
 
 class SessionOverview(NamedTuple):
-    """A session and how much lies in it."""
+    """A session and the sizes of its zones."""
 
     session: Session
     zone_sizes: Mapping[Zone, ZoneSize]
@@ -41,20 +41,20 @@ class SessionOverview(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """All sessions."""
+    """The sessions of a workspace."""
 
     unit_of_work: UnitOfWork
 
     def list(self, after: str = "", limit: int = 100) -> list[Session]:
-        """A page of sessions, in order of their ids, which is the order of their creation."""
+        """Return a page of sessions, ordered by id, which is the order of creation."""
         return [*self.unit_of_work.store.read(lambda read: read.sessions(after, limit))]
 
     def find(self, identity: str) -> Session:
-        """One session. Raises: RecordNotFound."""
+        """Return a session. Raises: RecordNotFound."""
         return self.unit_of_work.store.read(lambda read: get_session(read, identity))
 
     def overview(self, identity: str) -> SessionOverview:
-        """One session and its zones. Raises: RecordNotFound."""
+        """Return a session and the sizes of its zones. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> SessionOverview:
             return SessionOverview(get_session(read, identity), read.zone_sizes(identity))
@@ -64,32 +64,32 @@ class Sessions:
     def create(
         self, name: str, budgets: SessionBudgets = NO_BUDGETS, contents: Sequence[BlockContent] = ()
     ) -> Session:
-        """A new session, with blocks if there are contents for them.
+        """Create a session, with one block per content.
 
         Raises: TextRefused, FieldRefused, TooLarge.
         """
-        checked, limits = validate_name("name", name), validate_budgets(budgets)
+        name, budgets = validate_name("name", name), validate_budgets(budgets)
         return self.unit_of_work.store.write(
-            lambda write: insert_session(self.unit_of_work, write, checked, limits, contents)
+            lambda write: insert_session(self.unit_of_work, write, name, budgets, contents)
         )
 
     def edit(
         self, identity: str, version: int, *, name: str | None, budgets: SessionBudgets | None
     ) -> Session:
-        """A session with another name or other budgets.
+        """Change the name or the budgets of a session.
 
         Raises: RecordNotFound, VersionConflict, TextRefused, FieldRefused, TooLarge.
         """
-        checked = None if name is None else validate_name("name", name)
-        limits = None if budgets is None else validate_budgets(budgets)
+        new_name = None if name is None else validate_name("name", name)
+        new_budgets = None if budgets is None else validate_budgets(budgets)
 
         def work(change: SessionChange) -> Session:
             before = get_session(change.writer, identity)
             check_version("session", identity, version, before.version, before)
             change.session = replace(
                 change.session,
-                name=checked or before.name,
-                budgets=limits or before.budgets,
+                name=new_name or before.name,
+                budgets=new_budgets or before.budgets,
                 version=change.revision,
             )
             change.add_event(SESSION_EDITED, identity, version=change.revision)
@@ -98,22 +98,22 @@ class Sessions:
         return self.unit_of_work.change_session(identity, work)
 
     def duplicate(self, identity: str, name: str | None = None) -> Session:
-        """Another session with the same blocks.
+        """Create a session with the same blocks.
 
         Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge.
         """
         checked = None if name is None else validate_name("name", name)
 
         def work(write: WorkspaceWriter) -> Session:
-            old = get_session(write, identity)
+            original = get_session(write, identity)
             contents = [block.content for block in write.blocks(identity)]
-            called = checked or f"{old.name[: MAX_NAME - len(_COPY)]}{_COPY}"
-            return insert_session(self.unit_of_work, write, called, old.budgets, contents)
+            copy_name = checked or f"{original.name[: MAX_NAME - len(_COPY)]}{_COPY}"
+            return insert_session(self.unit_of_work, write, copy_name, original.budgets, contents)
 
         return self.unit_of_work.store.write(work)
 
     def delete(self, identity: str, version: int) -> None:
-        """Remove a session with all its blocks and snapshots.
+        """Delete a session with all its blocks and snapshots.
 
         Raises: RecordNotFound, VersionConflict.
         """
@@ -124,15 +124,8 @@ class Sessions:
                 raise RecordNotFound("session", identity)
             check_version("session", identity, version, session.version, session)
             write.delete_session(identity)
-            gone = Event(
-                SESSION_DELETED,
-                identity,
-                identity,
-                session.revision + 1,
-                {},
-                self.unit_of_work.clock(),
-            )
-            write.add_events(gone)
+            revision, at = session.revision + 1, self.unit_of_work.clock()
+            write.add_events(Event(SESSION_DELETED, identity, identity, revision, {}, at))
 
         self.unit_of_work.store.write(work)
 
@@ -144,7 +137,7 @@ def insert_session(
     budgets: SessionBudgets,
     contents: Sequence[BlockContent],
 ) -> Session:
-    """A session that is made in an open change. Raises: TooLarge."""
+    """Create a session within an open transaction. Raises: TooLarge."""
     at = unit_of_work.clock()
     session = Session(
         unit_of_work.new_id(), name, budgets, version=1, revision=1, created=at, updated=at

@@ -1,4 +1,4 @@
-"""From bundles to contents of blocks: one parser for every source, and what it noticed."""
+"""Conversion of bundles to block contents, with findings."""
 
 from __future__ import annotations
 
@@ -34,46 +34,43 @@ _REJECTION_REASONS = {
 
 
 class Provenance(NamedTuple):
-    """Where skills come from."""
+    """Where imported skills come from."""
 
     source_type: str  # local, upload or url
     source_ref: str
 
 
 class BlockCandidate(NamedTuple):
-    """A skill that may become a block, as a checklist shows it."""
+    """A skill that may be imported as a block."""
 
-    id: str  # the folder, by which it is chosen
+    id: str  # the folder name
     name: str
     description: str
     body: str
-    tokens: int  # an estimate
+    tokens: int  # estimated
     findings: tuple[JudgedFinding, ...]
-    portable_session: PortableSession | None = None  # what an exported session holds
-    error: str = ""  # what is wrong with that
-    local_path: str = ""  # on this machine
+    portable_session: PortableSession | None = None  # if the bundle is an exported session
+    error: str = ""  # why the bundle cannot be read
+    local_path: str = ""  # of a scanned folder
 
     @property
     def reasons(self) -> list[str]:
-        """Why it is no skill; nothing if it is one."""
-        found = [
-            _REJECTION_REASONS.get(one.finding.code, one.finding.message)
-            for one in self.findings
-            if one.effect is Effect.REJECT
-        ]
-        return [*found, self.error] if self.error else found
+        """Return why the candidate is rejected; empty if it is accepted."""
+        rejecting = [judged.finding for judged in self.findings if judged.effect is Effect.REJECT]
+        reasons = [_REJECTION_REASONS.get(each.code, each.message) for each in rejecting]
+        return [*reasons, self.error] if self.error else reasons
 
     def build_contents(self, zone: Zone | None, origin: Provenance) -> list[BlockContent]:
-        """What its blocks say: one block, or all of an exported session. Raises: TooLarge."""
+        """Return one content, or all contents of an exported session. Raises: TooLarge."""
         if self.portable_session is not None:
             return [*self.portable_session.contents]
-        place = self.local_path or origin.source_ref
-        skill = SkillOrigin(self.name, self.description, origin.source_type, place)
+        source_ref = self.local_path or origin.source_ref
+        skill = SkillOrigin(self.name, self.description, origin.source_type, source_ref)
         return [build_content(SKILL_TYPE, zone or Zone.STABLE, self.body, skill)]
 
 
 def read_candidate(bundle: Bundle) -> BlockCandidate:
-    """A bundle as a candidate; what is wrong with it is part of the answer."""
+    """Return the bundle as a candidate. Errors become part of the candidate."""
     identity = _last_path_part(bundle.folder) or "skill"
     file = next((bundle.files[path] for path in sorted(bundle.files) if is_skill_md(path)), None)
     if file is None:
@@ -81,14 +78,14 @@ def read_candidate(bundle: Bundle) -> BlockCandidate:
     parsed = parse_skill(file.read(), identity, SKILL_IMPORT.key_case)
     front = parsed.frontmatter
     name, description = SKILL_IMPORT.name_policy(front.name, front.description, identity)
-    noticed = (*parsed.findings, *scan_bundle(bundle, front), *bundle.findings)
+    findings = (*parsed.findings, *scan_bundle(bundle, front), *bundle.findings)
     judged = SKILL_IMPORT.load_policy.judge(
-        found.with_location(f"{identity}/{found.path or SKILL_MD}", name) for found in noticed
+        finding.with_location(f"{identity}/{finding.path or SKILL_MD}", name)
+        for finding in findings
     )
-    told = tuple(one for one in judged if one.effect is not Effect.ACCEPT)
-    candidate = BlockCandidate(
-        identity, name, description, parsed.body, estimate_tokens(parsed.body), told
-    )
+    shown = tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
+    tokens = estimate_tokens(parsed.body)
+    candidate = BlockCandidate(identity, name, description, parsed.body, tokens, shown)
     try:
         return candidate._replace(portable_session=read_portable_session(bundle))
     except SkillhallError as error:
@@ -96,18 +93,18 @@ def read_candidate(bundle: Bundle) -> BlockCandidate:
 
 
 def read_candidates(bundles: Iterable[Bundle]) -> list[BlockCandidate]:
-    """All bundles as candidates, in order."""
+    """Return the bundles as candidates, in order."""
     return [read_candidate(bundle) for bundle in bundles]
 
 
 def filter_accepted(candidates: Sequence[BlockCandidate]) -> list[BlockCandidate]:
-    """Those that are skills. Raises: SkillRejected if none is."""
-    good = [one for one in candidates if not one.reasons]
-    if not good:
+    """Return the accepted candidates. Raises: SkillRejected if there are none."""
+    accepted = [candidate for candidate in candidates if not candidate.reasons]
+    if not accepted:
         first = next(iter(candidates), None)
         reasons = first.reasons if first else [f"No {SKILL_MD} found"]
         raise SkillRejected(first.id if first else "the source", reasons)
-    return good
+    return accepted
 
 
 def _last_path_part(folder: str) -> str:

@@ -1,4 +1,4 @@
-"""The verbs on snapshots."""
+"""Operations on snapshots."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SNAPSHOT_SAVED, SNAPSHOT_RESTORED, SNAPSHOT_DELETED = (
     "snapshot-restored",
     "snapshot-deleted",
 )
-MAX_AUTOMATIC_SNAPSHOTS = 20  # snapshots of a session that we made ourselves
+MAX_AUTOMATIC_SNAPSHOTS = 20  # per session
 
 
 class RestoreResult(NamedTuple):
-    """What restoring did."""
+    """Result of restoring a snapshot."""
 
     session: Session
-    before: SessionSnapshot  # the session as it was
+    before: SessionSnapshot  # the session before the restore
 
 
 class SnapshotDetail(NamedTuple):
@@ -41,12 +41,12 @@ class SnapshotDetail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Snapshots:
-    """The snapshots of any session."""
+    """The snapshots of all sessions."""
 
     unit_of_work: UnitOfWork
 
     def list(self, session: str) -> list[SessionSnapshot]:
-        """Those of one session, the newest first. Raises: RecordNotFound."""
+        """Return the snapshots of a session, newest first. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> Sequence[SessionSnapshot]:
             get_session(read, session)
@@ -55,27 +55,26 @@ class Snapshots:
         return [*self.unit_of_work.store.read(work)]
 
     def find(self, session: str, identity: str) -> SnapshotDetail:
-        """One with its blocks. Raises: RecordNotFound."""
+        """Return a snapshot with its blocks. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> SnapshotDetail:
-            return SnapshotDetail(
-                _get_snapshot(read, session, identity), read.snapshot_blocks(identity)
-            )
+            snapshot = _get_snapshot(read, session, identity)
+            return SnapshotDetail(snapshot, read.snapshot_blocks(identity))
 
         return self.unit_of_work.store.read(work)
 
     def save(self, session: str, name: str) -> SessionSnapshot:
-        """The session as it is. Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge."""
-        checked = validate_name("name", name)
+        """Save a snapshot. Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge."""
+        name = validate_name("name", name)
         return self.unit_of_work.change_session(
             session,
-            lambda change: _save_snapshot(self.unit_of_work, change, checked, automatic=False),
+            lambda change: _save_snapshot(self.unit_of_work, change, name, automatic=False),
         )
 
     def restore(self, session: str, identity: str, revision: int | None = None) -> RestoreResult:
-        """The session as it was then; as it is now, it becomes a snapshot too.
+        """Restore a snapshot, after saving the current state as an automatic one.
 
-        With `revision`, only if nothing in the session was changed since that one.
+        With `revision`, the session must still have that revision.
         Raises: RecordNotFound, VersionConflict.
         """
 
@@ -96,7 +95,7 @@ class Snapshots:
         return self.unit_of_work.change_session(session, work)
 
     def delete(self, session: str, identity: str) -> None:
-        """Remove a snapshot. Raises: RecordNotFound."""
+        """Delete a snapshot. Raises: RecordNotFound."""
 
         def work(change: SessionChange) -> None:
             _get_snapshot(change.writer, session, identity)
@@ -109,7 +108,7 @@ class Snapshots:
 def save_automatic_snapshot(
     unit_of_work: UnitOfWork, change: SessionChange, name: str, keep_id: str = ""
 ) -> SessionSnapshot:
-    """A snapshot that is made before blocks are replaced; old ones of that kind make room."""
+    """Save a snapshot before blocks are replaced; prunes the oldest automatic ones."""
     snapshot = _save_snapshot(unit_of_work, change, name[:MAX_NAME], automatic=True)
     change.writer.prune_automatic_snapshots(change.session.id, MAX_AUTOMATIC_SNAPSHOTS, keep_id)
     return snapshot

@@ -1,4 +1,4 @@
-"""The verbs on templates."""
+"""Operations on templates."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ TEMPLATE_SAVED, TEMPLATE_EDITED, TEMPLATE_DELETED, TEMPLATE_APPLIED = (
 
 
 class ApplyMode(StrEnum):
-    """What becomes of the blocks that are there."""
+    """What applying a template does to the existing blocks."""
 
     REPLACE = "replace"
     APPEND = "append"
 
 
 class TemplateDetail(NamedTuple):
-    """A template and what its blocks say, in order."""
+    """A template and the contents of its blocks, in order."""
 
     template: Template
     contents: Sequence[BlockContent]
 
 
 class ApplyResult(NamedTuple):
-    """What applying a template did."""
+    """Result of applying a template."""
 
     session: Session
     block_count: int
@@ -53,16 +53,16 @@ class ApplyResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    """All templates."""
+    """The templates of a workspace."""
 
     unit_of_work: UnitOfWork
 
     def list(self) -> list[Template]:
-        """All of them, by name."""
+        """Return all templates, sorted by name."""
         return [*self.unit_of_work.store.read(lambda read: read.templates())]
 
     def find(self, identity: str) -> TemplateDetail:
-        """One with its contents, by id or by name. Raises: RecordNotFound."""
+        """Return a template with its contents, by id or name. Raises: RecordNotFound."""
 
         def work(read: WorkspaceReader) -> TemplateDetail:
             template = _get_template(read, identity)
@@ -71,19 +71,19 @@ class Templates:
         return self.unit_of_work.store.read(work)
 
     def save(self, session: str, name: str, description: str = "") -> Template:
-        """A template out of a session's blocks.
+        """Save the blocks of a session as a template.
 
         Raises: RecordNotFound, Conflict, TextRefused, FieldRefused, TooLarge.
         """
-        checked, described = validate_name("name", name), validate_description(description)
+        name, description = validate_name("name", name), validate_description(description)
 
         def work(write: WorkspaceWriter) -> Template:
             source = get_session(write, session)
-            _check_name_free(write, checked, "")
+            _check_name_free(write, name, "")
             at, identity = self.unit_of_work.clock(), self.unit_of_work.new_id()
-            template = Template(identity, checked, described, source.budgets, 1, at, at)
+            template = Template(identity, name, description, source.budgets, 1, at, at)
             write.add_template(template, _read_contents(write, session))
-            write.add_events(Event(TEMPLATE_SAVED, identity, "", 1, {"name": checked}, at))
+            write.add_events(Event(TEMPLATE_SAVED, identity, "", 1, {"name": name}, at))
             return template
 
         return self.unit_of_work.store.write(work)
@@ -97,23 +97,23 @@ class Templates:
         description: str | None = None,
         session: str | None = None,
     ) -> Template:
-        """A template with another name, or with the blocks of a session as they are.
+        """Rename a template, or replace its blocks with those of a session.
 
         Raises: RecordNotFound, VersionConflict, Conflict, TextRefused, FieldRefused, TooLarge.
         """
-        checked = None if name is None else validate_name("name", name)
-        described = None if description is None else validate_description(description)
+        new_name = None if name is None else validate_name("name", name)
+        new_text = None if description is None else validate_description(description)
 
         def work(write: WorkspaceWriter) -> Template:
             old = _get_template(write, identity)
             check_version("template", old.id, version, old.version, old)
-            if checked is not None:
-                _check_name_free(write, checked, old.id)
+            if new_name is not None:
+                _check_name_free(write, new_name, old.id)
             source = None if session is None else get_session(write, session)
             template = replace(
                 old,
-                name=checked or old.name,
-                description=old.description if described is None else described,
+                name=new_name or old.name,
+                description=old.description if new_text is None else new_text,
                 budgets=old.budgets if source is None else source.budgets,
                 version=old.version + 1,
                 updated=self.unit_of_work.clock(),
@@ -128,7 +128,7 @@ class Templates:
         return self.unit_of_work.store.write(work)
 
     def delete(self, identity: str, version: int) -> None:
-        """Remove a template. Raises: RecordNotFound, VersionConflict."""
+        """Delete a template. Raises: RecordNotFound, VersionConflict."""
 
         def work(write: WorkspaceWriter) -> None:
             old = _get_template(write, identity)
@@ -141,25 +141,25 @@ class Templates:
         self.unit_of_work.store.write(work)
 
     def create_session(self, identity: str, name: str) -> Session:
-        """A new session with the template's blocks and budgets.
+        """Create a session with the template's blocks and budgets.
 
         Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge.
         """
-        checked = validate_name("name", name)
+        name = validate_name("name", name)
 
         def work(write: WorkspaceWriter) -> Session:
             template = _get_template(write, identity)
             contents = write.template_contents(template.id)
-            return insert_session(self.unit_of_work, write, checked, template.budgets, contents)
+            return insert_session(self.unit_of_work, write, name, template.budgets, contents)
 
         return self.unit_of_work.store.write(work)
 
     def apply(
         self, session: str, identity: str, mode: ApplyMode, revision: int | None = None
     ) -> ApplyResult:
-        """A session with the template's blocks, after its own or in place of them.
+        """Add the template's blocks to a session, or replace the session's blocks.
 
-        With `revision`, only if nothing in the session was changed since that one.
+        With `revision`, the session must still have that revision.
         Raises: RecordNotFound, VersionConflict, TooLarge.
         """
 
@@ -192,7 +192,7 @@ def _get_template(reader: WorkspaceReader, identity: str) -> Template:
 def _find_by_name(reader: WorkspaceReader, name: str) -> Template | None:
     try:
         return reader.find_template_by_name(validate_name("name", name))
-    except SkillhallError:  # no template has such a name
+    except SkillhallError:  # not a valid name, so no template has it
         return None
 
 

@@ -1,4 +1,4 @@
-"""The desk that the verbs work at: a store, a clock, a source of ids, and one way to change."""
+"""The unit of work: one transaction per change, with its version checks and events."""
 
 from __future__ import annotations
 
@@ -22,78 +22,79 @@ _ID = re.compile(r"[0-9a-z]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class UnitOfWork:
-    """What every verb needs."""
+    """Store, clock and id generator that the services share."""
 
     store: WorkspaceStore
-    clock: Callable[[], str]  # the time in UTC, as a text that sorts
+    clock: Callable[[], str]  # UTC time as a string that sorts
     new_id: Callable[[], str]
 
     def change_session(self, session: str, work: Callable[[SessionChange], _T]) -> _T:
-        """What the work returns, once all that it did to the session is kept.
+        """Run `work` in a transaction that locks the session, and return its result.
 
-        Raises: RecordNotFound, DatabaseUnavailable, DatabaseFull, and what the work raises.
+        Raises: RecordNotFound, DatabaseUnavailable, DatabaseFull, and whatever `work` raises.
         """
 
-        def whole(write: WorkspaceWriter) -> _T:
-            found = write.lock_session(validate_id("session", session))
-            if found is None:
+        def transaction(writer: WorkspaceWriter) -> _T:
+            current = writer.lock_session(validate_id("session", session))
+            if current is None:
                 raise RecordNotFound("session", session)
             at = self.clock()
-            next_state = replace(found, revision=found.revision + 1, updated=at)
-            change = SessionChange(write, next_state, at)
+            updated = replace(current, revision=current.revision + 1, updated=at)
+            change = SessionChange(writer, updated, at)
             result = work(change)
+            # Without an event nothing changed, and the revision must stay the same.
             if change.events:
-                write.save_session(change.session)
-                write.add_events(*change.events)
+                writer.save_session(change.session)
+                writer.add_events(*change.events)
             return result
 
-        return self.store.write(whole)
+        return self.store.write(transaction)
 
 
 @dataclass(slots=True)
 class SessionChange:
-    """One change of a session: whoever makes it is alone with the session until it is kept."""
+    """A change to one session, which stays locked until the transaction commits."""
 
     writer: WorkspaceWriter
-    session: Session  # as it will be
+    session: Session  # as it will be saved
     at: str
     events: list[Event] = field(default_factory=list)
 
     @property
     def revision(self) -> int:
-        """The version that everything gets which this change touches."""
+        """Return the new revision, which is also the version of every changed record."""
         return self.session.revision
 
     def add_event(self, kind: str, subject: str, **data: str | int | None) -> None:
-        """Tell that something happened."""
+        """Record an event, to be saved with the change."""
         event = Event(kind, subject, self.session.id, self.revision, data, self.at)
         self.events.append(event)
 
     def check_unchanged_since(self, revision: int | None) -> None:
-        """See that nothing happened since a revision, if one is given. Raises: VersionConflict."""
+        """Check that the session still has this revision, if any. Raises: VersionConflict."""
         if revision is not None:
             check_version("session", self.session.id, revision, self.revision - 1, None)
 
     def check_block_limit(self, added: int) -> None:
-        """See that so many blocks still fit. Raises: TooLarge."""
+        """Check that `added` more blocks fit into the session. Raises: TooLarge."""
         if self.writer.count_blocks(self.session.id) + added > MAX_BLOCKS:
             raise TooLarge("the session", MAX_BLOCKS, "blocks")
 
 
 def validate_id(kind: str, identity: str) -> str:
-    """The id, if it can be one. Raises: RecordNotFound, before a database is asked for nonsense."""
+    """Return the id if it is well-formed. Raises: RecordNotFound."""
     if not is_id(identity):
         raise RecordNotFound(kind, identity)
     return identity
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be the id of anything."""
+    """Whether the text is a well-formed id."""
     return _ID.fullmatch(text) is not None
 
 
 def get_session(reader: WorkspaceReader, identity: str) -> Session:
-    """The session with that id. Raises: RecordNotFound."""
+    """Return the session with this id. Raises: RecordNotFound."""
     session = reader.session(validate_id("session", identity))
     if session is None:
         raise RecordNotFound("session", identity)
@@ -101,7 +102,7 @@ def get_session(reader: WorkspaceReader, identity: str) -> Session:
 
 
 def get_block(reader: WorkspaceReader, session: str, identity: str) -> Block:
-    """The block of that session, if it is not deleted. Raises: RecordNotFound."""
+    """Return a block of the session that is not deleted. Raises: RecordNotFound."""
     block = reader.block(session, validate_id("block", identity))
     if block is None or block.deleted is not None:
         raise RecordNotFound("block", identity)
@@ -109,6 +110,6 @@ def get_block(reader: WorkspaceReader, session: str, identity: str) -> Block:
 
 
 def check_version(kind: str, identity: str, expected: int, version: int, current: object) -> None:
-    """See that a change is made against what is there. Raises: VersionConflict."""
+    """Check that a change is based on the current version. Raises: VersionConflict."""
     if expected != version:
         raise VersionConflict(kind, identity, expected, version, current)

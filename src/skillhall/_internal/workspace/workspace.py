@@ -1,4 +1,4 @@
-"""The workspace: the verbs on sessions, blocks, templates and snapshots, ready to be called."""
+"""The workspace: services for sessions, blocks, templates and snapshots of one database."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
 
-EVENT_PAGE_SIZE = 500  # events that are read at once
+EVENT_PAGE_SIZE = 500  # events per read
 
 
 class EventSource(Protocol):
-    """Tells of events as they come."""
+    """Delivers new events to subscribers."""
 
     def subscribe(self, subscriber: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        """Hand every event from now on to `listener`, until the answer is called."""
+        """Pass every new event to `subscriber` until the returned function is called."""
 
     def close(self) -> None:
-        """Tell no more."""
+        """Stop delivering events."""
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Each noun with its verbs; `close` it."""
+    """Services over one store. Call `close` when done."""
 
     unit_of_work: UnitOfWork
     sessions: Sessions
@@ -55,7 +55,7 @@ class Workspace:
         event_source: EventSource | None,
         close: Callable[[], None],
     ) -> Workspace:
-        """The workspace at a desk."""
+        """Return a workspace whose services share a unit of work."""
         return cls(
             unit_of_work,
             Sessions(unit_of_work),
@@ -69,24 +69,24 @@ class Workspace:
         )
 
     def events(self, after: int, session: str | None = None) -> Sequence[Event]:
-        """A page of the events that follow a number."""
+        """Return a page of the events after a sequence number."""
         return self.unit_of_work.store.read(
             lambda read: read.events(after, EVENT_PAGE_SIZE, session)
         )
 
     def event_range(self) -> tuple[int, int]:
-        """The numbers of the first and the last event that are kept."""
+        """Return the sequence numbers of the first and the last stored event."""
         return self.unit_of_work.store.read(lambda read: read.event_range())
 
     def close(self) -> None:
-        """Let go of the feed and the database."""
+        """Close the event source and the database."""
         if self.event_source is not None:
             self.event_source.close()
         self._close()
 
 
 class LazyWorkspace:
-    """Opens the workspace when it is first needed, and tries again if that failed."""
+    """Workspace that is opened on first use; a failed attempt is repeated on the next."""
 
     def __init__(self, create: Callable[[], Workspace]) -> None:
         self._create = create
@@ -94,14 +94,14 @@ class LazyWorkspace:
         self._lock = threading.Lock()
 
     def open(self) -> Workspace:
-        """The workspace. Raises: DatabaseUnavailable, DatabaseNewer, ConfigInvalid."""
+        """Return the workspace. Raises: DatabaseUnavailable, DatabaseNewer, ConfigInvalid."""
         with self._lock:
             if self._workspace is None:
                 self._workspace = self._create()
             return self._workspace
 
     def close(self) -> None:
-        """Let go of it, if it was opened."""
+        """Close the workspace if it is open."""
         with self._lock:
             if self._workspace is not None:
                 self._workspace.close()

@@ -1,4 +1,4 @@
-"""Events as they come, as a stream that browsers and programs read."""
+"""Stream of workspace events, as server-sent events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEAD_REQUEST_KEY, HttpRequest
-from skillhall._internal.http.response import encode_json
+from skillhall._internal.http.response import Ready, encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
 from skillhall._internal.rest.sessions.handlers import SessionHandlersBase
 from skillhall._internal.workspace.serializers import serialize_event
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from skillhall._internal.workspace import Event
     from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
 
-HEARTBEAT_SECONDS = 15.0  # seconds; proxies cut lines on which nothing is said
-_MAX_QUEUED_BATCHES = 10_000  # events that a slow reader may be behind; it connects again then
+HEARTBEAT_SECONDS = 15.0  # proxies close idle connections
+_MAX_QUEUED_BATCHES = 10_000  # a slower client is disconnected and connects again
 _RETRY_MESSAGE = b"retry: 2000\n\n"
 _HEARTBEAT_MESSAGE = b": still here\n\n"
 _HEADERS = (
@@ -40,7 +40,7 @@ _HEADERS = (
 
 
 class EventHandlers(SessionHandlersBase):
-    """The stream of events; `stopped` ends when the server is about to stop."""
+    """Handler for the event stream."""
 
     def __init__(
         self,
@@ -52,29 +52,28 @@ class EventHandlers(SessionHandlersBase):
         self._wait_for_shutdown = wait_for_shutdown
 
     async def stream_events(self, request: Request) -> Response:
-        """Every event from now on, or from the one after Last-Event-ID or `after`."""
-        exchange = HttpRequest(request.scope, request.receive)
+        """Stream new events, starting after Last-Event-ID or `after` if one is sent."""
+        http_request = HttpRequest(request.scope, request.receive)
         try:
-            after, session = _parse_query(exchange)
-            desk = await self._run(lambda desk: desk)
-            return await self._open_stream(desk, after, session)
+            after, session = _parse_query(http_request)
+            workspace = await self._run(lambda workspace: workspace)
+            return await self._open_stream(workspace, after, session)
         except SkillhallError as error:
-            refused = error_response(error, exchange.request_id)
-            headers = {name.decode(): value.decode() for name, value in refused.headers}
-            return Response(b"".join(refused.parts), refused.status, headers)
+            return Ready(error_response(error, http_request.request_id))
 
     async def _open_stream(
         self, workspace: Workspace, after: int | None, session: str | None
     ) -> Response:
         first, last = await self._workers.run(workspace.event_range)
-        is_lost = after is not None and not first - 1 <= after <= last
-        start = last if after is None or is_lost else after
-        stream = _EventQueue(workspace, start, session, has_gap=is_lost)
-        return _EventStreamResponse(stream, self._workers, self._wait_for_shutdown)
+        # The event may have been pruned, or belong to a database that was restored since.
+        has_gap = after is not None and not first - 1 <= after <= last
+        start = last if after is None or has_gap else after
+        queue = _EventQueue(workspace, start, session, has_gap=has_gap)
+        return _EventStreamResponse(queue, self._workers, self._wait_for_shutdown)
 
 
 class _EventQueue:
-    """What one reader has still to hear, each event once and in order."""
+    """Events for one client, each once and in order."""
 
     def __init__(
         self, workspace: Workspace, last_seq: int, session: str | None, *, has_gap: bool
@@ -88,21 +87,21 @@ class _EventQueue:
         self.has_overflowed = False
 
     def subscribe(self) -> Callable[[], None]:
-        """Hear of new events, until the answer is called."""
+        """Queue new events until the returned function is called."""
         if self.workspace.event_source is None:
             return lambda: None
         return self.workspace.event_source.subscribe(self._on_events)
 
     def read_backlog(self) -> list[bytes]:
-        """The next page of what happened before, as text; nothing once all is told."""
+        """Return the next page of past events; empty at the end."""
         return self._format_new_events(self.workspace.events(self._last_seq, self.session))
 
     async def next_events(self) -> list[bytes]:
-        """What comes next, as text."""
+        """Wait for new events and return them."""
         return self._format_new_events(await self._queue.get())
 
     def _on_events(self, events: Sequence[Event]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+        with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._enqueue, events)
 
     def _enqueue(self, events: Sequence[Event]) -> None:
@@ -112,17 +111,18 @@ class _EventQueue:
             self.has_overflowed = True
 
     def _format_new_events(self, events: Sequence[Event]) -> list[bytes]:
-        told = []
+        # An event can be both in the backlog and in the queue.
+        messages = []
         for event in events:
             if event.seq > self._last_seq:
                 self._last_seq = event.seq
                 if self.session in (None, event.session):
-                    told.append(_format_event(event))
-        return told
+                    messages.append(_format_event(event))
+        return messages
 
 
 class _EventStreamResponse(Response):
-    """The stream as an answer. It ends with its reader, or with the server."""
+    """Streaming response that ends when the client disconnects or the server stops."""
 
     def __init__(
         self,
@@ -136,10 +136,10 @@ class _EventStreamResponse(Response):
         self._wait_for_shutdown = wait_for_shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Tell events until somebody hangs up."""
+        """Send events until the client disconnects or the server stops."""
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS]})
         if not scope.get(HEAD_REQUEST_KEY):
-            # A database that fails ends the stream; its reader connects again and is told why.
+            # If the database fails, the stream ends. The client gets the error on reconnecting.
             with contextlib.suppress(SkillhallError):
                 await run_until_disconnect(
                     self._send_events(send), receive, self._wait_for_shutdown
@@ -147,24 +147,25 @@ class _EventStreamResponse(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _send_events(self, send: Send) -> None:
-        stream = self._queue
-        stop = stream.subscribe()
+        queue = self._queue
+        # Subscribe before reading the backlog, so that no event falls between the two.
+        unsubscribe = queue.subscribe()
         try:
             await _send_chunk(send, _RETRY_MESSAGE)
-            if stream.has_gap:
+            if queue.has_gap:
                 await _send_chunk(send, b"event: reset\ndata: {}\n\n")
-            while told := await self._workers.run(stream.read_backlog):
-                await _send_chunk(send, b"".join(told))
-            while not stream.has_overflowed:
+            while messages := await self._workers.run(queue.read_backlog):
+                await _send_chunk(send, b"".join(messages))
+            while not queue.has_overflowed:
                 try:
                     async with asyncio.timeout(HEARTBEAT_SECONDS):
-                        told = await stream.next_events()
+                        messages = await queue.next_events()
                 except TimeoutError:
-                    told = [_HEARTBEAT_MESSAGE]
-                if told:
-                    await _send_chunk(send, b"".join(told))
+                    messages = [_HEARTBEAT_MESSAGE]
+                if messages:
+                    await _send_chunk(send, b"".join(messages))
         finally:
-            stop()
+            unsubscribe()
 
 
 async def _send_chunk(send: Send, data: bytes) -> None:
@@ -177,12 +178,12 @@ def _format_event(event: Event) -> bytes:
 
 
 def _parse_query(request: HttpRequest) -> tuple[int | None, str | None]:
-    asked = request.read_query(("after", "session"))
+    query = request.read_query(("after", "session"))
     header = (request.header(b"last-event-id") or b"").decode("latin-1").strip()
-    text = header or asked.get("after", "")
+    text = header or query.get("after", "")
     if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
-        raise HttpError("invalid_argument", "after is the number of an event")
-    session = asked.get("session")
+        raise HttpError("invalid_argument", "after must be the id of an event")
+    session = query.get("session")
     if session is not None and not is_id(session):
-        raise HttpError("invalid_argument", "session is the id of a session")
+        raise HttpError("invalid_argument", "session must be the id of a session")
     return (int(text) if text else None), session

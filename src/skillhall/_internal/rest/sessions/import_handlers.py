@@ -1,4 +1,4 @@
-"""The calls that bring skills and whole sessions in."""
+"""Handlers that import skills and sessions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from skillhall._internal.workspace.skill_blocks import BlockCandidate
     from skillhall._internal.workspace.workspace import Workspace
 
-MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # bytes of a file that is sent
+MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded file
 _DEFAULT_FILENAMES = {b"application/zip": "skill.zip", b"text/markdown": "skill.md"}
 _ARCHIVE_TYPES = (b"application/zip", b"application/octet-stream")
 _UPLOAD_PARAMETERS = ("filename", "zone", "same", "skills")
@@ -51,86 +51,82 @@ class _Folder(NamedTuple):
 
 
 class SessionImportHandlers(SessionHandlersBase):
-    """The ways in."""
+    """Handlers for imports into sessions."""
 
     async def import_skills(self, request: HttpRequest) -> ByteResponse:
-        """Skills as blocks: of a file that is sent, of a source, or of a folder if allowed."""
-        what, wish = await _parse_import_request(request)
+        """Import skills as blocks, from an upload, a source or a folder on the server."""
+        origin, options = await _parse_import_request(request)
         session = str(request.scope["path_params"]["session"])
 
-        def work(desk: Workspace) -> ImportResult:
-            desk.sessions.find(session)  # before anything is fetched
-            if isinstance(what, _Upload):
-                return desk.importer.import_upload(session, *what, wish)
-            if isinstance(what, _Folder):
-                return desk.importer.import_folder(session, what.folder, wish)
-            return desk.importer.import_source(session, what.source, wish)
+        def work(ws: Workspace) -> ImportResult:
+            ws.sessions.find(session)  # fails before anything is fetched
+            if isinstance(origin, _Upload):
+                return ws.importer.import_upload(session, *origin, options)
+            if isinstance(origin, _Folder):
+                return ws.importer.import_folder(session, origin.folder, options)
+            return ws.importer.import_source(session, origin.source, options)
 
-        done = await self._run(work)
-        return success_response(
-            encode_json(serialize_import_result(done)), request.request_id, status=201
-        )
+        data = encode_json(serialize_import_result(await self._run(work)))
+        return success_response(data, request.request_id, status=201)
 
     async def preview_skills(self, request: HttpRequest) -> ByteResponse:
-        """A checklist of what a file, a source or a folder holds; nothing is imported."""
-        what, _ = await _parse_import_request(request)
+        """List the skills of an upload, a source or a folder, without importing them."""
+        origin, _ = await _parse_import_request(request)
 
-        def work(desk: Workspace) -> Sequence[BlockCandidate]:
-            if isinstance(what, _Upload):
-                return desk.importer.list_upload_candidates(*what)
-            if isinstance(what, _Folder):
-                return desk.importer.scan_folder(what.folder).candidates
-            return desk.importer.list_source_candidates(what.source)
+        def work(ws: Workspace) -> Sequence[BlockCandidate]:
+            if isinstance(origin, _Upload):
+                return ws.importer.list_upload_candidates(*origin)
+            if isinstance(origin, _Folder):
+                return ws.importer.scan_folder(origin.folder).candidates
+            return ws.importer.list_source_candidates(origin.source)
 
         data = serialize_candidates(await self._run(work))
         return success_response(encode_json(data), request.request_id)
 
     async def scan_folder(self, request: HttpRequest) -> ByteResponse:
-        """A checklist of a folder of the server's machine, if that is allowed."""
+        """List the skills of a folder on the server, if folder scans are enabled."""
         folder = request.read_query(("folder",)).get("folder", "")
-        scan = await self._run(lambda desk: desk.importer.scan_folder(folder))
+        scan = await self._run(lambda ws: ws.importer.scan_folder(folder))
         return success_response(encode_json(serialize_folder_scan(scan)), request.request_id)
 
     async def import_session(self, request: HttpRequest) -> ByteResponse:
-        """A new session out of an exported one."""
-        asked = request.read_query(("filename", "name"))
+        """Create a session from an exported session."""
+        query = request.read_query(("filename", "name"))
         if _content_type(request) not in _ARCHIVE_TYPES:
             raise HttpError("unsupported_media_type", "the body must be sent as application/zip")
         data = await request.body(MAX_ARCHIVE_BYTES)
-        name = asked.get("filename", "session.zip")
-        made = await self._run(
-            lambda desk: desk.importer.create_session(data, name, asked.get("name"))
-        )
-        headers = (*JSON_HEADERS, (b"etag", b'"%d"' % made.version))
-        body = encode_json(serialize_session(made))
+        filename, name = query.get("filename", "session.zip"), query.get("name")
+        session = await self._run(lambda ws: ws.importer.create_session(data, filename, name))
+        headers = (*JSON_HEADERS, (b"etag", b'"%d"' % session.version))
+        body = encode_json(serialize_session(session))
         return success_response(body, request.request_id, status=201, headers=headers)
 
 
 async def _parse_import_request(
     request: HttpRequest,
 ) -> tuple[_Upload | _RemoteSource | _Folder, ImportOptions]:
-    """What is to be imported, and how. Raises: Refused."""
-    usual = _DEFAULT_FILENAMES.get(_content_type(request))
-    if usual is None:
+    """Return the origin and the options of an import. Raises: HttpError."""
+    default_name = _DEFAULT_FILENAMES.get(_content_type(request))
+    if default_name is None:
         body = parse_model(SessionImportRequest, await request.json(empty={}))
-        wish = _build_import_options(body.zone, body.same, tuple(body.skills))
+        options = _build_import_options(body.zone, body.same, tuple(body.skills))
         if body.source is not None and body.folder is None:
-            return _RemoteSource(body.source), wish
+            return _RemoteSource(body.source), options
         if body.folder is not None and body.source is None:
-            return _Folder(body.folder), wish
-        raise HttpError("invalid_argument", "name a source or a folder")
-    asked = request.read_query(_UPLOAD_PARAMETERS)
-    names = tuple(name.strip() for name in asked.get("skills", "").split(",") if name.strip())
-    wish = _build_import_options(asked.get("zone"), asked.get("same", "refuse"), names)
+            return _Folder(body.folder), options
+        raise HttpError("invalid_argument", "name either a source or a folder")
+    query = request.read_query(_UPLOAD_PARAMETERS)
+    names = tuple(name.strip() for name in query.get("skills", "").split(",") if name.strip())
+    options = _build_import_options(query.get("zone"), query.get("same", "refuse"), names)
     data = await request.body(MAX_ARCHIVE_BYTES)
-    return _Upload(data, asked.get("filename", usual)), wish
+    return _Upload(data, query.get("filename", default_name)), options
 
 
 def _build_import_options(
     zone: str | None, on_conflict: str, names: tuple[str, ...]
 ) -> ImportOptions:
     if on_conflict not in tuple(ImportConflict):
-        raise HttpError("invalid_argument", f"same is one of: {', '.join(ImportConflict)}")
+        raise HttpError("invalid_argument", f"same must be one of: {', '.join(ImportConflict)}")
     return ImportOptions(
         None if zone is None else parse_zone(zone), ImportConflict(on_conflict), names
     )

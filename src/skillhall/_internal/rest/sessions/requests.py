@@ -1,4 +1,4 @@
-"""What clients send about sessions, blocks, templates and snapshots."""
+"""Request models of sessions, blocks, templates and snapshots."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skillhall._internal.workspace.validation import (
 )
 
 ID_PATTERN = r"^[0-9a-z]{1,64}$"
-# Checked where blocks are changed, in bytes: what is too large is a 413, not a wrong form.
+# Only documentation: the workspace checks the limit in bytes, so that the error is a 413.
 _CONTENT_LIMIT_SCHEMA: dict[str, JsonValue] = {"maxLength": MAX_CONTENT}
 ZoneName = Literal["PERMANENT", "STABLE", "WORKING"]
 
@@ -26,7 +26,7 @@ class _StrictRequest(BaseModel):
 
 
 class BudgetsRequest(_StrictRequest):
-    """How many tokens are meant to be spent; null is no limit."""
+    """Token budgets; null means no limit."""
 
     permanent: int | None = Field(None, ge=0, le=MAX_BUDGET)
     stable: int | None = Field(None, ge=0, le=MAX_BUDGET)
@@ -34,82 +34,82 @@ class BudgetsRequest(_StrictRequest):
     total: int | None = Field(None, ge=0, le=MAX_BUDGET)
 
     def to_budgets(self) -> SessionBudgets:
-        """The budgets."""
+        """Convert to budgets."""
         return SessionBudgets(self.permanent, self.stable, self.working, self.total)
 
 
 class CreateSessionRequest(_StrictRequest):
-    """A new session, empty or out of a template."""
+    """A new session, empty or from a template."""
 
     name: str = Field(min_length=1, max_length=MAX_NAME, examples=["Research"])
     budgets: BudgetsRequest | None = None
-    template: str | None = Field(None, pattern=ID_PATTERN, description="The id of a template.")
+    template: str | None = Field(None, pattern=ID_PATTERN, description="Id of a template.")
 
 
 class EditSessionRequest(_StrictRequest):
-    """What changes about a session."""
+    """Changes to a session."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
     budgets: BudgetsRequest | None = None
 
 
 class DuplicateSessionRequest(_StrictRequest):
-    """What a copy is called."""
+    """Name of the copy."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
 
 
 class _PlacedRequest(_StrictRequest):
     zone: ZoneName | None = None
-    after: str | None = Field(
-        None, pattern=ID_PATTERN, description="The block that it stands after."
-    )
-    before: str | None = Field(
-        None, pattern=ID_PATTERN, description="The block that it stands before."
-    )
-    first: bool = Field(default=False, description="Whether it stands first in its zone.")
+    after: str | None = Field(None, pattern=ID_PATTERN, description="Place after this block.")
+    before: str | None = Field(None, pattern=ID_PATTERN, description="Place before this block.")
+    first: bool = Field(default=False, description="Place first in the zone.")
 
     def to_placement(self) -> BlockPlacement:
-        """Where it should stand."""
+        """Convert to a placement."""
         return BlockPlacement(self.after or "", self.before or "", self.first)
 
     def target_zone(self) -> Zone | None:
-        """The zone, if one is named."""
+        """Return the zone, or None if none is set."""
         return None if self.zone is None else Zone(self.zone)
 
 
 class AddBlockRequest(_PlacedRequest):
-    """A new block; without a place, it goes to the end of its zone."""
+    """A new block. By default it goes to the end of its zone."""
 
     type: str = Field(max_length=MAX_NAME, examples=["note"])
     content: str = Field("", json_schema_extra=_CONTENT_LIMIT_SCHEMA)
 
 
 class EditBlockRequest(_StrictRequest):
-    """What changes about a block."""
+    """Changes to a block."""
 
     content: str | None = Field(None, json_schema_extra=_CONTENT_LIMIT_SCHEMA)
     type: str | None = Field(None, max_length=MAX_NAME)
 
 
 class MoveBlockRequest(_PlacedRequest):
-    """Where a block goes; without a place, to the end of the zone."""
+    """New place of a block. By default it goes to the end of the zone."""
 
 
 class SessionImportRequest(_StrictRequest):
-    """Skills of a source, or of a folder of the server's machine, if that is allowed."""
+    """Skills of a source, or of a folder on the server if folder scans are enabled."""
 
     source: str | None = Field(None, min_length=1, examples=["acme/skills/pdf@v2"])
-    folder: str | None = Field(None, description="Instead of a source; empty is ~/.claude/skills.")
-    skills: list[str] = Field(default_factory=list, description="Only these, by name or folder.")
+    folder: str | None = Field(
+        None, description="Folder instead of a source; empty means ~/.claude/skills."
+    )
+    skills: list[str] = Field(
+        default_factory=list, description="Names or folders of the skills to import; default all."
+    )
     zone: ZoneName | None = None
     same: Literal["refuse", "replace", "keep"] = Field(
-        "refuse", description="What becomes of skills whose name is there already."
+        "refuse", description="What to do with skills that the session already has."
     )
 
 
 class SaveTemplateRequest(_StrictRequest):
-    """A template out of a session's blocks."""
+    """A template from the blocks of a session."""
 
     session: str = Field(pattern=ID_PATTERN)
     name: str = Field(min_length=1, max_length=MAX_NAME)
@@ -117,7 +117,7 @@ class SaveTemplateRequest(_StrictRequest):
 
 
 class EditTemplateRequest(_StrictRequest):
-    """What changes about a template; with a session, its blocks replace the template's."""
+    """Changes to a template. The blocks of `session` replace those of the template."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
     description: str | None = Field(None, max_length=MAX_DESCRIPTION)
@@ -125,13 +125,13 @@ class EditTemplateRequest(_StrictRequest):
 
 
 class ApplyTemplateRequest(_StrictRequest):
-    """Which template, and what becomes of the blocks that are there."""
+    """The template to apply, and whether it replaces the existing blocks."""
 
     template: str = Field(pattern=ID_PATTERN)
     how: Literal["replace", "append"] = "append"
 
 
 class SaveSnapshotRequest(_StrictRequest):
-    """What a snapshot is called."""
+    """Name of a snapshot."""
 
     name: str = Field(min_length=1, max_length=MAX_NAME)

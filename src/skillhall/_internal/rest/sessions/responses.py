@@ -1,4 +1,4 @@
-"""What the OpenAPI document says about answers on sessions."""
+"""Response models of sessions, blocks, templates and snapshots."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skillhall._internal.rest.sessions.requests import ZoneName
 
 
 class BudgetsResponse(BaseModel):
-    """How many tokens are meant to be spent."""
+    """Token budgets; null means no limit."""
 
     permanent: int | None
     stable: int | None
@@ -20,7 +20,7 @@ class BudgetsResponse(BaseModel):
 
 
 class SessionResponse(BaseModel):
-    """A session. Its version is its ETag; its revision counts every change in it."""
+    """A session. Its version is its ETag; its revision increases with every change."""
 
     id: str
     name: str
@@ -32,7 +32,7 @@ class SessionResponse(BaseModel):
 
 
 class ZoneResponse(BaseModel):
-    """How much lies in a zone."""
+    """The size of a zone."""
 
     zone: ZoneName
     blocks: int
@@ -40,7 +40,7 @@ class ZoneResponse(BaseModel):
 
 
 class SessionOverviewResponse(SessionResponse):
-    """A session and its zones."""
+    """A session with the sizes of its zones."""
 
     zones: list[ZoneResponse]
 
@@ -49,25 +49,25 @@ class SessionListResponse(BaseModel):
     """A page of sessions."""
 
     sessions: list[SessionResponse]
-    nextCursor: str | None = None  # noqa: N815 - as clients read it
+    nextCursor: str | None = None  # noqa: N815 - JSON key
 
 
 class BlockSkillResponse(BaseModel):
     """The skill that a block was imported from."""
 
-    skillName: str  # noqa: N815 - as clients read it
-    skillDescription: str  # noqa: N815 - the same
-    sourceType: str  # noqa: N815 - the same
-    sourceRef: str  # noqa: N815 - the same
+    skillName: str  # noqa: N815 - JSON key
+    skillDescription: str  # noqa: N815 - JSON key
+    sourceType: str  # noqa: N815 - JSON key
+    sourceRef: str  # noqa: N815 - JSON key
 
 
 class BlockContentResponse(BaseModel):
-    """What a block says."""
+    """The content of a block."""
 
     type: str
     zone: ZoneName
     content: str
-    tokens: int = Field(description="An estimate.")
+    tokens: int = Field(description="Estimated number of tokens.")
     metadata: BlockSkillResponse | None = None
 
 
@@ -82,20 +82,20 @@ class BlockResponse(BlockContentResponse):
 
 
 class BlockListResponse(BaseModel):
-    """Blocks in the order in which a model reads them."""
+    """Blocks in the order of the compiled context."""
 
     blocks: list[BlockResponse]
     revision: int
 
 
 class DeletedResponse(BaseModel):
-    """What was removed."""
+    """Id of the deleted record."""
 
     deleted: str
 
 
 class BlockTypeResponse(BaseModel):
-    """A type of blocks."""
+    """A block type."""
 
     id: str
     label: str
@@ -105,13 +105,13 @@ class BlockTypeResponse(BaseModel):
 
 
 class BlockTypeListResponse(BaseModel):
-    """The types of blocks."""
+    """The block types."""
 
     types: list[BlockTypeResponse]
 
 
 class CandidateResponse(BaseModel):
-    """A skill that can be imported, or why it cannot."""
+    """A skill that can be imported, or the reasons why not."""
 
     id: str
     name: str
@@ -123,20 +123,20 @@ class CandidateResponse(BaseModel):
 
 
 class CandidateListResponse(BaseModel):
-    """A checklist."""
+    """The skills of an upload, a source or a folder."""
 
     skills: list[CandidateResponse]
 
 
 class FolderScanResponse(CandidateListResponse):
-    """A checklist of a folder."""
+    """The skills of a folder on the server."""
 
     folder: str
     findings: list[FindingResponse]
 
 
 class SessionImportResponse(BaseModel):
-    """What an import did."""
+    """Result of an import."""
 
     blocks: list[BlockResponse]
     replaced: list[str]
@@ -157,19 +157,19 @@ class TemplateResponse(BaseModel):
 
 
 class TemplateListResponse(BaseModel):
-    """All templates, by name."""
+    """All templates, sorted by name."""
 
     templates: list[TemplateResponse]
 
 
 class TemplateDetailResponse(TemplateResponse):
-    """A template and its blocks."""
+    """A template with its blocks."""
 
     blocks: list[BlockContentResponse]
 
 
 class SnapshotResponse(BaseModel):
-    """A session as it was."""
+    """A saved state of a session."""
 
     id: str
     name: str
@@ -179,25 +179,25 @@ class SnapshotResponse(BaseModel):
 
 
 class SnapshotListResponse(BaseModel):
-    """The snapshots of a session, the newest first."""
+    """The snapshots of a session, newest first."""
 
     snapshots: list[SnapshotResponse]
 
 
 class SnapshotDetailResponse(SnapshotResponse):
-    """A snapshot and its blocks."""
+    """A snapshot with its blocks."""
 
     blocks: list[BlockResponse]
 
 
 class SessionReplacedResponse(SessionResponse):
-    """A session whose blocks were replaced or joined by others."""
+    """A session whose blocks were changed by a template or a snapshot."""
 
-    before: SnapshotResponse | None = Field(None, description="As it was before.")
+    before: SnapshotResponse | None = Field(None, description="Snapshot of the previous state.")
 
 
 class BlockTokensResponse(BaseModel):
-    """What one block costs."""
+    """The tokens of a block."""
 
     id: str
     type: str
@@ -205,21 +205,21 @@ class BlockTokensResponse(BaseModel):
 
 
 class ZoneTokensResponse(BaseModel):
-    """What a zone costs, against its budget."""
+    """The tokens of a zone, compared with its budget."""
 
     zone: ZoneName
     tokens: int
     budget: int | None
-    isOver: bool  # noqa: N815 - as clients read it
+    isOver: bool  # noqa: N815 - JSON key
     blocks: list[BlockTokensResponse]
 
 
 class TotalTokensResponse(BaseModel):
-    """What a session costs, against its budget."""
+    """The tokens of a session, compared with its budget."""
 
     tokens: int
     budget: int | None
-    isOver: bool  # noqa: N815 - as clients read it
+    isOver: bool  # noqa: N815 - JSON key
 
 
 class ContextResponse(BaseModel):
@@ -229,12 +229,12 @@ class ContextResponse(BaseModel):
     revision: int
     zones: list[ZoneTokensResponse]
     total: TotalTokensResponse
-    tokensAreEstimates: Literal[True]  # noqa: N815 - as clients read it
+    tokensAreEstimates: Literal[True]  # noqa: N815 - JSON key
     text: str
 
 
 class EventResponse(BaseModel):
-    """The data of one event in the stream."""
+    """The data of an event in the stream."""
 
     kind: str
     subject: str

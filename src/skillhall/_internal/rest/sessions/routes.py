@@ -1,4 +1,4 @@
-"""The routes of sessions, each with all that it may answer."""
+"""Routes of sessions, with their OpenAPI descriptions."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from skillhall._internal.rest.endpoint import make_summary
 from skillhall._internal.rest.responses import (
     BODY_ERRORS,
     COMMON_ERRORS,
+    NOT_MODIFIED,
     SOURCE_ERRORS,
     build_responses,
     describe_error,
     describe_request_body,
 )
 from skillhall._internal.rest.routes import SECURITY, add_route
-from skillhall._internal.rest.sessions import requests as bodies
-from skillhall._internal.rest.sessions import responses as documents
+from skillhall._internal.rest.sessions import requests, responses
 from skillhall._internal.rest.sessions.event_stream import EventHandlers
 from skillhall._internal.rest.sessions.handlers import (
     CURSOR_PATTERN,
@@ -43,23 +44,23 @@ BLOCK_PATH, TEMPLATE_PATH = f"{SESSION_PATH}/blocks/{{block}}", f"{TEMPLATES_PAT
 SNAPSHOT_PATH = f"{SESSION_PATH}/snapshots/{{snapshot}}"
 EVENTS_PATH = f"{API_PREFIX}/events"
 
-_DATABASE_ERRORS = {503: "The database cannot be used just now."}
-_BAD_REQUEST = {400: "The request breaks a rule."}
-_NOT_FOUND = {404: "There is no such session, block, template or snapshot."}
+_DATABASE_ERRORS = {503: "The database is unavailable."}
+_BAD_REQUEST = {400: "Invalid request."}
+_NOT_FOUND = {404: "Session, block, template or snapshot not found."}
 _WRITE_ERRORS = {507: "The disk is full."}
 _STORE_ERRORS = {
     **_BAD_REQUEST,
     **_WRITE_ERRORS,
-    413: "More than the limit.",
-    422: "A text that cannot be kept.",
+    413: "A size or number exceeds its limit.",
+    422: "The text contains characters that cannot be stored.",
 }
-_VERSION_CONFLICT = {412: "It was changed meanwhile; details tell the current version."}
+_VERSION_CONFLICT = {412: "Changed by someone else; `details` has the current version."}
 _PRECONDITION_ERRORS = {**_VERSION_CONFLICT, 428: "If-Match is missing."}
-_PLACEMENT_CONFLICT = {409: "The block beside that place is not there."}
-_NAME_CONFLICT = {409: "That name is taken."}
+_PLACEMENT_CONFLICT = {409: "The block in `after` or `before` is not in the zone."}
+_NAME_CONFLICT = {409: "The name is taken."}
 _SKILL_ERRORS = {
-    409: "A skill of that name is there already.",
-    422: "The skill or archive is refused.",
+    409: "The session has a skill with this name.",
+    422: "The skill or the archive was rejected.",
 }
 
 
@@ -72,13 +73,13 @@ class _Route(NamedTuple):
     body: type[BaseModel] | None = None
     status: int = 200
     parameters: tuple[dict[str, Any], ...] = ()
-    is_body_required: bool = True  # whether the body is
+    is_body_required: bool = True
 
 
 def build_session_router(
     workspace: LazyWorkspace, workers: WorkerPool, wait_for_shutdown: Callable[[], Awaitable[None]]
 ) -> APIRouter:
-    """The routes of a workspace."""
+    """Return the routes of a workspace."""
     router = APIRouter(tags=["sessions"])
     sessions, blocks = SessionHandlers(workspace, workers), BlockHandlers(workspace, workers)
     for route in (
@@ -95,50 +96,55 @@ def build_session_router(
 
 
 def _session_routes(handlers: SessionHandlers) -> list[_Route]:
-    of, data = _Route, documents
     return [
-        of(
+        _Route(
             "GET",
             SESSIONS_PATH,
             handlers.list_sessions,
-            data.SessionListResponse,
+            responses.SessionListResponse,
             (_BAD_REQUEST,),
             parameters=_PAGE_PARAMETERS,
         ),
-        of(
+        _Route(
             "POST",
             SESSIONS_PATH,
             handlers.create_session,
-            data.SessionResponse,
+            responses.SessionResponse,
             (_STORE_ERRORS, _NOT_FOUND),
-            bodies.CreateSessionRequest,
+            requests.CreateSessionRequest,
             201,
         ),
-        of("GET", SESSION_PATH, handlers.get_session, data.SessionOverviewResponse, (_NOT_FOUND,)),
-        of(
+        _Route(
+            "GET",
+            SESSION_PATH,
+            handlers.get_session,
+            responses.SessionOverviewResponse,
+            (_NOT_FOUND,),
+        ),
+        _Route(
             "PATCH",
             SESSION_PATH,
             handlers.edit_session,
-            data.SessionResponse,
+            responses.SessionResponse,
             (_STORE_ERRORS, _NOT_FOUND, _PRECONDITION_ERRORS),
-            bodies.EditSessionRequest,
+            requests.EditSessionRequest,
             parameters=(_IF_MATCH,),
         ),
-        of(
+        _Route(
             "DELETE",
             SESSION_PATH,
             handlers.delete_session,
-            data.DeletedResponse,
+            responses.DeletedResponse,
             (_NOT_FOUND, _PRECONDITION_ERRORS, _WRITE_ERRORS),
             parameters=(_IF_MATCH,),
         ),
-        of(
+        _Route(
             "POST",
             f"{SESSION_PATH}/duplicate",
             handlers.duplicate_session,
-            data.SessionResponse,
+            responses.SessionResponse,
             (_STORE_ERRORS, _NOT_FOUND),
-            bodies.DuplicateSessionRequest,
+            requests.DuplicateSessionRequest,
             201,
             is_body_required=False,
         ),
@@ -146,181 +152,186 @@ def _session_routes(handlers: SessionHandlers) -> list[_Route]:
 
 
 def _block_routes(handlers: BlockHandlers) -> list[_Route]:
-    of, one = _Route, documents.BlockResponse
-    listed = f"{SESSION_PATH}/blocks"
+    block, blocks_path = responses.BlockResponse, f"{SESSION_PATH}/blocks"
     return [
-        of(
+        _Route(
             "GET",
             f"{API_PREFIX}/block-types",
             handlers.list_block_types,
-            documents.BlockTypeListResponse,
+            responses.BlockTypeListResponse,
             (),
         ),
-        of(
+        _Route(
             "GET",
-            listed,
+            blocks_path,
             handlers.list_blocks,
-            documents.BlockListResponse,
+            responses.BlockListResponse,
             (_BAD_REQUEST, _NOT_FOUND),
             parameters=_FILTER_PARAMETERS,
         ),
-        of(
+        _Route(
             "POST",
-            listed,
+            blocks_path,
             handlers.add_block,
-            one,
+            block,
             (_STORE_ERRORS, _NOT_FOUND, _PLACEMENT_CONFLICT),
-            bodies.AddBlockRequest,
+            requests.AddBlockRequest,
             201,
         ),
-        of("GET", BLOCK_PATH, handlers.get_block, one, (_NOT_FOUND,)),
-        of(
+        _Route("GET", BLOCK_PATH, handlers.get_block, block, (_NOT_FOUND,)),
+        _Route(
             "PATCH",
             BLOCK_PATH,
             handlers.edit_block,
-            one,
+            block,
             (_STORE_ERRORS, _NOT_FOUND, _PRECONDITION_ERRORS),
-            bodies.EditBlockRequest,
+            requests.EditBlockRequest,
             parameters=(_IF_MATCH,),
         ),
-        of(
+        _Route(
             "DELETE",
             BLOCK_PATH,
             handlers.delete_block,
-            documents.DeletedResponse,
+            responses.DeletedResponse,
             (_NOT_FOUND, _PRECONDITION_ERRORS, _WRITE_ERRORS),
             parameters=(_IF_MATCH,),
         ),
-        of(
+        _Route(
             "POST",
             f"{BLOCK_PATH}/move",
             handlers.move_block,
-            one,
+            block,
             (_STORE_ERRORS, _NOT_FOUND, _PRECONDITION_ERRORS, _PLACEMENT_CONFLICT),
-            bodies.MoveBlockRequest,
+            requests.MoveBlockRequest,
             parameters=(_IF_MATCH,),
             is_body_required=False,
         ),
-        of(
+        _Route(
             "POST",
             f"{BLOCK_PATH}/undelete",
             handlers.restore_block,
-            one,
+            block,
             (_STORE_ERRORS, _NOT_FOUND),
         ),
-        of(
+        _Route(
             "GET",
             f"{SESSION_PATH}/deleted-blocks",
             handlers.list_deleted_blocks,
-            documents.BlockListResponse,
+            responses.BlockListResponse,
             (_NOT_FOUND,),
         ),
     ]
 
 
 def _template_routes(handlers: TemplateHandlers, sessions: SessionHandlers) -> list[_Route]:
-    of, one, saved = _Route, documents.TemplateResponse, documents.SnapshotResponse
-    listed = f"{SESSION_PATH}/snapshots"
-    match = (_IF_MATCH,)
-    kept = (_STORE_ERRORS, _NOT_FOUND, _NAME_CONFLICT)
+    template, snapshot = responses.TemplateResponse, responses.SnapshotResponse
+    snapshots_path = f"{SESSION_PATH}/snapshots"
+    save_errors = (_STORE_ERRORS, _NOT_FOUND, _NAME_CONFLICT)
     return [
-        of("GET", TEMPLATES_PATH, handlers.list_templates, documents.TemplateListResponse, ()),
-        of(
+        _Route("GET", TEMPLATES_PATH, handlers.list_templates, responses.TemplateListResponse, ()),
+        _Route(
             "POST",
             TEMPLATES_PATH,
             handlers.save_template,
-            one,
-            kept,
-            bodies.SaveTemplateRequest,
+            template,
+            save_errors,
+            requests.SaveTemplateRequest,
             201,
         ),
-        of(
+        _Route(
             "GET",
             TEMPLATE_PATH,
             handlers.get_template,
-            documents.TemplateDetailResponse,
+            responses.TemplateDetailResponse,
             (_NOT_FOUND,),
         ),
-        of(
+        _Route(
             "PATCH",
             TEMPLATE_PATH,
             handlers.edit_template,
-            one,
-            (*kept, _PRECONDITION_ERRORS),
-            bodies.EditTemplateRequest,
-            parameters=match,
+            template,
+            (*save_errors, _PRECONDITION_ERRORS),
+            requests.EditTemplateRequest,
+            parameters=(_IF_MATCH,),
         ),
-        of(
+        _Route(
             "DELETE",
             TEMPLATE_PATH,
             handlers.delete_template,
-            documents.DeletedResponse,
+            responses.DeletedResponse,
             (_NOT_FOUND, _PRECONDITION_ERRORS, _WRITE_ERRORS),
-            parameters=match,
+            parameters=(_IF_MATCH,),
         ),
-        of(
+        _Route(
             "POST",
             f"{SESSION_PATH}/apply-template",
             sessions.apply_template,
-            documents.SessionReplacedResponse,
+            responses.SessionReplacedResponse,
             (_STORE_ERRORS, _NOT_FOUND, _VERSION_CONFLICT),
-            bodies.ApplyTemplateRequest,
+            requests.ApplyTemplateRequest,
             parameters=(_IF_REVISION,),
         ),
-        of("GET", listed, handlers.list_snapshots, documents.SnapshotListResponse, (_NOT_FOUND,)),
-        of(
+        _Route(
+            "GET",
+            snapshots_path,
+            handlers.list_snapshots,
+            responses.SnapshotListResponse,
+            (_NOT_FOUND,),
+        ),
+        _Route(
             "POST",
-            listed,
+            snapshots_path,
             handlers.save_snapshot,
-            saved,
+            snapshot,
             (_STORE_ERRORS, _NOT_FOUND),
-            bodies.SaveSnapshotRequest,
+            requests.SaveSnapshotRequest,
             201,
         ),
-        of(
+        _Route(
             "GET",
             SNAPSHOT_PATH,
             handlers.get_snapshot,
-            documents.SnapshotDetailResponse,
+            responses.SnapshotDetailResponse,
             (_NOT_FOUND,),
         ),
-        of(
+        _Route(
             "POST",
             f"{SNAPSHOT_PATH}/restore",
             handlers.restore_snapshot,
-            documents.SessionReplacedResponse,
+            responses.SessionReplacedResponse,
             (_NOT_FOUND, _VERSION_CONFLICT, _WRITE_ERRORS),
             parameters=(_IF_REVISION,),
         ),
-        of(
+        _Route(
             "DELETE",
             SNAPSHOT_PATH,
             handlers.delete_snapshot,
-            documents.DeletedResponse,
+            responses.DeletedResponse,
             (_NOT_FOUND, _WRITE_ERRORS),
         ),
     ]
 
 
 def _import_routes(handlers: SessionImportHandlers) -> list[_Route]:
-    off = {403: "Folders of this machine are not scanned, or a page of another site asks."}
+    off = {403: "Folder scans are disabled, or a cross-origin request was rejected."}
     return [
         _Route(
             "GET",
             f"{API_PREFIX}/folder-skills",
             handlers.scan_folder,
-            documents.FolderScanResponse,
+            responses.FolderScanResponse,
             (_BAD_REQUEST, off),
             parameters=(
-                _query_parameter("folder", "A folder; ~/.claude/skills if it is not given."),
+                _query_parameter("folder", "Folder on the server; default ~/.claude/skills."),
             ),
         ),
     ]
 
 
 def _register(router: APIRouter, route: _Route) -> None:
-    why = (_DATABASE_ERRORS, *route.errors, *((BODY_ERRORS, _BAD_REQUEST) if route.body else ()))
-    described = build_responses(route.response_model, *why, status=route.status)
+    body_errors = (BODY_ERRORS, _BAD_REQUEST) if route.body else ()
+    errors = (_DATABASE_ERRORS, *route.errors, *body_errors)
+    described = build_responses(route.response_model, *errors, status=route.status)
     extra = _openapi_extra(route.path, *route.parameters)
     if route.body is not None:
         extra["requestBody"] = describe_request_body(route.body, required=route.is_body_required)
@@ -330,14 +341,14 @@ def _register(router: APIRouter, route: _Route) -> None:
 def _add_context_routes(router: APIRouter, handlers: SessionHandlers) -> None:
     path = f"{SESSION_PATH}/context"
     described = build_responses(
-        documents.ContextResponse, _DATABASE_ERRORS, _BAD_REQUEST, _NOT_FOUND
+        responses.ContextResponse, _DATABASE_ERRORS, _BAD_REQUEST, _NOT_FOUND
     )
-    described[304] = {"description": "Nothing has changed since the ETag in If-None-Match."}
+    described[304] = NOT_MODIFIED
     described[200]["content"] = {"text/plain": {"schema": {"type": "string"}}}
-    forms = _query_parameter("format", "`text` for the text alone.", enum=["json", "text"])
-    add_route(router, "GET", path, handlers.get_context, described, _openapi_extra(path, forms))
+    form = _query_parameter("format", "`text` returns plain text.", enum=["json", "text"])
+    add_route(router, "GET", path, handlers.get_context, described, _openapi_extra(path, form))
     path = f"{SESSION_PATH}/export"
-    why = {
+    errors = {
         **COMMON_ERRORS,
         **_DATABASE_ERRORS,
         **_NOT_FOUND,
@@ -345,38 +356,44 @@ def _add_context_routes(router: APIRouter, handlers: SessionHandlers) -> None:
     }
     described = {
         200: {
-            "description": "The zip file.",
+            "description": "A zip file.",
             "content": {"application/octet-stream": {"schema": _BINARY_SCHEMA}},
         },
-        **{code: describe_error(code, text) for code, text in why.items()},
+        **{code: describe_error(code, text) for code, text in errors.items()},
     }
     add_route(router, "GET", path, handlers.export_session, described, _openapi_extra(path))
 
 
 def _add_import_routes(router: APIRouter, handlers: SessionImportHandlers) -> None:
-    why = (_DATABASE_ERRORS, SOURCE_ERRORS, BODY_ERRORS, _STORE_ERRORS, _NOT_FOUND, _SKILL_ERRORS)
-    how = (
-        _query_parameter("filename", "What the file is called."),
-        _query_parameter("zone", "Where the blocks go.", enum=["PERMANENT", "STABLE", "WORKING"]),
-        _query_parameter(
-            "same", "What becomes of equal names.", enum=["refuse", "replace", "keep"]
-        ),
-        _query_parameter("skills", "Only these, by name or folder, with commas between them."),
+    errors = (
+        _DATABASE_ERRORS,
+        SOURCE_ERRORS,
+        BODY_ERRORS,
+        _STORE_ERRORS,
+        _NOT_FOUND,
+        _SKILL_ERRORS,
     )
-    sent = describe_request_body(bodies.SessionImportRequest, required=True)
-    sent["content"]["application/zip"] = {"schema": _BINARY_SCHEMA}
-    sent["content"]["text/markdown"] = {"schema": _BINARY_SCHEMA}
+    conflict_modes = ["refuse", "replace", "keep"]
+    parameters = (
+        _query_parameter("filename", "Name of the uploaded file."),
+        _query_parameter("zone", "Zone of the blocks.", enum=["PERMANENT", "STABLE", "WORKING"]),
+        _query_parameter("same", "What to do with skills of equal name.", enum=conflict_modes),
+        _query_parameter("skills", "Names or folders of the skills to import, comma-separated."),
+    )
+    body = describe_request_body(requests.SessionImportRequest, required=True)
+    body["content"]["application/zip"] = {"schema": _BINARY_SCHEMA}
+    body["content"]["text/markdown"] = {"schema": _BINARY_SCHEMA}
     path = f"{SESSION_PATH}/import"
-    described = build_responses(documents.SessionImportResponse, *why, status=201)
-    extra = {**_openapi_extra(path, *how), "requestBody": sent}
+    described = build_responses(responses.SessionImportResponse, *errors, status=201)
+    extra = {**_openapi_extra(path, *parameters), "requestBody": body}
     add_route(router, "POST", path, handlers.import_skills, described, extra)
     path = f"{API_PREFIX}/skill-previews"
-    described = build_responses(documents.CandidateListResponse, *why)
-    extra = {**_openapi_extra(path, *how), "requestBody": sent}
+    described = build_responses(responses.CandidateListResponse, *errors)
+    extra = {**_openapi_extra(path, *parameters), "requestBody": body}
     add_route(router, "POST", path, handlers.preview_skills, described, extra)
     path = f"{SESSIONS_PATH}/import"
     described = build_responses(
-        documents.SessionResponse,
+        responses.SessionResponse,
         _DATABASE_ERRORS,
         _STORE_ERRORS,
         BODY_ERRORS,
@@ -385,24 +402,22 @@ def _add_import_routes(router: APIRouter, handlers: SessionImportHandlers) -> No
     )
     kinds = ("application/zip", "application/octet-stream")
     archive = {"required": True, "content": {kind: {"schema": _BINARY_SCHEMA} for kind in kinds}}
-    name = _query_parameter("name", "What to call the session.")
-    extra = {**_openapi_extra(path, how[0], name), "requestBody": archive}
+    name = _query_parameter("name", "Name of the new session.")
+    extra = {**_openapi_extra(path, parameters[0], name), "requestBody": archive}
     add_route(router, "POST", path, handlers.import_session, described, extra)
 
 
 def _add_event_route(router: APIRouter, handlers: EventHandlers) -> None:
     described: dict[int | str, dict[str, Any]] = {
         200: {
-            "description": "Events as they come.",
+            "description": "A stream of server-sent events.",
             "content": {"text/event-stream": {"schema": {"type": "string"}}},
         }
     }
-    why = {**COMMON_ERRORS, **_DATABASE_ERRORS, **_BAD_REQUEST}
-    described |= {code: describe_error(code, text) for code, text in why.items()}
-    after = _query_parameter(
-        "after", "The number of the last event that is known.", pattern="^[0-9]{1,18}$"
-    )
-    session = _query_parameter("session", "Of this session alone.")
+    errors = {**COMMON_ERRORS, **_DATABASE_ERRORS, **_BAD_REQUEST}
+    described |= {code: describe_error(code, text) for code, text in errors.items()}
+    after = _query_parameter("after", "Id of the last received event.", pattern="^[0-9]{1,18}$")
+    session = _query_parameter("session", "Only events of this session.")
     router.add_api_route(
         EVENTS_PATH,
         handlers.stream_events,
@@ -411,6 +426,7 @@ def _add_event_route(router: APIRouter, handlers: EventHandlers) -> None:
         response_model=None,
         responses=described,
         openapi_extra=_openapi_extra(EVENTS_PATH, after, session),
+        summary=make_summary(handlers.stream_events),
         description=handlers.stream_events.__doc__ or "",
     )
 
@@ -427,35 +443,35 @@ def _header_parameter(name: str, description: str) -> dict[str, Any]:
     return {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
 
 
-_IF_MATCH = _header_parameter("If-Match", "The ETag of the version that is changed.")
-_IF_REVISION = _header_parameter("If-Match", "The revision of the session, if it must be that one.")
+_IF_MATCH = _header_parameter("If-Match", "ETag of the version to change.")
+_IF_REVISION = _header_parameter("If-Match", "Revision that the session must still have.")
 _PAGE_PARAMETERS: tuple[dict[str, Any], ...] = (
-    _query_parameter("cursor", "Where the page before ended.", pattern=f"^{CURSOR_PATTERN}$"),
+    _query_parameter("cursor", "`nextCursor` of the last page.", pattern=f"^{CURSOR_PATTERN}$"),
     {
         "name": "limit",
         "in": "query",
-        "description": "How many at most.",
+        "description": "Page size.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100},
     },
 )
 _FILTER_PARAMETERS = (
-    _query_parameter("zone", "Only of this zone.", enum=["PERMANENT", "STABLE", "WORKING"]),
-    _query_parameter("type", "Only of this type."),
-    _query_parameter("q", "Only with this text in them, in any case."),
+    _query_parameter("zone", "Only this zone.", enum=["PERMANENT", "STABLE", "WORKING"]),
+    _query_parameter("type", "Only this type."),
+    _query_parameter("q", "Only blocks that contain this text, ignoring case."),
 )
 
 
 def _openapi_extra(path: str, *parameters: dict[str, Any]) -> dict[str, Any]:
-    """Who may ask, and what stands in the path and beside it."""
-    named = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    """Return the security and the parameters of an operation."""
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     ids = [
         {
             "name": name,
             "in": "path",
             "required": True,
-            "description": f"The {name}'s id.",
+            "description": f"Id of the {name}.",
             "schema": {"type": "string", "minLength": 1},
         }
-        for name in named
+        for name in names
     ]
     return {"security": SECURITY, "parameters": [*ids, *parameters]}
