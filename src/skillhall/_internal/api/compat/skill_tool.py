@@ -1,4 +1,4 @@
-"""The Skill tool: a model names a skill and gets its instructions."""
+"""The Skill tool, which returns the instructions of a skill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Activation(TypedDict):
-    """A skill's instructions; empty if this conversation has them already."""
+    """A skill's instructions; empty if they were already returned in this conversation."""
 
     name: str
     instructions: str
@@ -32,7 +32,7 @@ class Activation(TypedDict):
 
 
 class ActivationFailure(TypedDict):
-    """Why there are no instructions, for the model to read."""
+    """An error for the model."""
 
     error: str
 
@@ -43,7 +43,7 @@ SkillToolResult: TypeAlias = Activation | ActivationFailure
 def create_skill_tool(
     skills: Iterable[SkillMetadata], sandbox: Sandbox | None = None
 ) -> SkillTool | None:
-    """The tool for `skills`, or `None` if no skill may be shown: then register nothing.
+    """Return the tool for `skills`, or `None` if all of them are hidden.
 
     With a sandbox, the paths of the skills are paths in it; without one, they are local files.
     """
@@ -54,7 +54,7 @@ def create_skill_tool(
 
 
 class SkillTool:
-    """The tool of one conversation: each skill's instructions are given once."""
+    """The tool of one conversation. The instructions of a skill are returned once."""
 
     name = "Skill"
     description = (

@@ -1,4 +1,4 @@
-"""`skillhall profiles`: the rules, as a table."""
+"""`skillhall profiles`: shows the profiles and their rules."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import ProfileParam, json_option
 
 if TYPE_CHECKING:
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
 @click.argument("name", required=False, type=ProfileParam())
 @json_option
 def command(*, name: str | None, as_json: bool) -> int:
-    """Show every profile, or what the profile NAME makes of each finding."""
+    """List the profiles, or show the effect of each finding under the profile NAME."""
     from skillhall._internal.policy.profiles import PROFILES
 
     chosen = [PROFILES[name]] if name else [*PROFILES.values()]
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report(
             "profiles", {"profiles": [_serialize_profile(profile) for profile in chosen]}
         )
     elif name:
         _print_effects(chosen[0])
     else:
-        _print_columns(("PROFILE", "SUMMARY"), [(one.name, one.summary) for one in chosen])
+        _print_columns(
+            ("PROFILE", "SUMMARY"), [(profile.name, profile.summary) for profile in chosen]
+        )
     return 0
 
 
