@@ -74,7 +74,7 @@ def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
+def test_framework_agent_finds_loads_and_reads_skills(
     framework: str,
     skills: AgentSkills,
     server: ModelServer,
@@ -104,5 +104,5 @@ def check_whole_conversation(skills: AgentSkills, server: ModelServer) -> None:
     assert loaded.startswith('<skill_content name="csv-report">\n# Read the layout first\n')
     assert "<file>references/layout.md</file>" in loaded
     assert again == "The skill 'csv-report' is already loaded; its instructions were given before."
-    assert wrong == "Error: there is no skill 'csv-rapport'. Near names: 'csv-report'."
+    assert wrong == "Error: there is no skill 'csv-rapport'. Similar names: 'csv-report'."
     assert read == "Totals first.\n"

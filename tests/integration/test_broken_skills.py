@@ -107,7 +107,7 @@ def test_listing_broken_skills_succeeds_and_counts_them(root: Path) -> None:
         timeout=120,
     )
     assert outcome.returncode == 0
-    assert re.search(r"\d+ skills left out, \d+ warnings; see 'skillhall validate", outcome.stderr)
+    assert re.search(r"\d+ skills skipped, \d+ warnings; see 'skillhall validate", outcome.stderr)
 
 
 def test_fixing_broken_skills_never_makes_one_worse(root: Path) -> None:

@@ -70,7 +70,7 @@ def chat(
     return ask
 
 
-def test_an_answer_comes_with_the_skills_that_it_took(chat: Chat, server: ModelServer) -> None:
+def test_reply_shows_the_loaded_skills(chat: Chat, server: ModelServer) -> None:
     said = chat("Summarise it.", "--model", MODEL)
     assert (said.code, said.out) == (0, "Totals come first.\n")
     loaded, read, cost = said.err.splitlines()
@@ -82,7 +82,7 @@ def test_an_answer_comes_with_the_skills_that_it_took(chat: Chat, server: ModelS
     assert server.requests[2].tool_results[1] == "Top."
 
 
-def test_scripts_get_the_answer_and_how_it_came_about(chat: Chat, server: ModelServer) -> None:
+def test_json_has_the_reply_and_its_events(chat: Chat, server: ModelServer) -> None:
     answer = chat("--model", MODEL, "--json", typed="Summarise it.").json
     assert (answer["command"], answer["ok"]) == ("chat", True)
     assert answer["data"]["answer"] == "Totals come first."
@@ -91,7 +91,7 @@ def test_scripts_get_the_answer_and_how_it_came_about(chat: Chat, server: ModelS
     assert server.requests[0].user_messages == ["Summarise it."]
 
 
-def test_the_next_message_sees_what_another_process_added_and_deleted(
+def test_next_message_uses_added_and_deleted_skills(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / ".agents/skills"
@@ -130,7 +130,7 @@ def test_the_next_message_sees_what_another_process_added_and_deleted(
     assert server.requests[3].user_messages == ["One.", "Two.", "Three.", "Four."]
 
 
-def test_a_person_calls_a_skill_and_lists_them(chat: Chat, server: ModelServer) -> None:
+def test_user_calls_and_lists_skills(chat: Chat, server: ModelServer) -> None:
     server.script = ("Done.",)
     said = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
     assert said.out == "/csv-report\nDone.\nDone.\n"
@@ -140,7 +140,7 @@ def test_a_person_calls_a_skill_and_lists_them(chat: Chat, server: ModelServer) 
     assert second.user_messages == ["hello"]
 
 
-def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
+def test_configured_agent_uses_its_model_instructions_and_budget(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
     (tmp_path / "skillhall.toml").write_text(
@@ -151,13 +151,13 @@ def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
     )
     said = chat("Summarise it.", "--agent", "coding")
     assert said.code == 5
-    assert "the budget for one message is used up" in said.err
+    assert "the budget for one message is exceeded" in said.err
     assert server.requests[0].system.startswith("Be brief.\n\n")
     assert [*server.requests[0].tools] == ["load_skill"]
 
 
 @pytest.mark.parametrize("agent", ["coding", "default"])
-def test_chat_sends_byte_for_byte_what_prompt_prints(
+def test_chat_sends_exactly_the_printed_prompt(
     chat: Chat, server: ModelServer, tmp_path: Path, agent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "skillhall.toml").write_text(
@@ -174,12 +174,12 @@ def test_chat_sends_byte_for_byte_what_prompt_prints(
 @pytest.mark.parametrize(
     ("status", "code", "problem"),
     [
-        (401, 8, "the provider does not take the key (status 401)"),
+        (401, 8, "the provider rejected the API key (status 401)"),
         (404, 5, "the provider has no such model (status 404)"),
-        (400, 5, "the provider refuses the request (status 400)"),
+        (400, 5, "the provider rejected the request (status 400)"),
     ],
 )
-def test_a_provider_that_refuses_is_told_in_words_without_the_key(
+def test_provider_error_is_explained_without_the_key(
     chat: Chat, server: ModelServer, status: int, code: int, problem: str
 ) -> None:
     server.status = status
@@ -190,29 +190,27 @@ def test_a_provider_that_refuses_is_told_in_words_without_the_key(
     assert "sk-secret" not in said.err
 
 
-def test_a_provider_that_is_not_there_is_no_hang(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_provider_fails_fast(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     said = chat("Hello.", "--model", MODEL)
     assert (said.code, said.out) == (5, "")
-    assert "the provider cannot be reached" in said.err
+    assert "cannot connect to the provider" in said.err
 
 
 @pytest.mark.parametrize(
     ("words", "code", "problem", "hint"),
     [
-        ([], 2, "no model is chosen", "name one with --model or SKILLHALL_MODEL"),
-        (["--model", "gpt-5"], 3, "it names no provider", "write provider:name, as "),
-        (["--model", "nobody:x"], 3, "no such provider is known", "write provider:name, as "),
+        ([], 2, "no model selected", "name one with --model or SKILLHALL_MODEL"),
+        (["--model", "gpt-5"], 3, "no provider in its name", "write provider:name, as "),
+        (["--model", "nobody:x"], 3, "unknown provider", "write provider:name, as "),
         (["--model", MODEL], 8, "OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
         (["--model", "anthropic:x"], 8, "ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
         (["--model", "ollama:x"], 8, "OLLAMA_BASE_URL is not set", "set OLLAMA_BASE_URL"),
-        (["--agent", "coding"], 4, "there is no agent 'coding'", "name the config with --config"),
+        (["--agent", "coding"], 4, "agent 'coding' not found", "name the config with --config"),
     ],
 )
-def test_without_a_model_or_a_key_there_is_a_hint(  # noqa: PLR0913, PLR0917 - a table
+def test_missing_model_or_key_has_a_hint(  # noqa: PLR0913, PLR0917 - a table
     chat: Chat,
     words: list[str],
     code: int,
@@ -228,9 +226,7 @@ def test_without_a_model_or_a_key_there_is_a_hint(  # noqa: PLR0913, PLR0917 - a
     assert f"hint: {hint}" in said.err
 
 
-def test_without_its_extra_the_chat_says_how_to_install_it(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_extra_has_an_install_hint(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     monkeypatch.delitem(sys.modules, "skillhall._internal.agents.chat.chat", raising=False)
     said = chat("Hello.", "--model", MODEL)
@@ -238,7 +234,7 @@ def test_without_its_extra_the_chat_says_how_to_install_it(
     assert "hint: pip install 'skillhall[pydantic-ai]'" in said.err
 
 
-def test_a_message_that_fails_leaves_the_conversation_as_it_was(
+def test_failed_message_does_not_change_the_conversation(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
     module = import_module("skillhall._internal.agents.chat.chat")

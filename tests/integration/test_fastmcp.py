@@ -65,7 +65,7 @@ async def probe(root: Path) -> dict[str, Any]:
         }
 
 
-def test_it_lists_gets_and_reads_our_skills(tmp_path: Path) -> None:
+def test_fastmcp_client_lists_and_reads_skills(tmp_path: Path) -> None:
     names = [f"s{number:04}" for number in range(250)]
     for name in names:
         write_skill(tmp_path / name)

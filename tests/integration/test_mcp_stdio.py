@@ -36,7 +36,7 @@ META = {
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> None:
+def test_thousand_skills_are_listed_in_pages(tmp_path: Path, era: str) -> None:
     names = [f"s{number:04}" for number in range(1000)]
     for name in names:
         write_skill(tmp_path / "skills" / name)
@@ -66,10 +66,10 @@ def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> N
     command = stdio_command(tmp_path / "skills", "--no-index")
     run_client(open_stdio(command, tmp_path / "log"), everything, era)
     told = (tmp_path / "log").read_text(encoding="utf-8")
-    assert told == "serving 1000 skills by stdin and stdout\n"
+    assert told == "serving 1000 skills over stdin and stdout\n"
 
 
-def test_a_change_on_disk_is_heard_of(tmp_path: Path) -> None:
+def test_change_on_disk_is_notified(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "one")
 
     async def listen(client: Client) -> str:
@@ -139,7 +139,7 @@ BAD_LINES = (
 )
 
 
-def test_whatever_is_sent_stdout_holds_the_protocol_alone(tmp_path: Path) -> None:
+def test_stdout_contains_only_protocol_messages(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
     with started(tmp_path) as process:
         answer(process, 99, request("server/discover", 99))
@@ -148,7 +148,7 @@ def test_whatever_is_sent_stdout_holds_the_protocol_alone(tmp_path: Path) -> Non
         assert end(process) == 0
 
 
-def test_broken_skills_and_missing_folders_do_not_reach_stdout(tmp_path: Path) -> None:
+def test_findings_do_not_reach_stdout(tmp_path: Path) -> None:
     root = tmp_path / "skills"
     root.mkdir()
     for broken in BROKEN_SKILLS:
@@ -171,14 +171,14 @@ def end(process: subprocess.Popen[bytes]) -> int:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_stops_the_server(tmp_path: Path, number: signal.Signals) -> None:
     with started(tmp_path) as process:
         answer(process, 1, request("tools/list"))
         process.send_signal(number)
         assert process.wait(DEADLINE) == -number
 
 
-def test_a_client_that_reads_no_more_ends_it(tmp_path: Path) -> None:
+def test_closed_stdout_stops_the_server(tmp_path: Path) -> None:
     with started(tmp_path) as process:
         answer(process, 1, request("tools/list"))
         assert process.stdin
@@ -202,7 +202,7 @@ child.wait()
 """
 
 
-def test_a_client_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
+def test_killed_client_leaves_no_server_process(tmp_path: Path) -> None:
     words = [sys.executable, "-c", PARENT, *COMMAND, str(tmp_path)]
     pipe = subprocess.PIPE
     parent = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe)

@@ -140,7 +140,7 @@ def test_refresh_names_the_prompts_that_the_server_skips(prompts: Prompts) -> No
     assert prompts("refresh") == 0
     assert prompts.err == (
         "x .md: skipped[no-frontmatter]: no block\n"
-        "1200 more are skipped\n"
+        "1200 more skipped\n"
         "1 prompt of team; 1201 skipped\n"
     )
     assert prompts.json("refresh")["skipped"] == [SKIPPED]
@@ -151,7 +151,7 @@ def test_refresh_fails_when_the_server_could_not_reach_its_repository(prompts: P
     prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skipped": []})
     assert prompts("refresh") == 5
     assert "not refreshed: the host is down" in prompts.err
-    assert "2 prompts of team, from an older copy" in prompts.err
+    assert "2 prompts of team, from a cached version" in prompts.err
     assert prompts("refresh", "--json") == 5
     told = json.loads(prompts.out)["data"]
     assert (told["refreshed"], told["reason"]) == (False, "the host is down")
@@ -170,7 +170,7 @@ def test_upload_names_the_prompts_that_the_server_skips(prompts: Prompts, tmp_pa
 def test_list_says_that_the_server_serves_an_older_copy(prompts: Prompts) -> None:
     prompts.site.meta["stale"] = {"reason": "the host is down", "since": "2026-01-01T00:00:00Z"}
     assert prompts("list") == 0
-    assert "an older copy: the host is down" in prompts.err
+    assert "a cached version: the host is down" in prompts.err
     assert prompts.json("list")["stale"] == "the host is down"
 
 

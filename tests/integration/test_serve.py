@@ -92,7 +92,7 @@ def test_options_come_before_settings_and_credentials_are_not_shown() -> None:
     variables = {"SKILLHALL_PROMPTS_REPO": "https://h/other", "SKILLHALL_AUTH_TOKEN": "tok-en-1234"}
     words = ["--repo", "https://u:pass-word@h.example/r", "--branch", "dev"]
     with serving(*words, **variables) as (process, banner):
-        assert "serves https://***@h.example/r (a bearer token is needed)" in banner
+        assert "serves https://***@h.example/r (token required)" in banner
         port = int(banner.partition(" ")[0].rpartition(":")[2])
         line = HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
         line.request("GET", "/readyz")

@@ -14,7 +14,7 @@ def test_a_token_is_made_listed_and_revoked(sandbox: CliSandbox) -> None:
     made = sandbox.run("token", "new", "laptop")
     assert made.code == 0
     assert made.out.startswith("skh_")
-    assert "shown once" in made.err
+    assert "shown only once" in made.err
     listed = sandbox.run("token", "list")
     assert "laptop" in listed.out
     assert made.out.strip() not in listed.out

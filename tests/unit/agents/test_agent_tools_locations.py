@@ -34,7 +34,7 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("elsewhere")
 
 
-def test_read_file_reads_every_location_an_agent_is_told(tmp_path: Path, outside: Path) -> None:
+def test_read_file_reads_every_location_in_the_prompt(tmp_path: Path, outside: Path) -> None:
     make_skill(tmp_path / "skills", "inside")
     make_skill(tmp_path / ".claude/skills", "in-a-hidden-folder")
     make_skill(outside, "outside")
@@ -48,9 +48,7 @@ def test_read_file_reads_every_location_an_agent_is_told(tmp_path: Path, outside
         assert read(tools, unescape(path)) == read(tools, path)
 
 
-def test_read_file_reads_the_other_files_of_a_skill_it_was_told_of(
-    tmp_path: Path, outside: Path
-) -> None:
+def test_read_file_reads_other_files_of_listed_skills(tmp_path: Path, outside: Path) -> None:
     files = {"references/a.md": b"A.\n", ".env.md": b"secret", "run.sh": b"true"}
     place = make_skill(outside, "pdf", files=files)
     (outside / "private.md").write_text("secret", encoding="utf-8")
@@ -65,7 +63,7 @@ def test_read_file_reads_the_other_files_of_a_skill_it_was_told_of(
         assert read(tools, path) == "Error: path must be under the run directory."
 
 
-def test_read_file_reads_no_skill_that_models_must_not_see(tmp_path: Path, outside: Path) -> None:
+def test_read_file_does_not_read_hidden_skills(tmp_path: Path, outside: Path) -> None:
     hidden = make_skill_md("quiet", disable_model_invocation="true")
     place = make_skill(outside, "quiet", data=hidden)
     make_skill(outside, "pdf")
@@ -73,7 +71,7 @@ def test_read_file_reads_no_skill_that_models_must_not_see(tmp_path: Path, outsi
     assert read(tools, f"{place}/SKILL.md") == "Error: path must be under the run directory."
 
 
-def test_the_usual_folders_are_readable_by_read_file(tmp_path: Path) -> None:
+def test_read_file_reads_the_default_folders(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
     make_skill(tmp_path / ".claude/skills", "two")
     make_skill(Path.home() / ".agents/skills", "three")
@@ -86,7 +84,7 @@ def test_the_usual_folders_are_readable_by_read_file(tmp_path: Path) -> None:
     ]
 
 
-def test_a_told_skill_is_readable_whatever_file_types_are_allowed(tmp_path: Path) -> None:
+def test_read_file_reads_listed_skills_of_any_file_type(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"a.md": b"A."})
     skills = make_agent(tmp_path, tools=READ_FILE, read_extensions=(".sql",))
     tools = AgentTools(skills)
@@ -96,9 +94,7 @@ def test_a_told_skill_is_readable_whatever_file_types_are_allowed(tmp_path: Path
     assert read(tools, path.replace("SKILL.md", "a.md")) == told
 
 
-def test_listed_skill_files_are_readable_where_the_catalog_is_given(
-    tmp_path: Path, outside: Path
-) -> None:
+def test_read_file_reads_files_of_a_custom_catalog(tmp_path: Path, outside: Path) -> None:
     make_skill(outside, "pdf", files={"a.md": b"A."})
     catalog = load_catalog([str(outside)])
     tools = ReadTools(str(tmp_path), catalog=lambda: catalog)
@@ -106,7 +102,7 @@ def test_listed_skill_files_are_readable_where_the_catalog_is_given(
     assert [tools.read_file(path)[:9] for path in paths] == ["---\nname:", "A."]
 
 
-def test_read_file_reads_where_the_skill_tool_says_that_files_are(tmp_path: Path) -> None:
+def test_read_file_reads_paths_from_the_skill_tool(tmp_path: Path) -> None:
     make_skill(
         Path.home() / ".skillhall/skills", "pdf", files={"a.md": b"A.", ".env.md": b"secret"}
     )
@@ -117,7 +113,7 @@ def test_read_file_reads_where_the_skill_tool_says_that_files_are(tmp_path: Path
     assert tools["ReadFile"]({"path": f"{folder}/.env.md"}) == "Error: file not found."
 
 
-def test_a_search_gives_locations_to_an_agent_that_can_only_read_files(tmp_path: Path) -> None:
+def test_search_returns_locations_if_only_read_file_is_available(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     tools = AgentTools(make_agent(tmp_path, tools=("search_skills", "list_skills", "ReadFile")))
     for name, arguments in (("search_skills", {"query": "pdf"}), ("list_skills", {})):

@@ -23,7 +23,7 @@ def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
     return found
 
 
-def test_a_tool_call_is_a_span_with_names_and_no_content(
+def test_tool_call_span_has_names_but_no_content(
     tmp_path: Path, exporter: InMemorySpanExporter
 ) -> None:
     make_skill(tmp_path / "skills", "pdf")
@@ -45,7 +45,7 @@ def test_a_tool_call_is_a_span_with_names_and_no_content(
     assert "secret" not in failed.to_json()
 
 
-def test_without_opentelemetry_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracing_without_opentelemetry_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "opentelemetry.trace")
     with span("x", {"a": 1}) as noticed:
         noticed["b"] = 2

@@ -45,7 +45,7 @@ def read_by_click(words: list[str]) -> ListRequest | None:
 
 
 @given(st.lists(WORDS, max_size=6))
-def test_what_is_read_quickly_is_read_as_click_would(words: list[str]) -> None:
+def test_fast_parser_agrees_with_click(words: list[str]) -> None:
     quick = parse_list_arguments(["list", *words])
     assert quick in (None, read_by_click(words))
 
@@ -59,7 +59,7 @@ def test_what_is_read_quickly_is_read_as_click_would(words: list[str]) -> None:
         ["list", "--format=json", "--", "--json"],
     ],
 )
-def test_plain_words_are_read_quickly(words: list[str]) -> None:
+def test_plain_arguments_use_the_fast_parser(words: list[str]) -> None:
     assert parse_list_arguments(words) == ANY
     assert parse_list_arguments(words) == read_by_click(words[1:])
 
@@ -67,5 +67,5 @@ def test_plain_words_are_read_quickly(words: list[str]) -> None:
 @pytest.mark.parametrize(
     "words", [[], ["show", "a"], ["list", "--help"], ["list", "-x"], ["list", "--profile", "x"]]
 )
-def test_everything_else_is_left_to_click(words: list[str]) -> None:
+def test_other_arguments_are_left_to_click(words: list[str]) -> None:
     assert parse_list_arguments(words) is None

@@ -53,7 +53,7 @@ def complete(
         ("skillhall prompt --agent w", ["writer"]),
     ],
 )
-def test_a_shell_completes_agents_and_installed_skills(
+def test_completion_offers_agents_and_installed_skills(
     shell: str,
     words: str,
     expected: list[str],
@@ -64,14 +64,14 @@ def test_a_shell_completes_agents_and_installed_skills(
 
 
 @pytest.mark.parametrize("command", ["remove", "update", "outdated", "verify", "rollback"])
-def test_commands_on_installed_skills_complete_their_names(
+def test_installed_skill_commands_complete_skill_names(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = complete("bash", f"skillhall {command} ", monkeypatch, capsys)
     assert found == ["csv-report", "pdf-tools"]
 
 
-def test_a_removed_skill_is_completed_for_rollback(
+def test_rollback_completes_removed_skills(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["remove", "pdf-tools", "--yes"]) == 0
@@ -81,7 +81,7 @@ def test_a_removed_skill_is_completed_for_rollback(
 
 
 @pytest.mark.parametrize("command", ["prompt", "chat", "stats", "tool list"])
-def test_agents_of_the_config_are_completed(
+def test_completion_offers_configured_agents(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = complete("bash", f"skillhall {command} --agent ", monkeypatch, capsys)
@@ -89,7 +89,7 @@ def test_agents_of_the_config_are_completed(
 
 
 @pytest.mark.parametrize("words", ["skillhall remove p", "skillhall prompt --agent w"])
-def test_broken_files_complete_to_nothing_without_a_message(
+def test_completion_with_broken_files_is_silently_empty(
     words: str,
     project: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -42,7 +42,7 @@ def counter() -> MemoryPromptService:
 
 
 @eras
-def test_the_client_speaks_its_era(tmp_path: Path, era: str) -> None:
+def test_client_uses_its_protocol_version(tmp_path: Path, era: str) -> None:
     async def version(client: Client) -> str:
         return client.protocol_version
 
@@ -67,7 +67,7 @@ async def list_prompts(client: Client) -> list[dict[str, object]]:
 
 
 @eras
-def test_a_prompt_comes_with_its_arguments_filled_in(
+def test_prompt_arguments_are_filled_in(
     tmp_path: Path, counter: MemoryPromptService, era: str
 ) -> None:
     async def greeting(client: Client) -> str:
@@ -90,7 +90,7 @@ def test_a_prompt_comes_with_its_arguments_filled_in(
         ("greet", "invalid_argument"),
     ],
 )
-def test_a_prompt_that_cannot_be_given_is_refused(
+def test_unavailable_prompt_is_rejected(
     tmp_path: Path, counter: MemoryPromptService, era: str, name: str, code: str
 ) -> None:
     asked = run_client(
@@ -101,7 +101,7 @@ def test_a_prompt_that_cannot_be_given_is_refused(
     assert asked == (INVALID_PARAMS, code)
 
 
-def test_skills_of_folders_are_prompts_unless_they_need_files(tmp_path: Path) -> None:
+def test_skills_without_files_are_prompts(tmp_path: Path) -> None:
     arguments = "\n  - name: who\n    required: true"
     plain = make_skill_md("plain", body="Hello {{who}}.\n", arguments=arguments)
     make_skill(tmp_path, "plain", data=plain)
@@ -143,7 +143,7 @@ def test_every_file_is_a_resource(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_a_template_says_how_addresses_look(tmp_path: Path, era: str) -> None:
+def test_resource_template_describes_uris(tmp_path: Path, era: str) -> None:
     async def templates(client: Client) -> list[str]:
         found = await client.list_resource_templates()
         return [template.uri_template for template in found.resource_templates]
@@ -154,7 +154,7 @@ def test_a_template_says_how_addresses_look(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_text_and_bytes_are_read_as_they_are(tmp_path: Path, era: str) -> None:
+def test_text_and_binary_resources_are_unchanged(tmp_path: Path, era: str) -> None:
     text, blob = "\ufeffa\r\né\n".encode(), b"\x89PNG\xff"
     make_skill(tmp_path, "pdf", files={"a.txt": text, "logo.png": blob, "zero": b"\0"})
 
@@ -193,7 +193,7 @@ def test_text_and_bytes_are_read_as_they_are(tmp_path: Path, era: str) -> None:
         ("file:///etc/passwd", "not_found"),
     ],
 )
-def test_what_is_not_served_is_refused(tmp_path: Path, era: str, uri: str, code: str) -> None:
+def test_unknown_resource_is_rejected(tmp_path: Path, era: str, uri: str, code: str) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"docs/a.md": b""})
     (tmp_path / "skills" / "secret").write_bytes(b"secret")
     (tmp_path / "skills" / "pdf" / "link").symlink_to(tmp_path / "skills" / "secret")
@@ -206,7 +206,7 @@ def test_what_is_not_served_is_refused(tmp_path: Path, era: str, uri: str, code:
 
 
 @eras
-def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
+def test_tools_are_marked_read_only(tmp_path: Path, era: str) -> None:
     make_skill(tmp_path, "pdf")
 
     async def tools(client: Client) -> dict[str, object]:
@@ -223,7 +223,7 @@ def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_without_skills_there_are_no_tools(tmp_path: Path, era: str) -> None:
+def test_no_tools_without_skills(tmp_path: Path, era: str) -> None:
     async def tools(client: Client) -> object:
         refused = await read_error(client.call_tool("load_skill", {"name": "x"}))
         return (await client.list_tools()).tools, refused
@@ -232,7 +232,7 @@ def test_without_skills_there_are_no_tools(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
+def test_tool_calls_return_results(tmp_path: Path, era: str) -> None:
     make_skill(tmp_path, "pdf", files={"a.md": b"A."})
 
     async def answers(client: Client) -> list[str]:
@@ -272,7 +272,7 @@ def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
         ("read_skill_file", {"name": "pdf", "path": "../x"}, "invalid_path"),
     ],
 )
-def test_a_tool_that_cannot_says_why_by_its_class(
+def test_tool_error_has_a_code(
     tmp_path: Path, era: str, tool: str, arguments: dict[str, object], code: str
 ) -> None:
     make_skill(tmp_path, "pdf")
@@ -287,7 +287,7 @@ def test_a_tool_that_cannot_says_why_by_its_class(
 
 
 @eras
-def test_a_bug_is_told_to_the_log_alone(
+def test_bug_is_described_only_in_the_log(
     tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     counter = MemoryPromptService(error=RuntimeError("a secret of the machine"))
@@ -299,7 +299,7 @@ def test_a_bug_is_told_to_the_log_alone(
 
 
 @eras
-def test_an_unknown_method_is_refused(tmp_path: Path, era: str) -> None:
+def test_unknown_method_is_rejected(tmp_path: Path, era: str) -> None:
     asked = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, "skills/dance")),
@@ -308,7 +308,7 @@ def test_an_unknown_method_is_refused(tmp_path: Path, era: str) -> None:
     assert asked[0] == METHOD_NOT_FOUND
 
 
-def test_a_disk_that_fails_is_told_without_its_place(tmp_path: Path) -> None:
+def test_storage_error_does_not_leak_the_path(tmp_path: Path) -> None:
     fault = OSError(5, "Input/output error", str(tmp_path))
     asked = run_client(
         server_with(tmp_path, MemoryPromptService(error=fault)),

@@ -58,26 +58,26 @@ def heard(root: Path, change: Callable[[], object], count: int, *uris: str) -> l
     return run_client(make_folder_server(root), listen)
 
 
-def test_a_new_skill_is_heard_of(tmp_path: Path) -> None:
+def test_new_skill_is_notified(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
     events = heard(tmp_path, lambda: make_skill(tmp_path, "two"), 3)
     assert set(events) == {ResourcesListChanged(), ToolsListChanged(), PromptsListChanged()}
 
 
-def test_a_removed_skill_is_heard_of(tmp_path: Path) -> None:
+def test_removed_skill_is_notified(tmp_path: Path) -> None:
     place = make_skill(tmp_path, "one")
     events = heard(tmp_path, (place / "SKILL.md").unlink, 1)
     assert events == [ResourcesListChanged()]
 
 
-def test_an_edit_of_a_file_is_heard_of_by_who_asked_for_it(tmp_path: Path) -> None:
+def test_edited_file_is_notified_to_its_subscribers(tmp_path: Path) -> None:
     place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
     uri = "skill://one/notes.md"
     events = heard(tmp_path, lambda: (place / "notes.md").write_bytes(b"two"), 1, uri)
     assert events == [ResourceUpdated(uri=uri)]
 
 
-def test_what_nobody_asked_for_is_not_told(tmp_path: Path) -> None:
+def test_unsubscribed_events_are_not_sent(tmp_path: Path) -> None:
     place = make_skill(tmp_path, "one", files={"a.md": b"one"})
 
     async def listen(client: Client) -> list[ServerEvent]:
@@ -115,7 +115,7 @@ def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str])
     return anyio.run(main)
 
 
-def test_a_client_of_the_handshake_era_is_told_too(tmp_path: Path) -> None:
+def test_legacy_client_is_notified(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
 
     async def add(_: Client) -> None:
@@ -125,7 +125,7 @@ def test_a_client_of_the_handshake_era_is_told_too(tmp_path: Path) -> None:
     assert told(make_folder_server(tmp_path), add, lists) == lists
 
 
-def test_and_of_the_resources_it_subscribed_to(tmp_path: Path) -> None:
+def test_legacy_client_is_notified_of_subscribed_resources(tmp_path: Path) -> None:
     place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
 
     async def edit(client: Client) -> None:
@@ -152,7 +152,7 @@ class SlowOnce:
         return self._folder.current_view()
 
 
-def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
+def test_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
     server = SkillServer(SlowOnce(tmp_path, is_armed=True), ttl_factor=0, poll_interval=0.01)
 
@@ -163,7 +163,7 @@ def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> 
     assert changed <= told(server, add, changed)
 
 
-def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running(
+def test_change_after_a_subscription_during_a_poll_is_reported(
     tmp_path: Path,
 ) -> None:
     place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
@@ -180,7 +180,7 @@ def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running
     assert told(server, edit, updated) == updated
 
 
-def test_an_edit_of_the_instructions_changes_what_is_loaded(tmp_path: Path) -> None:
+def test_edited_instructions_are_loaded(tmp_path: Path) -> None:
     write_skill(tmp_path / "one")
 
     async def before_and_after(client: Client) -> list[str]:
@@ -194,7 +194,9 @@ def test_an_edit_of_the_instructions_changes_what_is_loaded(tmp_path: Path) -> N
     assert "Do that instead." in after
 
 
-def test_nobody_may_ask_about_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_subscriptions_are_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(news, "MAX_SUBSCRIBED_URIS", 3)
     uris = [f"skill://s/{number}" for number in range(4)]
 
@@ -202,7 +204,7 @@ def test_nobody_may_ask_about_too_much(tmp_path: Path, monkeypatch: pytest.Monke
         async with client.listen(resource_subscriptions=uris):
             pass
 
-    with pytest.raises(MCPError, match="at most 3 resources"):
+    with pytest.raises(MCPError, match="the limit is 3 resources"):
         run_client(make_folder_server(tmp_path), listen)
 
     async def subscribe(client: Client) -> object:

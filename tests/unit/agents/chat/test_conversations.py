@@ -32,7 +32,7 @@ def ended(kept: Conversations) -> Conversation:
     return one
 
 
-def test_a_conversation_is_found_until_nobody_used_it_for_an_hour() -> None:
+def test_conversation_expires_after_an_hour_without_use() -> None:
     clock = Clock()
     kept = Conversations(clock)
     one = ended(kept)
@@ -42,7 +42,7 @@ def test_a_conversation_is_found_until_nobody_used_it_for_an_hour() -> None:
     assert kept.find(one.id) is None
 
 
-def test_the_oldest_goes_when_there_are_too_many() -> None:
+def test_oldest_conversation_is_evicted_at_the_limit() -> None:
     kept = Conversations()
     every = [ended(kept) for _ in range(conversations.MAX_CONVERSATIONS + 1)]
     assert len(kept) == conversations.MAX_CONVERSATIONS
@@ -50,26 +50,26 @@ def test_the_oldest_goes_when_there_are_too_many() -> None:
     assert kept.find(every[-1].id) is every[-1]
 
 
-def test_so_many_answers_are_on_their_way_at_once() -> None:
+def test_concurrent_replies_are_limited() -> None:
     kept = Conversations()
     every = [begun(kept) for _ in range(conversations.MAX_RUNNING_REPLIES)]
-    with pytest.raises(Busy, match="4 answers are on their way"):
+    with pytest.raises(Busy, match=r"too many replies in progress \(4\)"):
         begun(kept)
     kept.finish_turn(every[0])
     begun(kept)
 
 
-def test_a_long_message_and_a_long_conversation_are_refused() -> None:
+def test_long_messages_and_conversations_are_rejected() -> None:
     kept = Conversations()
     one = Conversation("default", "a:b", NO_CHAT)
     with pytest.raises(TooLarge):
         kept.begin_turn(one, "x" * (conversations.MAX_MESSAGE_LENGTH + 1))
     one.turns = [Turn("x")] * conversations.MAX_TURNS
-    with pytest.raises(Busy, match="has 100 messages"):
+    with pytest.raises(Busy, match="has reached 100 messages"):
         kept.begin_turn(one, "One more.")
 
 
-def test_a_conversation_that_was_ended_is_gone() -> None:
+def test_removed_conversation_is_not_found() -> None:
     kept = Conversations()
     one = ended(kept)
     kept.remove(one.id)

@@ -40,7 +40,7 @@ def write_config(folder: Path, *lines: str) -> None:
     (folder / "skillhall.toml").write_text("\n".join(text), encoding="utf-8")
 
 
-def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_prints_exactly_the_agents_text(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'instructions = "Be brief."')
     said = cli("prompt", "--agent", "coding")
@@ -60,7 +60,7 @@ def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_pat
     ]
 
 
-def test_prompt_prints_what_the_library_gives_with_the_same_count(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_matches_the_library_text_and_tokens(cli: Cli, tmp_path: Path) -> None:
     for number in range(90):
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     write_config(tmp_path, "budgets = { catalog = 200 }")
@@ -79,7 +79,7 @@ def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -
     assert cli("prompt", "--agent", "default").out == f"{text}\n"
 
 
-def test_an_agent_without_load_skill_is_not_told_of_it(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_without_load_skill_does_not_mention_it(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'tools = ["list_skills", "search_skills", "read_skill_file"]')
     assert "load_skill" not in cli("prompt", "--agent", "coding").out
@@ -90,7 +90,7 @@ def test_an_agent_without_load_skill_is_not_told_of_it(cli: Cli, tmp_path: Path)
         assert "load_skill" not in said.out
 
 
-def test_what_was_cut_and_what_each_skill_costs_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_reports_cut_skills_and_token_costs(cli: Cli, tmp_path: Path) -> None:
     for number in range(30):
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     write_config(tmp_path, "budgets = { catalog = 150 }")
@@ -104,7 +104,7 @@ def test_what_was_cut_and_what_each_skill_costs_is_told(cli: Cli, tmp_path: Path
     assert 0 < first["tokensPerTurn"] < first["tokensPerLoad"]
 
 
-def test_a_hidden_reason_is_a_finding(cli: Cli, tmp_path: Path) -> None:
+def test_unmet_requirement_is_a_finding(cli: Cli, tmp_path: Path) -> None:
     needs = "{openclaw: {requires: {bins: [no-such-program]}}}"
     make_skill(tmp_path / "skills", "pdf", data=make_skill_md("pdf", metadata=needs))
     write_config(tmp_path)
@@ -114,25 +114,25 @@ def test_a_hidden_reason_is_a_finding(cli: Cli, tmp_path: Path) -> None:
     assert (said.data["skills"], said.data["text"]) == ([], "")
 
 
-def test_a_mistake_in_the_config_is_named_with_its_line(cli: Cli, tmp_path: Path) -> None:
+def test_config_error_names_its_line(cli: Cli, tmp_path: Path) -> None:
     write_config(tmp_path, 'tools = ["shell"]')
     said = cli("prompt", "--agent", "coding")
     assert said.code == 3
-    assert "skillhall.toml:3: agents[0].tools[0] must name one of our tools" in said.err
+    assert "skillhall.toml:3: agents[0].tools[0] must be the name of a tool" in said.err
 
 
-def test_without_a_config_there_is_no_agent(cli: Cli) -> None:
+def test_agent_without_config_is_not_found(cli: Cli) -> None:
     said = cli("prompt", "--agent", "coding")
     assert said.code == 4
-    assert "there is no agent 'coding'" in said.err
+    assert "agent 'coding' not found" in said.err
 
 
-def test_the_schema_of_the_config_is_printed(cli: Cli) -> None:
+def test_prompt_schema_prints_the_json_schema(cli: Cli) -> None:
     assert json.loads(cli("prompt", "--schema").out)["title"] == "Skillhall agent config"
 
 
-def test_stats_say_what_is_loaded_most(cli: Cli, tmp_path: Path) -> None:
-    assert cli("stats") == (0, "", "nothing is noted yet\n")
+def test_stats_list_the_most_loaded_skills_first(cli: Cli, tmp_path: Path) -> None:
+    assert cli("stats") == (0, "", "No usage recorded yet.\n")
     for name in ("csv", "pdf"):
         make_skill(tmp_path / "skills", name)
     for name in ("pdf", "csv", "pdf"):
@@ -145,7 +145,7 @@ def test_stats_say_what_is_loaded_most(cli: Cli, tmp_path: Path) -> None:
     assert cli("stats", "--agent", "nobody", "--json").data == {"skills": []}
 
 
-def test_the_tools_of_an_agent_are_called_by_hand(cli: Cli, tmp_path: Path) -> None:
+def test_tool_call_uses_the_tools_of_an_agent(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'tools = ["load_skill"]')
     listed = cli("tool", "list", "--agent", "coding")
@@ -155,7 +155,7 @@ def test_the_tools_of_an_agent_are_called_by_hand(cli: Cli, tmp_path: Path) -> N
     assert not (tmp_path / "data").exists()
 
 
-def test_without_a_config_there_is_the_default_agent(cli: Cli, tmp_path: Path) -> None:
+def test_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
     said = cli("tool", "call", "list_skills", "{}", "--agent", "default", "--json")
     assert said.data["answer"]["skills"][0]["name"] == "pdf"

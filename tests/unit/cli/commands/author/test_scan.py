@@ -30,15 +30,13 @@ def test_risks_are_grouped_by_tier_with_their_ids(
     assert err == "1 skill scanned: 1 medium, 1 info\n"
 
 
-def test_a_clean_skill_has_nothing_to_tell(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_clean_skill_has_no_findings(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_skill(folder)
     assert run(["scan", "pdf-tools"]) == 0
-    assert capsys.readouterr() == ("", "1 skill scanned: nothing found\n")
+    assert capsys.readouterr() == ("", "1 skill scanned: no findings\n")
 
 
-def test_json_has_ids_and_tiers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_scan_json_has_ids_and_tiers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_skill(folder, data=RISKY)
     assert run(["scan", ".", "--json"]) == 1
     answer = json.loads(capsys.readouterr().out)
@@ -52,9 +50,7 @@ def test_json_has_ids_and_tiers(folder: Path, capsys: pytest.CaptureFixture[str]
     assert [one["effect"] for one in answer["findings"]] == ["warn", "accept"]
 
 
-def test_what_could_not_be_scanned_is_said(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unscanned_files_are_reported(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "empty").mkdir()
     assert run(["scan", "empty"]) == 1
     out, err = capsys.readouterr()
@@ -62,11 +58,11 @@ def test_what_could_not_be_scanned_is_said(
     assert err.endswith(", 1 not scanned\n")
 
 
-def test_a_path_that_leads_nowhere_is_not_found() -> None:
+def test_scan_missing_path_is_not_found() -> None:
     assert run(["scan", "gone"]) == 4
 
 
-def test_validate_shows_alarms_and_keeps_facts_for_those_who_ask(
+def test_validate_shows_info_risks_only_with_verbose(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_skill(folder, data=RISKY)
@@ -77,13 +73,13 @@ def test_validate_shows_alarms_and_keeps_facts_for_those_who_ask(
     assert "accept[remote-image]" in capsys.readouterr().out
 
 
-def test_a_listing_does_not_scan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_does_not_scan_for_risks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_skill(folder, data=RISKY)
     assert run(["list", ".", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["findings"] == []
 
 
-def test_code_scanning_gets_sarif_with_levels_by_tier_and_stable_ids(
+def test_sarif_has_levels_by_tier_and_stable_ids(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -119,9 +115,7 @@ def test_sarif_of_a_clean_skill_has_no_results(
     assert log["results"] == []
 
 
-def test_sarif_names_what_could_not_be_scanned(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sarif_includes_unscanned_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "empty").mkdir()
     assert run(["scan", str(tmp_path / "empty"), "--format", "sarif"]) == 1
     [log] = json.loads(capsys.readouterr().out)["runs"]

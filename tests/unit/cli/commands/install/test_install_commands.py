@@ -39,7 +39,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_a_skill_goes_through_its_whole_life(
+def test_skill_is_added_updated_removed_and_rolled_back(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, added = answer(capsys, "add", "../source")
@@ -58,7 +58,7 @@ def test_a_skill_goes_through_its_whole_life(
     assert answer(capsys, "install", "--frozen")[0] == 0
 
 
-def test_a_conflict_has_its_exit_code_and_names_the_files(
+def test_update_conflict_names_the_files_and_exits_with_6(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
@@ -73,7 +73,7 @@ def test_a_conflict_has_its_exit_code_and_names_the_files(
     assert (code, report["error"]["code"]) == (6, "conflict")
 
 
-def test_a_source_that_agents_would_not_load_is_an_error(
+def test_rejected_update_is_an_error(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
@@ -82,7 +82,7 @@ def test_a_source_that_agents_would_not_load_is_an_error(
     assert (code, report["ok"], report["error"]["code"]) == (3, False, "invalid_skill")
 
 
-def test_a_missing_skill_gets_its_hint_on_a_line(
+def test_missing_skill_has_a_hint(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
@@ -92,7 +92,7 @@ def test_a_missing_skill_gets_its_hint_on_a_line(
     assert "hint: 'skillhall install' brings it back" in capsys.readouterr().err.splitlines()
 
 
-def test_what_was_edited_is_told_and_not_removed(
+def test_edited_skill_is_reported_and_not_removed(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
@@ -104,35 +104,39 @@ def test_what_was_edited_is_told_and_not_removed(
     assert "--force" in capsys.readouterr().err
 
 
-def test_removing_asks_first(bench: ProjectFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remove_asks_for_confirmation(
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(["add", "../source"])
     assert run(["remove", "pdf"]) == 2
     assert "--yes" in capsys.readouterr().err
     assert (bench.project / PDF).is_dir()
 
 
-def test_a_folder_of_its_own_goes_without_agents(bench: ProjectFixture) -> None:
+def test_add_dir_rejects_agents(bench: ProjectFixture) -> None:
     assert run(["add", "../source", "--dir", "skills", "--agent", "cursor"]) == 2
     assert run(["add", "../source", "--dir", "skills"]) == 0
     assert (bench.project / "skills/pdf/SKILL.md").is_file()
     assert run(["verify", "pdf"]) == 0
 
 
-def test_an_unknown_agent_gets_the_nearest(
+def test_unknown_agent_suggests_the_closest_name(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["add", "../source", "--agent", "claude-cod"]) == 4
     assert "claude-code" in capsys.readouterr().err
 
 
-def test_a_preview_adds_nothing(bench: ProjectFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_add_dry_run_adds_nothing(
+    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench.skill("notes")
     assert run(["add", "../source", "--list"]) == 0
     assert "notes" in capsys.readouterr().out
     assert list(bench.project.iterdir()) == []
 
 
-def test_add_list_json_lists_whatever_is_installed(
+def test_add_list_json_includes_installed_skills(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.skill("notes")
@@ -148,7 +152,7 @@ def test_add_list_json_lists_whatever_is_installed(
     ]
 
 
-def test_an_existing_folder_wins_over_a_repository_on_github(
+def test_existing_folder_wins_over_a_github_repository(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bench.source.rename(bench.project / "acme")
@@ -161,7 +165,7 @@ def test_an_existing_folder_wins_over_a_repository_on_github(
     assert run(["add", "acme", "--list"]) == 0
 
 
-def test_a_folder_without_skills_says_how_to_mean_github(
+def test_folder_without_skills_suggests_the_github_prefix(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (bench.project / "acme/skills").mkdir(parents=True)
@@ -171,7 +175,7 @@ def test_a_folder_without_skills_says_how_to_mean_github(
 
 
 @pytest.mark.parametrize("command", ["verify", "outdated", "update"])
-def test_commands_that_need_a_lock_file_say_that_there_is_none(
+def test_missing_lock_file_is_reported(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
     code, report = answer(capsys, command)
@@ -182,7 +186,7 @@ def test_commands_that_need_a_lock_file_say_that_there_is_none(
     assert "skills-lock.json" in answer(capsys, command)[1]["error"]["hint"]
 
 
-def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(
+def test_verify_with_an_empty_lock_file_succeeds(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert (bench.source / "pdf").is_dir()
@@ -191,7 +195,7 @@ def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(
     assert answer(capsys, "verify")[0] == 0
 
 
-def test_the_agents_are_listed_with_their_folders(
+def test_agents_are_listed_with_their_folders(
     bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (bench.project / ".cursor").mkdir()
@@ -212,13 +216,13 @@ ROWS = [
 @pytest.mark.parametrize(
     ("keys", "marked"), [(" \r", [0]), ("\x1b[B \r", [1]), ("a\r", [0, 1]), ("  \x1b[B \r", [1])]
 )
-def test_a_checklist_is_marked_with_the_keyboard(keys: str, marked: list[int]) -> None:
+def test_checklist_is_controlled_by_the_keyboard(keys: str, marked: list[int]) -> None:
     with create_pipe_input() as pipe:
         pipe.send_text(keys)
         assert select_rows("Which?", ROWS, pipe, DummyOutput()) == marked
 
 
-def test_a_checklist_without_a_mark_adds_nothing() -> None:
+def test_checklist_without_selection_aborts() -> None:
     with create_pipe_input() as pipe:
         pipe.send_text("\r")
         with pytest.raises(click.Abort):

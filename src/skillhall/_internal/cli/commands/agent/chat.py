@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"
 
 
-@click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarise sales.csv'")
+@click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
 @click.argument("message", required=False)
 @click.option(
     "--agent", type=ConfiguredAgentParam(), metavar="ID", help="Use this agent of the config."

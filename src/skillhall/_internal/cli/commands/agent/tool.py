@@ -63,9 +63,9 @@ def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
 @_agent_option
 @json_option
 def call_tool(*, name: str, arguments: str, root: str, agent: str | None, as_json: bool) -> int:
-    """Call the tool NAME with ARGUMENTS, a JSON object, and print its result as models see it.
+    """Call the tool NAME and print its result as models see it.
 
-    If the result is an error, it is printed too and the exit code is 1.
+    ARGUMENTS is a JSON object. If the result is an error, the exit code is 1.
     """
     parsed = _parse_arguments(arguments)
     result = _find_tool(_load_tools(root, agent), name).call(parsed)
@@ -117,7 +117,7 @@ def _parse_arguments(text: str) -> object:
     except (ValueError, RecursionError) as error:
         problem = error.msg if isinstance(error, json.JSONDecodeError) else "cannot be parsed"
         raise click.UsageError(
-            f"ARGUMENTS is not valid JSON: {problem[:1].lower()}{problem[1:]}",
+            f"the arguments are not valid JSON: {problem[:1].lower()}{problem[1:]}",
             click.get_current_context(),
         ) from None
 

@@ -105,9 +105,10 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     root: str,
     as_json: bool,
 ) -> int:
-    """Import the skills in SOURCE: a folder, a zip or tar.gz file, or an https URL of one.
+    """Import the skills in SOURCE.
 
-    Everything is checked before anything is written.
+    SOURCE is a folder, a zip or tar.gz file, or the https URL of one. Everything is checked before
+    anything is written.
     """
     from skillhall._internal.wiring.sources import open_source
 
@@ -162,9 +163,9 @@ def delete(
 @run_directory_option
 @json_option
 def share(*, replace: bool, root: str, as_json: bool) -> int:
-    """Copy the user skills to the PostgreSQL database that several servers share.
+    """Copy the user skills to the database, for all servers on it.
 
-    Either all skills are copied or none. The folders are kept.
+    Sharing needs PostgreSQL. Either all skills are copied or none. The folders are kept.
     """
     from contextlib import closing
 

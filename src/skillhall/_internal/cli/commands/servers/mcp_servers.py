@@ -75,7 +75,7 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
     overwrite: bool,
     as_json: bool,
 ) -> int:
-    """Register an MCP server by its URL or by the command that starts it.
+    """Register an MCP server: a URL, or a command that starts it.
 
     The server is not contacted yet. A command is started only when you use its skills. It gets the
     basic environment variables and those named with --variable.
@@ -143,9 +143,10 @@ def list_skills(*, label: str, as_json: bool) -> int:
 )
 @json_option
 def read_skill(*, label: str, skill: str, path: str, activate: bool, as_json: bool) -> int:
-    """Print the file PATH of a server's skill, by default SKILL.md, without installing it.
+    """Print a file of a server's skill without installing it.
 
-    SKILL is a URI, a path or a name. Each file is verified against the server's manifest.
+    SKILL is a URI, a path or a name; PATH defaults to SKILL.md. Each file is verified against the
+    server's manifest.
     """
     from skillhall._internal.cli.file_output import print_content, serialize_content
     from skillhall._internal.wiring.sources import open_mcp_source

@@ -49,7 +49,7 @@ def create(*, label: str, as_json: bool) -> int:
 @command.command("list", epilog="Example: skillhall token list")
 @json_option
 def list_tokens(*, as_json: bool) -> int:
-    """List the id, label and creation time of each token, but not the tokens themselves."""
+    """List the tokens by id, label and creation time."""
     with _open_tokens() as tokens:
         stored = tokens.list()
     if as_json:

@@ -102,7 +102,7 @@ def move(  # noqa: PLR0913 - one parameter for each option
     first: bool,
     as_json: bool,
 ) -> int:
-    """Move BLOCK within its zone or to another one; by default, to the end."""
+    """Move BLOCK within its zone or to another one. By default, it moves to the end."""
     from skillhall._internal.workspace.validation import parse_zone
 
     target_zone = None if zone is None else parse_zone(zone)

@@ -117,7 +117,7 @@ def _import_source(
 @click.argument("folder", default="")
 @json_option
 def scan(*, folder: str, as_json: bool) -> int:
-    """List the importable skills in FOLDER, by default ~/.claude/skills."""
+    """List the importable skills in FOLDER. The default is ~/.claude/skills."""
     with open_configured_workspace() as workspace:
         result = workspace.importer.scan_folder(folder)
     findings = (*result.findings, *(each for row in result.candidates for each in row.findings))

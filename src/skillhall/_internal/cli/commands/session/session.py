@@ -157,7 +157,7 @@ def delete(*, session: str, yes: bool, as_json: bool) -> int:
 @click.argument("session")
 @json_option
 def context(*, session: str, as_json: bool) -> int:
-    """Print the compiled context of SESSION: PERMANENT, then STABLE, then WORKING."""
+    """Print the compiled context of SESSION. PERMANENT comes first, then STABLE, then WORKING."""
     with open_configured_workspace() as workspace:
         compiled = workspace.contexts.compile(find_session(workspace, session).id)
     zones = [(zone.zone.value, zone.spending) for zone in compiled.zones]
