@@ -1,4 +1,4 @@
-"""`skillhall chat` against a server that plays the model, and what it says if there is none."""
+"""`skillhall chat` against a scripted model server, and without a model."""
 
 import asyncio
 import io
@@ -31,7 +31,7 @@ SCRIPT = (
 )
 
 
-class Said(NamedTuple):
+class CliResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -41,7 +41,7 @@ class Said(NamedTuple):
         return json.loads(self.out)
 
 
-Chat = Callable[..., Said]
+Chat = Callable[..., CliResult]
 
 
 @pytest.fixture
@@ -56,29 +56,29 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 def chat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Chat:
-    """The command in this process, in a folder with one skill."""
+    """Runs the command in this process, in a folder with one skill."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
     data = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
     make_skill(tmp_path / ".agents/skills", "csv-report", data=data, files={"layout.md": b"Top."})
 
-    def ask(*words: str, typed: str = "") -> Said:
+    def ask(*argv: str, typed: str = "") -> CliResult:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        code = run(["chat", *words])
-        return Said(code, *capsys.readouterr())
+        code = run(["chat", *argv])
+        return CliResult(code, *capsys.readouterr())
 
     return ask
 
 
 def test_reply_shows_the_loaded_skills(chat: Chat, server: ModelServer) -> None:
-    said = chat("Summarise it.", "--model", MODEL)
-    assert (said.code, said.out) == (0, "Totals come first.\n")
-    loaded, read, cost = said.err.splitlines()
+    result = chat("Summarise it.", "--model", MODEL)
+    assert (result.code, result.out) == (0, "Totals come first.\n")
+    loaded, read, cost = result.err.splitlines()
     assert loaded.startswith("· loaded csv-report (")
     assert read == "· read csv-report/layout.md (1 token)"
     assert cost == "· 3 requests, 30 tokens in, 15 out"
     assert "<name>csv-report</name>" in server.requests[0].system
-    assert [len(one.tool_results) for one in server.requests] == [0, 1, 2]
+    assert [len(item.tool_results) for item in server.requests] == [0, 1, 2]
     assert server.requests[2].tool_results[1] == "Top."
 
 
@@ -86,7 +86,7 @@ def test_json_has_the_reply_and_its_events(chat: Chat, server: ModelServer) -> N
     answer = chat("--model", MODEL, "--json", typed="Summarise it.").json
     assert (answer["command"], answer["ok"]) == ("chat", True)
     assert answer["data"]["answer"] == "Totals come first."
-    assert [one["event"] for one in answer["data"]["events"]] == ["loaded", "read"]
+    assert [item["event"] for item in answer["data"]["events"]] == ["loaded", "read"]
     assert answer["data"]["usage"] == {"requests": 3, "inputTokens": 30, "outputTokens": 15}
     assert server.requests[0].user_messages == ["Summarise it."]
 
@@ -124,16 +124,18 @@ def test_next_message_uses_added_and_deleted_skills(
         finally:
             process.kill()
     names = ["csv-report", "pdf"]
-    told = [[name for name in names if f"<name>{name}<" in one.system] for one in server.requests]
-    assert told == [["csv-report"], ["csv-report", "pdf"], ["pdf"], ["pdf"]]
+    listed = [
+        [name for name in names if f"<name>{name}<" in item.system] for item in server.requests
+    ]
+    assert listed == [["csv-report"], ["csv-report", "pdf"], ["pdf"], ["pdf"]]
     assert server.requests[2].system == server.requests[3].system
     assert server.requests[3].user_messages == ["One.", "Two.", "Three.", "Four."]
 
 
 def test_user_calls_and_lists_skills(chat: Chat, server: ModelServer) -> None:
     server.script = ("Done.",)
-    said = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
-    assert said.out == "/csv-report\nDone.\nDone.\n"
+    result = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
+    assert result.out == "/csv-report\nDone.\nDone.\n"
     first, second = server.requests
     assert first.user_messages[0].startswith('<skill_content name="csv-report">')
     assert first.user_messages[0].endswith("</skill_content>\n\nnow")
@@ -149,9 +151,9 @@ def test_configured_agent_uses_its_model_instructions_and_budget(
         '[[agents.skills]]\nroot = ".agents/skills"\n',
         encoding="utf-8",
     )
-    said = chat("Summarise it.", "--agent", "coding")
-    assert said.code == 5
-    assert "the budget for one message is exceeded" in said.err
+    result = chat("Summarise it.", "--agent", "coding")
+    assert result.code == 5
+    assert "the budget for one message is exceeded" in result.err
     assert server.requests[0].system.startswith("Be brief.\n\n")
     assert [*server.requests[0].tools] == ["load_skill"]
 
@@ -183,27 +185,27 @@ def test_provider_error_is_explained_without_the_key(
     chat: Chat, server: ModelServer, status: int, code: int, problem: str
 ) -> None:
     server.status = status
-    said = chat("Hello.", "--model", MODEL)
-    assert said.code == code
-    assert problem in said.err
-    assert "hint: " in said.err
-    assert "sk-secret" not in said.err
+    result = chat("Hello.", "--model", MODEL)
+    assert result.code == code
+    assert problem in result.err
+    assert "hint: " in result.err
+    assert "sk-secret" not in result.err
 
 
 def test_unreachable_provider_fails_fast(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    said = chat("Hello.", "--model", MODEL)
-    assert (said.code, said.out) == (5, "")
-    assert "cannot connect to the provider" in said.err
+    result = chat("Hello.", "--model", MODEL)
+    assert (result.code, result.out) == (5, "")
+    assert "cannot connect to the provider" in result.err
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "problem", "hint"),
+    ("argv", "code", "problem", "hint"),
     [
         ([], 2, "no model selected", "name one with --model or SKILLHALL_MODEL"),
         (["--model", "gpt-5"], 3, "no provider in its name", "write provider:name, as "),
-        (["--model", "nobody:x"], 3, "unknown provider", "write provider:name, as "),
+        (["--model", "unknown:x"], 3, "unknown provider", "write provider:name, as "),
         (["--model", MODEL], 8, "OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
         (["--model", "anthropic:x"], 8, "ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
         (["--model", "ollama:x"], 8, "OLLAMA_BASE_URL is not set", "set OLLAMA_BASE_URL"),
@@ -212,7 +214,7 @@ def test_unreachable_provider_fails_fast(chat: Chat, monkeypatch: pytest.MonkeyP
 )
 def test_missing_model_or_key_has_a_hint(  # noqa: PLR0913, PLR0917 - a table
     chat: Chat,
-    words: list[str],
+    argv: list[str],
     code: int,
     problem: str,
     hint: str,
@@ -220,18 +222,18 @@ def test_missing_model_or_key_has_a_hint(  # noqa: PLR0913, PLR0917 - a table
 ) -> None:
     for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
         monkeypatch.delenv(name)
-    said = chat("Hello.", *words)
-    assert said.code == code
-    assert problem in said.err
-    assert f"hint: {hint}" in said.err
+    result = chat("Hello.", *argv)
+    assert result.code == code
+    assert problem in result.err
+    assert f"hint: {hint}" in result.err
 
 
 def test_missing_extra_has_an_install_hint(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     monkeypatch.delitem(sys.modules, "skillhall._internal.agents.chat.chat", raising=False)
-    said = chat("Hello.", "--model", MODEL)
-    assert said.code == 2
-    assert "hint: pip install 'skillhall[pydantic-ai]'" in said.err
+    result = chat("Hello.", "--model", MODEL)
+    assert result.code == 2
+    assert "hint: pip install 'skillhall[pydantic-ai]'" in result.err
 
 
 def test_failed_message_does_not_change_the_conversation(
@@ -252,8 +254,8 @@ def test_failed_message_does_not_change_the_conversation(
     events = asyncio.run(say("/csv-report two"))
     assert [type(event) for event in events] == [SkillLoaded, TextDelta, Done]
     assert events[-1] == Done("Fine.", 1, 10, 5)
-    (said,) = server.requests[0].user_messages
-    assert said.endswith("</skill_content>\n\ntwo")
+    (result,) = server.requests[0].user_messages
+    assert result.endswith("</skill_content>\n\ntwo")
     asyncio.run(say("/csv-report three"))
     assert (
         server.requests[1].user_messages[1].startswith("The skill 'csv-report' is already loaded")

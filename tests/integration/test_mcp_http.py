@@ -1,4 +1,4 @@
-"""MCP at /mcp of a running server: the same methods, behind the same guard."""
+"""MCP at /mcp of a running server, with authentication."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -56,15 +56,15 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 def serving(folder: Path, settings: Settings | None = None) -> Iterator[RunningServer]:
     """A server with the skills of a run directory and one prompt."""
     chosen = settings or make_settings()
-    counter = MemoryPromptService([make_prompt("greet")])
-    services = Services(counter, Collection(FolderStore(folder), chosen))
+    prompt_service = MemoryPromptService([make_prompt("greet")])
+    services = Services(prompt_service, Collection(FolderStore(folder), chosen))
     with run_server(settings=chosen, services=services) as server:
         yield server
 
 
-def ask(server: RunningServer, what: ClientAction[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - of the talk
-    """A conversation with a running server."""
-    return run_http_client(server.port, what, server.headers, era)
+def ask(server: RunningServer, action: ClientAction[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - the action's
+    """Run a client against the server."""
+    return run_http_client(server.port, action, server.headers, era)
 
 
 def post(
@@ -128,18 +128,18 @@ def test_legacy_session_is_notified_on_its_stream(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
 
     async def main(url: str) -> None:
-        told = anyio.Event()
+        notified = anyio.Event()
 
         async def note(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
             if message.method == "notifications/tools/list_changed":
-                told.set()
+                notified.set()
 
         with anyio.fail_after(DEADLINE):
             transport = streamable_http_client(url)
             async with Client(transport, mode=HANDSHAKE, message_handler=note) as client:
                 assert (await client.list_tools()).tools
                 make_skill(tmp_path / ".agents/skills", "two")
-                await told.wait()
+                await notified.wait()
 
     with serving(tmp_path) as server:
         anyio.run(main, f"http://127.0.0.1:{server.port}/mcp")
@@ -200,8 +200,8 @@ def test_responses_have_the_common_headers(tmp_path: Path) -> None:
 
 def test_bug_does_not_leak_a_traceback(tmp_path: Path) -> None:
     chosen = make_settings()
-    counter = MemoryPromptService(error=RuntimeError("a secret"))
-    services = Services(counter, Collection(FolderStore(tmp_path), chosen))
+    prompt_service = MemoryPromptService(error=RuntimeError("a secret"))
+    services = Services(prompt_service, Collection(FolderStore(tmp_path), chosen))
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -219,7 +219,7 @@ def test_shutdown_ends_streams_with_a_final_message(tmp_path: Path) -> None:
         async with client.listen(tools_list_changed=True) as stream:
             server.stop()
             async for event in stream:
-                return f"heard {event!r}"
+                return f"received {event!r}"
         return "it ended"
 
     with serving(tmp_path) as server:

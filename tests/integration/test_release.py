@@ -1,4 +1,4 @@
-"""Distributions: the wheel, the sdist and the container image carry everything pages load."""
+"""Distributions: wheel, sdist and container image contain every file that pages load."""
 
 import re
 import shlex

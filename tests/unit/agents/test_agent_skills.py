@@ -65,10 +65,10 @@ def test_skills_added_or_deleted_by_others_are_noticed(tmp_path: Path) -> None:
 
 
 def test_edited_description_is_noticed(tmp_path: Path) -> None:
-    place = make_skill(tmp_path / "skills", "pdf")
+    folder = make_skill(tmp_path / "skills", "pdf")
     skills = make_agent(tmp_path)
     assert "Reads PDF files." in skills.system_prompt()
-    (place / "SKILL.md").write_bytes(make_skill_md("pdf", "Writes PDF files."))
+    (folder / "SKILL.md").write_bytes(make_skill_md("pdf", "Writes PDF files."))
     assert "Writes PDF files." in skills.system_prompt()
 
 
@@ -144,8 +144,8 @@ def test_load_tokens_match_the_loaded_text(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"a.md": b"x"})
     skills = make_agent(tmp_path)
     (row,) = skills.current_view()
-    given = AgentTools(skills).call("load_skill", {"name": "pdf"}).content
-    assert estimate_load_tokens(row.skill, skills.profile) == estimate_tokens(str(given)) > 20
+    text = AgentTools(skills).call("load_skill", {"name": "pdf"}).content
+    assert estimate_load_tokens(row.skill, skills.profile) == estimate_tokens(str(text)) > 20
     (tmp_path / "skills/pdf/SKILL.md").unlink()
     assert estimate_load_tokens(row.skill, skills.profile) is None
 

@@ -91,10 +91,10 @@ def test_run_directory_file_event_has_no_skill(folder: Path) -> None:
 )
 def test_user_calls_a_skill_by_name(folder: Path, message: str) -> None:
     events: list[ToolEvent] = []
-    said = make_tools(folder, events).expand_message(message)
-    assert said.text.startswith('<skill_content name="pdf">\n# Steps\n')
-    assert said.text.endswith("</skill_content>\n\nFill it in.")
-    assert said.skill == "pdf"
+    expanded = make_tools(folder, events).expand_message(message)
+    assert expanded.text.startswith('<skill_content name="pdf">\n# Steps\n')
+    assert expanded.text.endswith("</skill_content>\n\nFill it in.")
+    assert expanded.skill == "pdf"
     assert isinstance(events[0], SkillLoaded)
     assert events[0].by_user
 
@@ -105,11 +105,11 @@ def test_user_calls_a_hidden_skill_and_the_model_reads_its_files(
     tools = make_tools(folder)
     assert tools.call("load_skill", {"name": "deploy"}).is_error
     assert "# Ship it" in tools.expand_message("/deploy").text
-    asked = {"name": "deploy", "path": "how.md"}
-    assert tools.call("read_skill_file", asked).content == "So."
+    arguments = {"name": "deploy", "path": "how.md"}
+    assert tools.call("read_skill_file", arguments).content == "So."
     assert tools.user_invocable_names() == ("pdf", "deploy")
     tools.reset()
-    assert tools.call("read_skill_file", asked).is_error
+    assert tools.call("read_skill_file", arguments).is_error
 
 
 @pytest.mark.parametrize("message", ["/etc/passwd is missing", "What is /pdf?", "/", "", "/ pdf"])

@@ -41,34 +41,34 @@ def test_read_file_reads_every_location_in_the_prompt(tmp_path: Path, outside: P
     make_skill(outside, "R&D: notes.", data=make_skill_md("odd"))
     sources = map(InstructionSource, ("skills", ".claude/skills", str(outside)))
     tools = AgentTools(make_agent(tmp_path, *sources, tools=READ_FILE))
-    told = locations(tools.system_prompt())
-    assert len(told) == 4
-    for path in told:
+    paths = locations(tools.system_prompt())
+    assert len(paths) == 4
+    for path in paths:
         assert read(tools, path).startswith("---\nname: ")
         assert read(tools, unescape(path)) == read(tools, path)
 
 
 def test_read_file_reads_other_files_of_listed_skills(tmp_path: Path, outside: Path) -> None:
     files = {"references/a.md": b"A.\n", ".env.md": b"secret", "run.sh": b"true"}
-    place = make_skill(outside, "pdf", files=files)
+    folder = make_skill(outside, "pdf", files=files)
     (outside / "private.md").write_text("secret", encoding="utf-8")
-    (place / "link.md").symlink_to("../private.md")
+    (folder / "link.md").symlink_to("../private.md")
     tools = AgentTools(make_agent(tmp_path, InstructionSource(str(outside)), tools=READ_FILE))
-    assert read(tools, f"{place}/references/a.md") == "A.\n"
-    assert read(tools, f"{place}/references//../references/a.md ") == "A.\n"
-    assert read(tools, f"{place}/run.sh").startswith("Error: file type not allowed.")
+    assert read(tools, f"{folder}/references/a.md") == "A.\n"
+    assert read(tools, f"{folder}/references//../references/a.md ") == "A.\n"
+    assert read(tools, f"{folder}/run.sh").startswith("Error: file type not allowed.")
     for path in (".env.md", "link.md", "absent.md"):
-        assert read(tools, f"{place}/{path}") == "Error: file not found."
-    for path in (f"{outside}/private.md", f"{place}/../private.md", f"{place}x/SKILL.md"):
+        assert read(tools, f"{folder}/{path}") == "Error: file not found."
+    for path in (f"{outside}/private.md", f"{folder}/../private.md", f"{folder}x/SKILL.md"):
         assert read(tools, path) == "Error: path must be under the run directory."
 
 
 def test_read_file_does_not_read_hidden_skills(tmp_path: Path, outside: Path) -> None:
     hidden = make_skill_md("quiet", disable_model_invocation="true")
-    place = make_skill(outside, "quiet", data=hidden)
+    folder = make_skill(outside, "quiet", data=hidden)
     make_skill(outside, "pdf")
     tools = AgentTools(make_agent(tmp_path, InstructionSource(str(outside)), tools=READ_FILE))
-    assert read(tools, f"{place}/SKILL.md") == "Error: path must be under the run directory."
+    assert read(tools, f"{folder}/SKILL.md") == "Error: path must be under the run directory."
 
 
 def test_read_file_reads_the_default_folders(tmp_path: Path) -> None:
@@ -76,8 +76,8 @@ def test_read_file_reads_the_default_folders(tmp_path: Path) -> None:
     make_skill(tmp_path / ".claude/skills", "two")
     make_skill(Path.home() / ".agents/skills", "three")
     tools = AgentTools(AgentSkills.of(settings=make_settings(tmp_path)))
-    told = locations(tools.system_prompt())
-    assert [read(tools, path).splitlines()[1] for path in told] == [
+    paths = locations(tools.system_prompt())
+    assert [read(tools, path).splitlines()[1] for path in paths] == [
         "name: one",
         "name: two",
         "name: three",
@@ -90,8 +90,8 @@ def test_read_file_reads_listed_skills_of_any_file_type(tmp_path: Path) -> None:
     tools = AgentTools(skills)
     (path,) = locations(tools.system_prompt())
     assert read(tools, path).startswith("---\nname: pdf\n")
-    told = "Error: file type not allowed. Allowed: .sql"
-    assert read(tools, path.replace("SKILL.md", "a.md")) == told
+    error = "Error: file type not allowed. Allowed: .sql"
+    assert read(tools, path.replace("SKILL.md", "a.md")) == error
 
 
 def test_read_file_reads_files_of_a_custom_catalog(tmp_path: Path, outside: Path) -> None:
@@ -118,5 +118,5 @@ def test_search_returns_locations_if_only_read_file_is_available(tmp_path: Path)
     tools = AgentTools(make_agent(tmp_path, tools=("search_skills", "list_skills", "ReadFile")))
     for name, arguments in (("search_skills", {"query": "pdf"}), ("list_skills", {})):
         content = cast("dict[str, Any]", tools.call(name, arguments).content)
-        (found,) = content["skills"]
-        assert read(tools, found["location"]).startswith("---\nname: pdf\n")
+        (hit,) = content["skills"]
+        assert read(tools, hit["location"]).startswith("---\nname: pdf\n")

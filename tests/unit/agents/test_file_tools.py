@@ -1,4 +1,4 @@
-"""ReadFile, ReadSkill and ListSkillFiles: exact answers, whatever a model sends."""
+"""ReadFile, ReadSkill and ListSkillFiles: exact results for any input."""
 
 import os
 import socket
@@ -23,8 +23,8 @@ def run_directory(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     make_skill(folder / ".agents" / "skills", "pdf", files={"scripts/run.py": b"print()\n"})
     (folder / "notes.md").write_bytes("Nötes\n".encode())
-    (tmp_path / "run-beside").mkdir()
-    (tmp_path / "run-beside" / "secret.md").write_bytes(b"secret")
+    (tmp_path / "run-other").mkdir()
+    (tmp_path / "run-other" / "secret.md").write_bytes(b"secret")
     return folder
 
 
@@ -68,8 +68,8 @@ def test_absolute_path_inside_the_run_directory_is_read(
 
 def test_absolute_path_elsewhere_is_outside(tools: ReadTools, run_directory: Path) -> None:
     for path in (
-        f"{run_directory}-beside/secret.md",
-        f"{run_directory}/../run-beside/secret.md",
+        f"{run_directory}-other/secret.md",
+        f"{run_directory}/../run-other/secret.md",
         f"{run_directory}",
         f"{run_directory}/",
     ):
@@ -91,8 +91,8 @@ def test_missing_path_is_an_error(tools: ReadTools, path: object) -> None:
     "path",
     [
         "..",
-        "../run-beside/secret.md",
-        "docs/../../run-beside/secret.md",
+        "../run-other/secret.md",
+        "docs/../../run-other/secret.md",
         "../nothing.md",
         "/etc/hosts.md",
         "//server/share/a.md",
@@ -120,7 +120,7 @@ def test_unsafe_path_is_outside(tools: ReadTools, path: str) -> None:
     assert tools.read_file(path) == OUTSIDE
 
 
-@pytest.mark.parametrize("path", ["%2e%2e/run-beside/secret.md", "$HOME/a.md", "a%00.md"])
+@pytest.mark.parametrize("path", ["%2e%2e/run-other/secret.md", "$HOME/a.md", "a%00.md"])
 def test_path_is_not_decoded_or_expanded(tools: ReadTools, path: str) -> None:
     assert tools.read_file(path) == NOT_FOUND
 
@@ -183,7 +183,7 @@ def test_links_are_followed_inside_the_run_directory_only(
     tools: ReadTools, run_directory: Path
 ) -> None:
     (run_directory / "in.md").symlink_to("notes.md")
-    (run_directory / "out.md").symlink_to("../run-beside/secret.md")
+    (run_directory / "out.md").symlink_to("../run-other/secret.md")
     (run_directory / "nowhere.md").symlink_to("../absent.md")
     assert tools.read_file("in.md") == "Nötes\n"
     assert tools.read_file("out.md") == OUTSIDE
@@ -223,8 +223,8 @@ def test_private_paths_are_never_distinguishable_from_missing_ones(
         (run_directory / path).write_bytes(b"secret")
     (run_directory / "link.md").symlink_to(path)
     (run_directory / "folder").symlink_to(Path(path).parent)
-    for asked in (path, "link.md", f"folder/{Path(path).name}"):
-        assert tools.read_file(asked) == NOT_FOUND
+    for spelling in (path, "link.md", f"folder/{Path(path).name}"):
+        assert tools.read_file(spelling) == NOT_FOUND
 
 
 # ReadSkill
@@ -252,9 +252,9 @@ def test_unknown_skill_error_lists_available_skills(tools: ReadTools, run_direct
     quiet = make_skill_md("quiet", disable_model_invocation="true")
     make_skill(run_directory / ".agents" / "skills", "quiet", data=quiet)
     for name in ("pfd", "quiet", "../pdf"):
-        told = f"Error: there is no skill {name!r}. Available skills: pdf"
-        assert tools.read_skill(name) == told
-        assert tools.list_skill_files(name) == told
+        error = f"Error: there is no skill {name!r}. Available skills: pdf"
+        assert tools.read_skill(name) == error
+        assert tools.list_skill_files(name) == error
 
 
 @pytest.mark.parametrize("name", [None, "", 3, ["pdf"]])
@@ -263,8 +263,8 @@ def test_missing_name_is_an_error(tools: ReadTools, name: object) -> None:
 
 
 def test_error_without_skills_says_so(tmp_path: Path) -> None:
-    told = ReadTools(str(tmp_path)).read_skill("pdf")
-    assert told == "Error: there is no skill 'pdf'. No skills are available."
+    error = ReadTools(str(tmp_path)).read_skill("pdf")
+    assert error == "Error: there is no skill 'pdf'. No skills are available."
 
 
 def test_invalid_skill_error_does_not_leak_the_path(run_directory: Path) -> None:

@@ -87,8 +87,8 @@ def test_hidden_folders_and_node_modules_are_not_searched(tmp_path: Path) -> Non
 
 
 def test_missing_root_is_a_finding(tmp_path: Path) -> None:
-    (found,) = warnings_of(instructions(tmp_path, InstructionSource("nowhere")))
-    assert (found.code, found.path) == (Code.ROOT_MISSING, str(tmp_path / "nowhere"))
+    (finding,) = warnings_of(instructions(tmp_path, InstructionSource("nowhere")))
+    assert (finding.code, finding.path) == (Code.ROOT_MISSING, str(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize(
@@ -118,18 +118,18 @@ def test_name_different_from_folder_is_only_a_warning(tmp_path: Path) -> None:
 def test_equal_names_in_a_root_are_a_finding_with_both_paths(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills" / "a", "pdf")
     make_skill(tmp_path / "skills" / "b", "pdf")
-    (found,) = warnings_of(instructions(tmp_path, InstructionSource("skills")))
-    assert (found.code, found.path) == (Code.SHADOWED, f"{tmp_path}/skills/b/pdf/SKILL.md")
-    assert f"{tmp_path}/skills/a/pdf/SKILL.md" in found.message
+    (finding,) = warnings_of(instructions(tmp_path, InstructionSource("skills")))
+    assert (finding.code, finding.path) == (Code.SHADOWED, f"{tmp_path}/skills/b/pdf/SKILL.md")
+    assert f"{tmp_path}/skills/a/pdf/SKILL.md" in finding.message
 
 
 def test_equal_names_across_sources_are_a_finding_with_both_paths(tmp_path: Path) -> None:
     make_skill(tmp_path / "one", "pdf")
     make_skill(tmp_path / "two", "pdf")
     skills = instructions(tmp_path, InstructionSource("one"), InstructionSource("two", INLINE))
-    (found,) = warnings_of(skills)
-    assert (found.code, found.path) == (Code.SAME_NAME, f"{tmp_path}/two/pdf/SKILL.md")
-    assert f"{tmp_path}/one/pdf/SKILL.md" in found.message
+    (finding,) = warnings_of(skills)
+    assert (finding.code, finding.path) == (Code.SAME_NAME, f"{tmp_path}/two/pdf/SKILL.md")
+    assert f"{tmp_path}/one/pdf/SKILL.md" in finding.message
     assert skills.text.count("pdf/SKILL.md") == 2
 
 
@@ -149,8 +149,8 @@ def test_skill_both_listed_and_inlined_is_a_finding(tmp_path: Path) -> None:
 def test_pattern_without_a_match_is_a_finding(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     source = InstructionSource("skills", Globs(("pdf", "cvs"), None))
-    (found,) = warnings_of(instructions(tmp_path, source))
-    assert (found.code, found.path) == (Code.PATTERN_UNMATCHED, str(tmp_path / "skills"))
+    (finding,) = warnings_of(instructions(tmp_path, source))
+    assert (finding.code, finding.path) == (Code.PATTERN_UNMATCHED, str(tmp_path / "skills"))
 
 
 def test_binary_body_is_not_inlined(tmp_path: Path) -> None:

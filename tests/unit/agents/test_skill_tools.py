@@ -18,14 +18,14 @@ from tests.support.trees import write_skill
 BINARY = b"\xff\xfe\0"
 
 
-def offering(*roots: Path, profile: Profile = LENIENT) -> FolderSkillProvider:
+def make_provider(*roots: Path, profile: Profile = LENIENT) -> FolderSkillProvider:
     return FolderSkillProvider([Root(str(root)) for root in roots], profile)
 
 
 def tools_of(
     *roots: Path, conversation: LoadedSkills | None = None, profile: Profile = LENIENT
 ) -> dict[str, Tool]:
-    tools = SkillTools(offering(*roots, profile=profile), conversation).tools()
+    tools = SkillTools(make_provider(*roots, profile=profile), conversation).tools()
     return {tool.name: tool for tool in tools}
 
 
@@ -69,8 +69,8 @@ def test_list_skills_is_paginated(tmp_path: Path) -> None:
 
 def test_search_skills_finds_by_words(pdf: Path) -> None:
     write_skill(pdf / "other")
-    found = call(pdf, "search_skills", query="reads").content
-    assert found == {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
+    content = call(pdf, "search_skills", query="reads").content
+    assert content == {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
 
 
 def test_hidden_skill_is_in_no_result(pdf: Path) -> None:
@@ -80,8 +80,8 @@ def test_hidden_skill_is_in_no_result(pdf: Path) -> None:
     assert "secret" not in repr(tools["list_skills"]({}))
     assert tools["search_skills"]({"query": "secret"}) == {"skills": [], "total": 0}
     assert tools["load_skill"].call({"name": "secret"}).code == "not_found"
-    asked = {"name": "secret", "path": "SKILL.md"}
-    assert tools["read_skill_file"].call(asked).code == "not_found"
+    arguments = {"name": "secret", "path": "SKILL.md"}
+    assert tools["read_skill_file"].call(arguments).code == "not_found"
 
 
 def test_load_skill_returns_instructions_and_file_names(pdf: Path) -> None:

@@ -15,12 +15,12 @@ from tests.support.skills import make_skill
 
 @pytest.fixture
 def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """Where the spans of this test go; the global provider can be set but once."""
-    found = InMemorySpanExporter()
+    """Collects the spans of a test. The global provider can be set only once."""
+    spans = InMemorySpanExporter()
     provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(found))
+    provider.add_span_processor(SimpleSpanProcessor(spans))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    return found
+    return spans
 
 
 def test_tool_call_span_has_names_but_no_content(

@@ -1,4 +1,4 @@
-"""The public functions take one path or several, as text or as `Path`, and hide hidden skills."""
+"""The public functions accept one path or several, as `str` or `Path`, and omit hidden skills."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

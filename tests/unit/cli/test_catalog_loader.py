@@ -1,4 +1,4 @@
-"""Which folders the commands search, how deep, through which links, and what they report."""
+"""Which folders the commands search: roots, depth, links, and reported findings."""
 
 import json
 from pathlib import Path
@@ -19,27 +19,27 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Cli:
-    """Runs a command and keeps what it printed."""
+    """Runs a command and stores its output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self.out = self.err = ""
 
-    def __call__(self, *words: str) -> int:
-        code = run(words)
+    def __call__(self, *argv: str) -> int:
+        code = run(argv)
         self.out, self.err = self._capsys.readouterr()
         return code
 
-    def json(self, *words: str) -> dict[str, Any]:
-        self(*words, "--json")
+    def json(self, *argv: str) -> dict[str, Any]:
+        self(*argv, "--json")
         report: dict[str, Any] = json.loads(self.out)
         return report
 
-    def names(self, *words: str) -> list[str]:
-        return [skill["name"] for skill in self.json(*words)["data"]["skills"]]
+    def names(self, *argv: str) -> list[str]:
+        return [skill["name"] for skill in self.json(*argv)["data"]["skills"]]
 
-    def codes(self, *words: str) -> list[str]:
-        return [finding["code"] for finding in self.json(*words)["findings"]]
+    def codes(self, *argv: str) -> list[str]:
+        return [finding["code"] for finding in self.json(*argv)["findings"]]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "argv",
     [
         ("list", "gone"),
         ("list", "gone", "--long"),
@@ -67,11 +67,11 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     ],
     ids=" ".join,
 )
-def test_missing_path_exits_with_4(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_missing_path_exits_with_4(cli: Cli, tmp_path: Path, argv: tuple[str, ...]) -> None:
     make_skill(tmp_path / "skills", "pdf")
-    assert cli(*words) == 4
+    assert cli(*argv) == 4
     assert cli.out == ""
-    report = cli.json(*words)
+    report = cli.json(*argv)
     assert (report["ok"], report["error"]["code"]) == (False, "not_found")
 
 
@@ -87,22 +87,22 @@ def test_validate_and_list_search_equally_deep(cli: Cli, tmp_path: Path) -> None
     for depth in range(8):
         make_skill(tmp_path.joinpath("root", *"abcdefgh"[:depth]), f"skill-{depth}")
     listed = cli.names("list", "root")
-    validated = {one["name"] for one in cli.json("validate", "root")["data"]["results"]}
+    validated = {result["name"] for result in cli.json("validate", "root")["data"]["results"]}
     assert listed == sorted(validated) == [f"skill-{depth}" for depth in range(6)]
 
 
 @pytest.mark.parametrize(
-    "words", [("list",), ("prompt",), ("validate",), ("scan",), ("search", "x", "-r")]
+    "argv", [("list",), ("prompt",), ("validate",), ("scan",), ("search", "x", "-r")]
 )
 def test_folders_beyond_the_depth_limit_are_counted(
-    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+    cli: Cli, tmp_path: Path, argv: tuple[str, ...]
 ) -> None:
     for name in ("one", "two", "node_modules"):
         make_skill(tmp_path / "root/a/b/c/d/e/f", name)
-    findings = cli.json(*words, "root")["findings"]
-    (found,) = [one for one in findings if one["code"] == "bound-reached"]
-    assert found["message"] == "2 folders were not searched: deeper than 6 levels"
-    assert (found["path"], "--depth" in found["hint"]) == (str(tmp_path / "root"), True)
+    findings = cli.json(*argv, "root")["findings"]
+    (finding,) = [item for item in findings if item["code"] == "bound-reached"]
+    assert finding["message"] == "2 folders were not searched: deeper than 6 levels"
+    assert (finding["path"], "--depth" in finding["hint"]) == (str(tmp_path / "root"), True)
 
 
 def test_single_folder_beyond_the_depth_limit_is_counted(cli: Cli, tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_depth_option_changes_the_search_depth(cli: Cli, tmp_path: Path) -> None
     assert cli("search", "pdf", "-r", "root", "--depth", "7") == 0
     for command in ("validate", "scan"):
         results = cli.json(command, "root", "--depth", "7")["data"]["results"]
-        assert [one["name"] for one in results] == ["pdf"]
+        assert [result["name"] for result in results] == ["pdf"]
 
 
 @pytest.mark.parametrize("depth", ["0", "65", "x"])
@@ -131,7 +131,7 @@ def test_depth_out_of_range_is_a_usage_error(cli: Cli, depth: str) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
-    "words",
+    "argv",
     [
         ("list", "--long"),
         ("prompt",),
@@ -142,17 +142,17 @@ def test_depth_out_of_range_is_a_usage_error(cli: Cli, depth: str) -> None:
     ids=" ".join,
 )
 def test_unreadable_body_is_rejected_as_by_validate(
-    cli: Cli, tmp_path: Path, fault: str, words: tuple[str, ...]
+    cli: Cli, tmp_path: Path, fault: str, argv: tuple[str, ...]
 ) -> None:
     make_skill(tmp_path / "skills", "pdf", data=_damaged(fault, FAR))
     assert fault in cli.codes("validate", "skills")
-    cli(*words, "skills")
+    cli(*argv, "skills")
     assert "pdf" not in cli.out
     assert "1 skill skipped" in cli.err
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_list_rejects_a_damaged_body_at_the_start(cli: Cli, tmp_path: Path, fault: str) -> None:
+def test_list_rejects_damage_in_the_part_it_reads(cli: Cli, tmp_path: Path, fault: str) -> None:
     make_skill(tmp_path / "skills", "near", data=_damaged(fault, 0))
     make_skill(tmp_path / "skills", "far-on", data=_damaged(fault, 3000) + b"x" * FAR)
     assert cli.names("list", "skills") == []
@@ -172,7 +172,7 @@ def test_validate_ignores_a_readme_next_to_skills(cli: Cli, tmp_path: Path, prof
     for name in ("README.md", "CHANGELOG.md", "AGENTS.md", "readme.md"):
         (tmp_path / "repo" / name).write_text("# Hello\n", encoding="utf-8")
     assert cli("validate", "repo", "--profile", profile) == 0
-    assert [one["name"] for one in cli.json("validate", "repo")["data"]["results"]] == ["pdf"]
+    assert [result["name"] for result in cli.json("validate", "repo")["data"]["results"]] == ["pdf"]
 
 
 def test_validate_rejects_an_explicitly_named_readme(cli: Cli, tmp_path: Path) -> None:

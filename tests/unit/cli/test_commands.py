@@ -1,4 +1,4 @@
-"""Every command, in this process: what it prints, where, and its exit code."""
+"""Every command, run in this process: output, streams and exit code."""
 
 import json
 import re
@@ -19,23 +19,23 @@ from tests.support.skills import make_skill, make_skill_md
 
 
 class Cli:
-    """Runs commands in a folder and keeps what the last one said."""
+    """Runs commands in a folder and stores the output of the last one."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self.out = ""
         self.err = ""
 
-    def __call__(self, *words: str) -> int:
-        code = run(words)
+    def __call__(self, *argv: str) -> int:
+        code = run(argv)
         self.out, self.err = self._capsys.readouterr()
         return code
 
-    def json(self, *words: str) -> dict[str, Any]:
-        self(*words, "--json")
-        answer: dict[str, Any] = json.loads(self.out)
-        assert answer["schemaVersion"] == 1
-        return answer
+    def json(self, *argv: str) -> dict[str, Any]:
+        self(*argv, "--json")
+        report: dict[str, Any] = json.loads(self.out)
+        assert report["schemaVersion"] == 1
+        return report
 
 
 @pytest.fixture
@@ -156,8 +156,8 @@ def test_unknown_skill_suggests_the_closest_name(cli: Cli, skills: Path) -> None
 
 def test_rejected_skill_is_not_reported_as_missing(cli: Cli, skills: Path) -> None:
     assert cli("show", "broken", "-r", "skills") == 3
-    words = shlex.split(cli.err.strip().rpartition("run: skillhall ")[2])
-    assert cli(*words) == 0
+    argv = shlex.split(cli.err.strip().rpartition("run: skillhall ")[2])
+    assert cli(*argv) == 0
     assert str(skills / "broken") in cli.out
 
 
@@ -254,7 +254,7 @@ def test_validate_shows_accepted_findings_only_with_verbose(cli: Cli, tmp_path: 
     assert "accept[unknown-field]" in cli.out
 
 
-def test_validate_fix_reports_remaining_findings(cli: Cli, tmp_path: Path) -> None:
+def test_validate_fix_writes_only_without_dry_run(cli: Cli, tmp_path: Path) -> None:
     data = make_skill_md().replace(b"Reads", b"Use: reads")
     skill_md = make_skill(tmp_path, data=data) / "SKILL.md"
     assert cli("validate", "pdf-tools", "--fix", "--dry-run") == 1
@@ -336,9 +336,9 @@ def test_prompt_uses_the_agent_config(cli: Cli, skills: Path, tmp_path: Path) ->
     assert cli("prompt", "--config", "agents.json", "--agent", "nobody") == 3
 
 
-@pytest.mark.parametrize("words", [["root", "--agent", "a"], ["root", "--config", "c.json"]])
-def test_prompt_rejects_conflicting_options(words: list[str], cli: Cli) -> None:
-    assert cli("prompt", *words) == 2
+@pytest.mark.parametrize("argv", [["root", "--agent", "a"], ["root", "--config", "c.json"]])
+def test_prompt_rejects_conflicting_options(argv: list[str], cli: Cli) -> None:
+    assert cli("prompt", *argv) == 2
 
 
 # init
@@ -370,15 +370,15 @@ def test_why_explains_used_shadowed_and_rejected_copies(cli: Cli, tmp_path: Path
     make_skill(tmp_path / "a")
     make_skill(tmp_path / "b")
     make_skill(tmp_path / "c", data=b"")
-    words = ["why", "pdf-tools", "-r", "a", "-r", "b", "-r", "c"]
-    assert cli(*words) == 0
+    argv = ["why", "pdf-tools", "-r", "a", "-r", "b", "-r", "c"]
+    assert cli(*argv) == 0
     assert [line.partition(":")[0] for line in cli.out.splitlines() if line[0] != " "] == [
         "used",
         "shadowed",
         "rejected",
     ]
     assert "the earlier root wins (profile 'lenient')" in cli.out
-    data = cli.json(*words)["data"]
+    data = cli.json(*argv)["data"]
     assert data["shadowed"][0]["by"] == data["used"][0]["location"]
     assert data["rejected"][0]["findings"][0]["code"] == "no-frontmatter"
 
@@ -414,7 +414,7 @@ def test_completion_prints_a_script_and_how_to_install_it(shell: str, cli: Cli) 
 
 
 @pytest.mark.parametrize(
-    ("words", "number", "expected"),
+    ("argv", "number", "expected"),
     [
         ("skillhall va", 1, "validate"),
         ("skillhall show pdf", 2, "pdf-tools"),
@@ -422,11 +422,11 @@ def test_completion_prints_a_script_and_how_to_install_it(shell: str, cli: Cli) 
     ],
 )
 def test_completion_offers_commands_skills_and_profiles(
-    words: str, number: int, expected: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
+    argv: str, number: int, expected: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_skill(Path(".agents/skills"))
     monkeypatch.setenv("_SKILLHALL_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_WORDS", argv)
     monkeypatch.setenv("COMP_CWORD", str(number))
     cli()
     assert cli.out == f"plain,{expected}\n"
@@ -443,14 +443,14 @@ def test_every_help_page_has_an_example(command: str, cli: Cli) -> None:
 
 
 def commands_below(command: click.Command, *path: str) -> Iterator[tuple[str, ...]]:
-    """The words of every command, with those of groups."""
+    """Yield the arguments of every command, including subcommands."""
     yield path
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None
-            yield from commands_below(found, *path, name)
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            yield from commands_below(subcommand, *path, name)
 
 
 def test_no_help_shows_markup_or_escapes(cli: Cli) -> None:
@@ -474,16 +474,16 @@ def test_help_starts_with_the_common_commands(cli: Cli) -> None:
     assert len(titles) == 6
 
 
-@pytest.mark.parametrize("words", [(), ("--help",), ("-h",)])
-def test_help_lists_every_command_and_no_alias(words: tuple[str, ...], cli: Cli) -> None:
-    assert cli(*words) == 0
+@pytest.mark.parametrize("argv", [(), ("--help",), ("-h",)])
+def test_help_lists_every_command_and_no_alias(argv: tuple[str, ...], cli: Cli) -> None:
+    assert cli(*argv) == 0
     listed = re.findall(r"^  ([a-z-]+) {2,}[A-Z]", cli.out, flags=re.MULTILINE)
     assert listed == list(COMMANDS)
     assert not set(listed) & set(ALIASES)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("argv", "expected"),
     [
         (["vaildate"], "did you mean 'skillhall validate'?"),
         (["qqq"], "see 'skillhall --help'"),
@@ -493,10 +493,10 @@ def test_help_lists_every_command_and_no_alias(words: tuple[str, ...], cli: Cli)
         (["--nope"], "no such option"),
     ],
 )
-def test_typos_get_suggestions(words: list[str], told: str, cli: Cli) -> None:
-    assert cli(*words) == 2
+def test_typos_get_suggestions(argv: list[str], expected: str, cli: Cli) -> None:
+    assert cli(*argv) == 2
     assert cli.out == ""
-    assert told.lower() in cli.err.lower()
+    assert expected.lower() in cli.err.lower()
     assert cli.err.startswith("error: ")
 
 
@@ -537,7 +537,7 @@ def test_interrupt_prints_nothing(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> 
 def test_escape_sequences_in_a_skill_are_escaped(cli: Cli, tmp_path: Path) -> None:
     data = "---\nname: 'x\u2066y'\ndescription: a\u202eb\n---\n"
     make_skill(tmp_path, data=data.encode())
-    for words in (["list", "."], ["validate", "."], ["show", "x\u2066y", "-r", "."]):
-        cli(*words)
+    for argv in (["list", "."], ["validate", "."], ["show", "x\u2066y", "-r", "."]):
+        cli(*argv)
         assert "\u202e" not in cli.out + cli.err
         assert "\u2066" not in cli.out + cli.err

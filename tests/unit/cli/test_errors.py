@@ -48,9 +48,9 @@ def test_every_error_code_has_an_exit_code() -> None:
 
 def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_error(errors.SkillNotFound("pfd", ["pdf"]), ["show", "pfd"]) == 4
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.splitlines() == [
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [
         "error: there is no skill named 'pfd'",
         "hint: did you mean 'pdf'? 'skillhall list' shows all of them",
     ]
@@ -58,17 +58,17 @@ def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[
 
 def test_error_with_json_is_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     report_error(errors.Conflict("a"), ["init", "a", "--json"])
-    told = capsys.readouterr()
-    answer = json.loads(told.out)
+    output = capsys.readouterr()
+    answer = json.loads(output.out)
     assert (answer["command"], answer["error"]["code"]) == ("init", "conflict")
-    assert told.err == ""
+    assert output.err == ""
 
 
 def test_bug_prints_one_line_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_error(ZeroDivisionError("secret"), ["list"]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("error: internal error (ZeroDivisionError)")
-    assert "secret" not in told
+    output = capsys.readouterr().err
+    assert output.startswith("error: internal error (ZeroDivisionError)")
+    assert "secret" not in output
 
 
 def test_bug_prints_a_traceback_in_debug_mode(
@@ -80,7 +80,7 @@ def test_bug_prints_a_traceback_in_debug_mode(
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("argv", "expected"),
     [
         (["list", "--json"], True),
         (["list", "--format", "json"], True),
@@ -90,5 +90,5 @@ def test_bug_prints_a_traceback_in_debug_mode(
         ([], False),
     ],
 )
-def test_json_option_is_detected_in_invalid_arguments(words: list[str], expected: bool) -> None:
-    assert is_json_requested(words) is expected
+def test_json_option_is_detected_in_invalid_arguments(argv: list[str], expected: bool) -> None:
+    assert is_json_requested(argv) is expected

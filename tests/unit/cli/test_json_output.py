@@ -52,8 +52,8 @@ def test_encoded_items_are_written_unchanged(
 
 
 def test_serialized_finding_omits_empty_fields() -> None:
-    found = serialize_finding(JudgedFinding(Finding(Code.BOM, "m"), Effect.WARN))
-    assert found == {"code": "bom", "effect": "warn", "message": "m"}
+    serialized = serialize_finding(JudgedFinding(Finding(Code.BOM, "m"), Effect.WARN))
+    assert serialized == {"code": "bom", "effect": "warn", "message": "m"}
 
 
 def test_json_error_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:

@@ -106,8 +106,8 @@ def test_skills_get_returns_a_skill_by_uri(tmp_path: Path) -> None:
         entry = await send_request(client, "skills/get", uri="skill://pdf/SKILL.md")
         return entry["skill"], (await send_request(client, "skills/list"))["skills"][0]
 
-    one, other = run_client(make_folder_server(tmp_path), both)
-    assert one == other
+    first, second = run_client(make_folder_server(tmp_path), both)
+    assert first == second
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_skills_get_returns_a_skill_by_uri(tmp_path: Path) -> None:
 )
 def test_skills_get_rejects_other_uris(tmp_path: Path, uri: str) -> None:
     make_skill(tmp_path, "pdf", files={"notes.md": b""})
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, "skills/get", uri=uri)),
     )
-    assert asked == (INVALID_PARAMS, "not_found")
+    assert error == (INVALID_PARAMS, "not_found")
 
 
 def test_pages_contain_every_skill_once(tmp_path: Path) -> None:
@@ -158,11 +158,11 @@ def test_cursor_of_a_removed_skill_still_works(tmp_path: Path) -> None:
 def test_invalid_cursor_is_rejected(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
     for method in ("skills/list", "resources/list", "prompts/list"):
-        asked = run_client(
+        error = run_client(
             make_folder_server(tmp_path),
             lambda client, method=method: read_error(send_request(client, method, cursor="7")),  # type: ignore[misc]
         )
-        assert asked == (INVALID_PARAMS, "invalid_argument")
+        assert error == (INVALID_PARAMS, "invalid_argument")
 
 
 def test_skills_invalid_for_strict_hosts_are_unlisted_but_readable(
@@ -214,8 +214,8 @@ def test_skill_with_nonstandard_frontmatter_has_no_entry(tmp_path: Path, data: b
         )
 
     refused = INVALID_PARAMS, "invalid_skill"
-    told = run_client(make_folder_server(tmp_path), everything)
-    assert told == (["skill://good/SKILL.md"], refused, data, False)
+    result = run_client(make_folder_server(tmp_path), everything)
+    assert result == (["skill://good/SKILL.md"], refused, data, False)
 
 
 def test_listed_frontmatter_equals_plain_yaml(tmp_path: Path) -> None:
@@ -279,8 +279,8 @@ def test_skill_over_the_limits_is_served_only_as_resources(tmp_path: Path) -> No
         )
 
     beyond = INVALID_PARAMS, "too_large"
-    told = run_client(make_folder_server(tmp_path), everything)
-    assert told == ([], beyond, beyond, 1, MAX_MANIFEST_FILES + 1 + 3)
+    result = run_client(make_folder_server(tmp_path), everything)
+    assert result == ([], beyond, beyond, 1, MAX_MANIFEST_FILES + 1 + 3)
 
 
 def test_skill_at_the_limit_is_listed(tmp_path: Path) -> None:
@@ -291,11 +291,11 @@ def test_skill_at_the_limit_is_listed(tmp_path: Path) -> None:
 
 
 def test_editing_a_file_changes_its_digest(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, "pdf", files={"notes.md": b"one"})
+    folder = make_skill(tmp_path, "pdf", files={"notes.md": b"one"})
 
     async def before_and_after(client: Client) -> list[str]:
         before = await send_request(client, "skills/list")
-        (place / "notes.md").write_bytes(b"two")
+        (folder / "notes.md").write_bytes(b"two")
         after = await send_request(client, "skills/list")
         return [one["skills"][0]["resources"][1]["digest"] for one in (before, after)]
 
@@ -308,12 +308,12 @@ def test_directory_lists_its_direct_children(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf", files={"docs/a.md": b"", "docs/more/b.md": b"", "run.py": b""})
 
     async def two(client: Client) -> list[list[tuple[str, str]]]:
-        found = []
+        children = []
         for uri in ("skill://pdf", "skill://pdf/docs"):
             answer = await send_request(client, "resources/directory/read", uri=uri)
             assert answer["resultType"] == "complete"
-            found.append([(one["uri"], one["mimeType"]) for one in answer["resources"]])
-        return found
+            children.append([(row["uri"], row["mimeType"]) for row in answer["resources"]])
+        return children
 
     assert run_client(make_folder_server(tmp_path), two) == [
         [
@@ -334,7 +334,7 @@ def test_parent_directory_lists_its_skills(tmp_path: Path) -> None:
         make_folder_server(tmp_path),
         lambda client: send_request(client, "resources/directory/read", uri="skill://~odd"),
     )
-    assert [one["uri"] for one in answer["resources"]] == ["skill://~odd/Odd"]
+    assert [row["uri"] for row in answer["resources"]] == ["skill://~odd/Odd"]
 
 
 @pytest.mark.parametrize(
@@ -342,11 +342,11 @@ def test_parent_directory_lists_its_skills(tmp_path: Path) -> None:
 )
 def test_directory_read_rejects_other_uris(tmp_path: Path, uri: str) -> None:
     make_skill(tmp_path, "pdf")
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, "resources/directory/read", uri=uri)),
     )
-    assert asked == (INVALID_PARAMS, "not_a_file")
+    assert error == (INVALID_PARAMS, "not_a_file")
 
 
 @pytest.mark.parametrize(
@@ -368,23 +368,23 @@ def test_unknown_resource_error_contains_the_uri(
 ) -> None:
     make_skill(tmp_path, "pdf")
 
-    told = run_client(
+    result = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error_data(send_request(client, method, uri=uri)),
         era,
     )
-    assert isinstance(told, dict)
-    assert told["uri"] == uri
-    assert told["code"] in {"not_found", "not_a_file", "invalid_path"}
+    assert isinstance(result, dict)
+    assert result["uri"] == uri
+    assert result["code"] in {"not_found", "not_a_file", "invalid_path"}
 
 
 @pytest.mark.parametrize("method", ["skills/list", "skills/get", "resources/directory/read"])
 def test_legacy_clients_do_not_have_extension_methods(tmp_path: Path, method: str) -> None:
     make_skill(tmp_path, "pdf")
     uri = "skill://pdf/SKILL.md"
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, method, uri=uri)),
         HANDSHAKE,
     )
-    assert asked[0] == METHOD_NOT_FOUND
+    assert error[0] == METHOD_NOT_FOUND

@@ -93,7 +93,10 @@ def test_unknown_agent_error_lists_known_agents(tmp_path: Path) -> None:
     ("source", "problem"),
     [
         ({"root": "x", "inline": "a"}, "agents[0].skills[1].inline must be a list of strings"),
-        ({"root": "x", "available": [1]}, "agents[0].skills[1].available must be a list of strings"),
+        (
+            {"root": "x", "available": [1]},
+            "agents[0].skills[1].available must be a list of strings",
+        ),
         ({"root": ""}, "agents[0].skills[1].root must be the path of a folder"),
         ({"root": "a\0b"}, "agents[0].skills[1].root must be the path of a folder"),
         ({"root": "\ud800"}, "agents[0].skills[1].root must be the path of a folder"),

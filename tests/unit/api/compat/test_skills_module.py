@@ -19,25 +19,25 @@ def test_project_folder_precedes_the_home_folder(tmp_path: Path) -> None:
     make_skill(tmp_path / ".skills", "pdf", data=make_skill_md("pdf", "The project's."))
     make_skill(Path.home() / ".skillhall" / "skills", "pdf")
     make_skill(Path.home() / ".skillhall" / "skills", "csv")
-    found = discover_skills(cwd=tmp_path)
-    assert [skill.name for skill in found] == ["pdf", "csv"]
-    assert found[0].description == "The project's."
-    assert Code.SHADOWED in [judged.finding.code for judged in found.findings]
+    skills = discover_skills(cwd=tmp_path)
+    assert [skill.name for skill in skills] == ["pdf", "csv"]
+    assert skills[0].description == "The project's."
+    assert Code.SHADOWED in [judged.finding.code for judged in skills.findings]
 
 
 def test_missing_default_folders_give_no_finding(tmp_path: Path) -> None:
-    found = discover_skills(cwd=tmp_path)
-    assert (list(found), found.findings) == ([], ())
+    skills = discover_skills(cwd=tmp_path)
+    assert (list(skills), skills.findings) == ([], ())
 
 
 def test_missing_explicit_folder_is_a_finding(tmp_path: Path) -> None:
-    found = discover_skills([tmp_path / "none"])
-    assert [judged.finding.code for judged in found.findings] == [Code.ROOT_MISSING]
+    skills = discover_skills([tmp_path / "none"])
+    assert [judged.finding.code for judged in skills.findings] == [Code.ROOT_MISSING]
 
 
 def test_discovery_does_not_raise_on_invalid_paths(tmp_path: Path) -> None:
-    found = discover_skills(["a\0b"], cwd=tmp_path)
-    assert [judged.finding.code for judged in found.findings] == [Code.ROOT_MISSING]
+    skills = discover_skills(["a\0b"], cwd=tmp_path)
+    assert [judged.finding.code for judged in skills.findings] == [Code.ROOT_MISSING]
 
 
 def test_metadata_has_every_field_of_the_specification(tmp_path: Path) -> None:
@@ -129,6 +129,6 @@ def test_discovered_skills_are_bundled_in_order(tmp_path: Path) -> None:
 def test_hidden_skill_is_discovered_but_not_listed(tmp_path: Path) -> None:
     data = make_skill_md("pdf", disable_model_invocation="true")
     make_skill(tmp_path, "pdf", data=data)
-    found = discover_skills([tmp_path])
-    assert [skill.hidden for skill in found] == [True]
-    assert skills_to_xml(found) == "<available_skills>\n</available_skills>"
+    skills = discover_skills([tmp_path])
+    assert [skill.hidden for skill in skills] == [True]
+    assert skills_to_xml(skills) == "<available_skills>\n</available_skills>"

@@ -1,4 +1,4 @@
-"""`skillhall local` and `skillhall tool`, in this process."""
+"""`skillhall local` and `skillhall tool`, run in this process."""
 
 import io
 import json
@@ -13,23 +13,23 @@ from tests.support.skills import make_skill, make_skill_md
 
 
 class Cli:
-    """Runs commands in a folder and keeps what the last one said."""
+    """Runs commands in a folder and stores the output of the last one."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self.out = ""
         self.err = ""
 
-    def __call__(self, *words: str) -> int:
-        code = run(words)
+    def __call__(self, *argv: str) -> int:
+        code = run(argv)
         self.out, self.err = self._capsys.readouterr()
         return code
 
-    def json(self, *words: str) -> dict[str, Any]:
-        self(*words, "--json")
-        answer: dict[str, Any] = json.loads(self.out)
-        assert answer["command"] == " ".join(words[:2])
-        return answer
+    def json(self, *argv: str) -> dict[str, Any]:
+        self(*argv, "--json")
+        report: dict[str, Any] = json.loads(self.out)
+        assert report["command"] == " ".join(argv[:2])
+        return report
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 
 
 class Terminal(io.StringIO):
-    """A person who types the given answers."""
+    """A terminal on which a user types answers."""
 
     def isatty(self) -> bool:
         return True
@@ -53,8 +53,8 @@ def ids(cli: Cli) -> list[str]:
 
 
 def test_local_add_list_and_delete(cli: Cli) -> None:
-    words = ["--name", "My notes", "--description", "Notes: all.", "--body", "Write."]
-    assert cli("local", "add", "Notes!", *words) == 0
+    argv = ["--name", "My notes", "--description", "Notes: all.", "--body", "Write."]
+    assert cli("local", "add", "Notes!", *argv) == 0
     assert cli.out == "notes\n"
     assert cli("local", "list") == 0
     assert cli.out == "notes\tMy notes\tNotes: all.\tuser\n"
@@ -79,7 +79,7 @@ def test_root_option_selects_the_run_directory(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "error"),
+    ("argv", "code", "error"),
     [
         (["add", "pdf", "--description", "D."], 6, "conflict"),
         (["add", "..", "--description", "D."], 3, "invalid_path"),
@@ -94,14 +94,14 @@ def test_root_option_selects_the_run_directory(cli: Cli) -> None:
     ],
 )
 def test_rejected_command_has_its_code_and_changes_nothing(
-    cli: Cli, words: list[str], code: int, error: str
+    cli: Cli, argv: list[str], code: int, error: str
 ) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     make_skill(Path(".agents/sys.skills"), "theirs")
     make_skill(Path(), "skill")
     make_skill(Path(), "broken", data=b"# Nothing\n")
-    assert cli("local", *words) == code
-    assert cli.json("local", *words)["error"]["code"] == error
+    assert cli("local", *argv) == code
+    assert cli.json("local", *argv)["error"]["code"] == error
     assert ids(cli) == ["theirs", "pdf"]
 
 
@@ -188,10 +188,10 @@ def test_tool_list_has_schemas(cli: Cli) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     assert cli("tool", "list") == 0
     names = [line.partition("\t")[0] for line in cli.out.splitlines()]
-    told = cli.json("tool", "list")["data"]["tools"]
-    assert names == [tool["name"] for tool in told]
+    tools = cli.json("tool", "list")["data"]["tools"]
+    assert names == [tool["name"] for tool in tools]
     assert names == ["ReadFile", "ReadSkill", "ListSkillFiles", "Skill"]
-    assert told[0]["parameters"]["required"] == ["path"]
+    assert tools[0]["parameters"]["required"] == ["path"]
 
 
 @pytest.mark.parametrize("text", ["Line.\n", "No line end"])

@@ -58,8 +58,8 @@ def test_sarif_has_rules_levels_and_locations() -> None:
         ("root-missing", 0, "warning"),
         ("yaml-repaired", 1, "error"),
     ]
-    place = run["results"][0]["locations"][0]["physicalLocation"]
-    assert place == {
+    location = run["results"][0]["locations"][0]["physicalLocation"]
+    assert location == {
         "artifactLocation": {"uri": "x%2C%20y/SKILL.md"},
         "region": {"startLine": 3},
     }

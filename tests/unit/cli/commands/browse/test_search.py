@@ -20,9 +20,9 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+def read_report(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
 
 
 def test_search_rows_match_those_of_list(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,9 +35,9 @@ def test_search_rows_match_those_of_list(root: Path, capsys: pytest.CaptureFixtu
 
 def test_search_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["find", "joins", "PDF", "--limit", "1", "-r", str(root), "--json"]) == 0
-    told = answer(capsys)
-    assert (told["command"], told["ok"], told["data"]["total"]) == ("search", True, 2)
-    (hit,) = told["data"]["hits"]
+    report = read_report(capsys)
+    assert (report["command"], report["ok"], report["data"]["total"]) == ("search", True, 2)
+    (hit,) = report["data"]["hits"]
     assert 0 < hit.pop("score") < 1
     assert hit == {
         "name": "merge",
@@ -58,7 +58,7 @@ def test_search_without_hits_exits_with_1(root: Path, capsys: pytest.CaptureFixt
     assert run(["search", "zebra", "-r", str(root)]) == 1
     assert capsys.readouterr() == ("", "no skills found\n")
     assert run(["search", "zebra", "-r", str(root), "--json"]) == 1
-    assert answer(capsys)["data"] == {"hits": [], "total": 0}
+    assert read_report(capsys)["data"] == {"hits": [], "total": 0}
 
 
 def test_search_finds_hidden_skills(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +70,7 @@ def test_search_body_reads_bodies(root: Path, capsys: pytest.CaptureFixture[str]
     assert run(["search", "qpdf", "-r", str(root)]) == 1
     capsys.readouterr()
     assert run(["search", "qpdf", "--body", "-r", str(root), "--json"]) == 0
-    (hit,) = answer(capsys)["data"]["hits"]
+    (hit,) = read_report(capsys)["data"]["hits"]
     assert hit["snippet"] == {"text": "Uses qpdf.", "marks": [[5, 9]]}
 
 
