@@ -47,9 +47,7 @@ def open_agent_skills(
     from skillhall._internal.agents.config.agent_config import find_config
 
     if roots and (agent_id or config_path):
-        raise click.UsageError(
-            "use either --root, or --agent and --config", click.get_current_context()
-        )
+        raise click.UsageError("use either --root, or --agent and --config")
     name = None if agent_id == DEFAULT_AGENT and not config_path else agent_id
     is_configured = (
         name or config_path or (not agent_id and find_config(settings.working_directory))
@@ -63,7 +61,7 @@ def _get_only_agent(config: AgentConfig) -> AgentDefinition:
     if len(config.agents) != 1:
         known = ", ".join(agent.id for agent in config.agents)
         problem = f"select an agent with --agent; the config defines: {known or 'none'}"
-        raise click.UsageError(problem, click.get_current_context())
+        raise click.UsageError(problem)
     return config.agents[0]
 
 

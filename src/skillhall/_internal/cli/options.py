@@ -190,10 +190,7 @@ def confirm(question: str, *, can_ask: bool = True) -> None:
 
     text = sanitize_line(question)
     if not (can_ask and is_interactive()):
-        raise click.UsageError(
-            f"cannot ask for confirmation; use -y to answer yes to: {text}",
-            click.get_current_context(),
-        )
+        raise click.UsageError(f"cannot ask for confirmation; use -y to answer yes to: {text}")
     click.confirm(text, abort=True, err=True)
 
 

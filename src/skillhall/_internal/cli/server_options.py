@@ -53,10 +53,7 @@ def _build_source_selector(
 ) -> Mapping[str, str]:
     """Return the query parameters of the server. Raises: UsageError."""
     if source and (repo or branch or prompt_path):
-        raise click.UsageError(
-            "--source cannot be combined with --repo, --branch or --prompt-path",
-            click.get_current_context(),
-        )
+        raise click.UsageError("--source cannot be combined with --repo, --branch or --prompt-path")
     return {"repo": repo, "branch": branch, "path": prompt_path, "source": source}
 
 

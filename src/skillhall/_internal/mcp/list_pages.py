@@ -48,7 +48,7 @@ class PageSelection(NamedTuple):
         if len(self.skills) != len(other.skills) or self.has_more != other.has_more:
             return False
         pairs = zip(self.skills, other.skills, strict=True)
-        return all(one[0] is two[0] and one[1] is two[1] for one, two in pairs)
+        return all(old[0] is new[0] and old[1] is new[1] for old, new in pairs)
 
 
 class ListPage:

@@ -63,13 +63,13 @@ class SkillTool:
     )
 
     def __init__(self, skills: Mapping[str, SkillMetadata], sandbox: Sandbox | None = None) -> None:
-        self._skills = {name: one for name, one in skills.items() if is_visible_to_models(one)}
+        self._skills = {key: skill for key, skill in skills.items() if is_visible_to_models(skill)}
         self._sandbox = sandbox
         self._activated: set[str] = set()
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The JSON Schema of the call: only names of skills that exist."""
+        """The JSON Schema of the arguments."""
         name = {
             "type": "string",
             "enum": list(self._skills),
@@ -83,7 +83,7 @@ class SkillTool:
         }
 
     def __call__(self, name: str) -> SkillToolResult:
-        """The instructions of the skill `name`, or an error that lists the names there are."""
+        """Return the instructions of a skill, or an error that lists the available names."""
         skill = self._skills.get(name)
         if skill is None:
             names = ", ".join(self._skills)

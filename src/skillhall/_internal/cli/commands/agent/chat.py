@@ -35,9 +35,7 @@ _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exi
     "--agent", type=ConfiguredAgentParam(), metavar="ID", help="Use this agent of the config."
 )
 @config_option
-@click.option(
-    "--model", metavar="PROVIDER:NAME", help="Use this model instead of the configured one."
-)
+@click.option("--model", metavar="PROVIDER:NAME", help="Override the configured model.")
 @roots_option
 @json_option
 def command(  # noqa: PLR0913 - one parameter for each option
@@ -66,7 +64,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 def _read_piped_message() -> str:
     if is_interactive():
-        raise click.UsageError("--json needs a MESSAGE", click.get_current_context())
+        raise click.UsageError("--json needs a MESSAGE")
     return sys.stdin.read()
 
 

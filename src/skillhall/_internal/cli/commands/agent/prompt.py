@@ -71,14 +71,14 @@ def command(  # noqa: PLR0913 - one parameter for each option
         return 0
     if config is not None or agent is not None:
         if roots:
-            raise _build_usage_error(
+            raise click.UsageError(
                 "ROOT cannot be combined with --agent or --config: the config sets the roots"
             )
         if output_format not in ("xml", "json") or any(
             map(_is_on_command_line, ("profile", "no_index", "depth"))
         ):
             options = "--format, --profile, --no-index and --depth"
-            raise _build_usage_error(f"{options} cannot be combined with --agent or --config")
+            raise click.UsageError(f"{options} cannot be combined with --agent or --config")
         _print_instructions(config, agent, as_json=is_json, follow_links=follow_links)
         return 0
     catalog = load_with_progress(
@@ -95,10 +95,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
 def _is_on_command_line(parameter: str) -> bool:
     source = click.get_current_context().get_parameter_source(parameter)
     return source is click.core.ParameterSource.COMMANDLINE
-
-
-def _build_usage_error(message: str) -> click.UsageError:
-    return click.UsageError(message, click.get_current_context())
 
 
 def _print_json(catalog: Catalog) -> None:

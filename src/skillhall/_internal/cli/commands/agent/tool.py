@@ -117,8 +117,7 @@ def _parse_arguments(text: str) -> object:
     except (ValueError, RecursionError) as error:
         problem = error.msg if isinstance(error, json.JSONDecodeError) else "cannot be parsed"
         raise click.UsageError(
-            f"the arguments are not valid JSON: {problem[:1].lower()}{problem[1:]}",
-            click.get_current_context(),
+            f"the arguments are not valid JSON: {problem[:1].lower()}{problem[1:]}"
         ) from None
 
 

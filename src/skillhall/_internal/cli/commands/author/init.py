@@ -33,7 +33,7 @@ def command(
 
     if name is None:
         if no_input or as_json or not is_interactive():
-            raise click.UsageError("missing argument 'NAME'", click.get_current_context())
+            raise click.UsageError("missing argument 'NAME'")
         name = click.prompt("Name", err=True)
         description = description or click.prompt(
             "Description", default=DEFAULT_DESCRIPTION, err=True

@@ -65,7 +65,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from skillhall._internal.wiring.catalog import find_profile
 
     if dry_run and not apply_fixes:
-        raise click.UsageError("--dry-run needs --fix", click.get_current_context())
+        raise click.UsageError("--dry-run needs --fix")
     settings = read_settings(follow_links=follow_links)
     chosen = find_profile(profile).with_depth(depth)
     fixed = _fix_skills(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None

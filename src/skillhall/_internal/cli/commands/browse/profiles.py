@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import ProfileParam, json_option
+from skillhall._internal.cli.project_options import print_table_or_rows
 
 if TYPE_CHECKING:
     from skillhall._internal.policy.profiles import Profile
@@ -27,9 +27,9 @@ def command(*, name: str | None, as_json: bool) -> int:
             "profiles", {"profiles": [_serialize_profile(profile) for profile in chosen]}
         )
     elif name:
-        _print_effects(chosen[0])
+        print_table_or_rows(("FINDING", "EFFECT"), _serialize_effects(chosen[0]).items())
     else:
-        _print_columns(
+        print_table_or_rows(
             ("PROFILE", "SUMMARY"), [(profile.name, profile.summary) for profile in chosen]
         )
     return 0
@@ -48,16 +48,3 @@ def _serialize_effects(profile: Profile) -> dict[str, str]:
     from skillhall._internal.skill.finding import Code
 
     return {code.value: profile.load_policy.get_effect(code).value for code in Code}
-
-
-def _print_effects(profile: Profile) -> None:
-    _print_columns(("FINDING", "EFFECT"), list(_serialize_effects(profile).items()))
-
-
-def _print_columns(headings: tuple[str, str], rows: list[tuple[str, str]]) -> None:
-    from skillhall._internal.cli.terminal import is_smart_terminal, print_rows, print_table
-
-    if is_smart_terminal(sys.stdout):
-        print_table(headings, rows)
-    else:
-        print_rows(rows)

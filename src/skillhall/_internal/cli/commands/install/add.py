@@ -119,9 +119,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     from skillhall._internal.wiring.sources import build_github_hint, open_source
 
     if directory is not None and (agents or is_user):
-        raise click.UsageError(
-            "--dir cannot be combined with --agent or --global", click.get_current_context()
-        )
+        raise click.UsageError("--dir cannot be combined with --agent or --global")
     project = open_project(is_user=is_user, follow_links=follow_links)
     options = AddOptions(project, directory, agents, copy, overwrite)
     with transfer_progress() as progress:
@@ -160,8 +158,7 @@ def _select_bundles(
     available = ", ".join(sanitize_line(read_bundle_name(bundle)) for bundle in opened.bundles)
     raise click.UsageError(
         f"the source has {format_count(len(opened.bundles), 'skill')} ({available}); "
-        "select some with --skill, or all with --yes",
-        click.get_current_context(),
+        "select some with --skill, or all with --yes"
     )
 
 

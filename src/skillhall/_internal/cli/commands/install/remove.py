@@ -29,9 +29,7 @@ def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as
     project = open_project(is_user=is_user)
     if not yes:
         if as_json or not is_interactive():
-            raise click.UsageError(
-                "use --yes to remove without confirmation", click.get_current_context()
-            )
+            raise click.UsageError("use --yes to remove without confirmation")
         click.confirm(f"Remove {sanitize_line(', '.join(names))}?", abort=True, err=True)
     keys = remove(project, names, force=force)
     if as_json:

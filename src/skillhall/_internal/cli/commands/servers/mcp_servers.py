@@ -13,9 +13,6 @@ from skillhall._internal.cli.options import json_option, print_group_help
 from skillhall._internal.cli.terminal import print_message, print_rows, sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.wiring.sources import McpServer, McpSkill
 
 SKILL_MD = "SKILL.md"
@@ -41,7 +38,9 @@ def list_servers(*, as_json: bool) -> int:
 
     servers = [server for _, server in sorted(read_servers(read_settings()).items())]
     if as_json:
-        _print_json("list", {"servers": [_serialize_server(server) for server in servers]})
+        print_json_report(
+            "mcp-servers list", {"servers": [_serialize_server(server) for server in servers]}
+        )
         return 0
     print_rows((server.label, server.endpoint) for server in servers)
     print_message(format_count(len(servers), "server"))
@@ -87,7 +86,7 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
     server = parse_server(label, endpoint, token_variable, variables, settings.working_directory)
     register_server(settings, server, overwrite=overwrite)
     if as_json:
-        _print_json("add", {"server": _serialize_server(server)})
+        print_json_report("mcp-servers add", {"server": _serialize_server(server)})
     else:
         print_message(
             f"added {label}: {sanitize_line(server.endpoint)}; 'skillhall mcp-servers skills "
@@ -105,7 +104,7 @@ def remove_server(*, label: str, as_json: bool) -> int:
 
     unregister_server(read_settings(), label)
     if as_json:
-        _print_json("remove", {"label": label})
+        print_json_report("mcp-servers remove", {"label": label})
     else:
         print_message(f"removed {sanitize_line(label)}")
     return 0
@@ -122,7 +121,11 @@ def list_skills(*, label: str, as_json: bool) -> int:
         skills = source.list()
     findings = [judged for skill in skills for judged in skill.findings]
     if as_json:
-        _print_json("skills", {"skills": [_serialize_skill(skill) for skill in skills]}, findings)
+        print_json_report(
+            "mcp-servers skills",
+            {"skills": [_serialize_skill(skill) for skill in skills]},
+            findings,
+        )
         return 0
     print_rows(
         (skill.name, skill.description, skill.entry.uri) for skill in skills if skill.is_usable
@@ -156,7 +159,9 @@ def read_skill(*, label: str, skill: str, path: str, activate: bool, as_json: bo
         data = source.activate(entry).encode() if activate else source.read(entry, path)
     if as_json:
         content = serialize_content(data)
-        _print_json("read", {**_serialize_skill(entry), "path": path, **content}, entry.findings)
+        print_json_report(
+            "mcp-servers read", {**_serialize_skill(entry), "path": path, **content}, entry.findings
+        )
     else:
         print_content(data + b"\n" if activate else data, path)
     return 0
@@ -189,9 +194,3 @@ def _serialize_skill(skill: McpSkill) -> dict[str, object]:
             for file in skill.entry.files
         ],
     }
-
-
-def _print_json(
-    subcommand: str, data: Mapping[str, object], findings: Sequence[JudgedFinding] = ()
-) -> None:
-    print_json_report(f"mcp-servers {subcommand}", data, findings)

@@ -57,7 +57,7 @@ def list_prompts(*, server: str, selector: Mapping[str, str], as_json: bool) -> 
             for prompt in listing.prompts
         ]
         stale = {"stale": listing.stale} if listing.stale else {}
-        _print_json("list", {"prompts": prompts, "source": listing.source, **stale})
+        print_json_report("prompts list", {"prompts": prompts, "source": listing.source, **stale})
         return 0
     print_rows(
         (prompt.name, prompt.description, " ".join(argument.name for argument in prompt.arguments))
@@ -97,8 +97,9 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
         write_prompt_files(directory, prompt.files)
     if as_json:
         data = {"name": name, "description": prompt.description, "text": prompt.text}
-        _print_json(
-            "get", {**data, "files": _serialize_file_sizes(prompt.files), "source": prompt.source}
+        print_json_report(
+            "prompts get",
+            {**data, "files": _serialize_file_sizes(prompt.files), "source": prompt.source},
         )
         return 0
     print_text(prompt.text if prompt.text.endswith("\n") else f"{prompt.text}\n")
@@ -118,7 +119,7 @@ def refresh(*, server: str, selector: Mapping[str, str], as_json: bool) -> int:
     """
     result = open_server(server, selector).refresh()
     if as_json:
-        _print_json("refresh", _serialize_refresh(result))
+        print_json_report("prompts refresh", _serialize_refresh(result))
     else:
         _print_skipped(result.skipped, result.skipped_total)
         skipped = f"; {result.skipped_total} skipped" if result.skipped_total else ""
@@ -153,8 +154,8 @@ def upload(*, folder: str, source: str, server: str, as_json: bool) -> int:
             "contentHash": upload_folder.digest,
             "fileCount": result.files,
         }
-        _print_json(
-            "upload",
+        print_json_report(
+            "prompts upload",
             {**data, "status": result.status, "skipped": _serialize_skipped(result.skipped)},
         )
     else:
@@ -191,9 +192,7 @@ def _parse_arguments(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not (name and equals):
-            raise click.UsageError(
-                f"--arg must be NAME=TEXT, not {pair!r}", click.get_current_context()
-            )
+            raise click.UsageError(f"--arg must be NAME=TEXT, not {pair!r}")
         arguments[name] = text
     return arguments
 
@@ -216,7 +215,3 @@ def _print_file_summary(files: Files, directory: str | None) -> None:
 def _print_upload_findings(upload_folder: UploadFolder) -> None:
     for finding in upload_folder.findings:
         print_message(f"{finding.path}: warn[{finding.code}]: {finding.message}")
-
-
-def _print_json(subcommand: str, data: Mapping[str, object]) -> None:
-    print_json_report(f"prompts {subcommand}", data)

@@ -45,7 +45,7 @@ _EXTRA_PACKAGES = frozenset(
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
-    help="Listen on this port; 0 selects a free one.  [default: 8321]",
+    help="Listen on this port; 0 for any.  [default: 8321]",
 )
 @click.option("--repo", metavar="URL", help="Serve the prompts of this git repository.")
 @click.option(

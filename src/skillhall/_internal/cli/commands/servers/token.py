@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
-from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.commands.session.lookup import to_missing_package_error
 from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option, print_group_help
 from skillhall._internal.cli.terminal import print_message, print_rows, sanitize_line
@@ -81,10 +81,7 @@ def _open_tokens() -> Iterator[AccessTokens]:
     try:
         tokens, close = open_access_tokens(read_settings())
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "sqlalchemy":
-            raise
-        hint = "pip install 'skillhall[server]'"
-        raise CommandFailed("usage", "the database is not installed", hint) from None
+        raise to_missing_package_error(error) from None
     try:
         yield tokens
     finally:

@@ -55,9 +55,7 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     from skillhall._internal.workspace.validation import parse_zone
 
     if replace and keep:
-        raise click.UsageError(
-            "--replace cannot be combined with --keep", click.get_current_context()
-        )
+        raise click.UsageError("--replace cannot be combined with --keep")
     on_conflict = ImportConflict.KEEP if keep else ImportConflict.REFUSE
     if replace:
         on_conflict = ImportConflict.REPLACE

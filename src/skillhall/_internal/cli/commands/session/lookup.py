@@ -42,7 +42,7 @@ def to_missing_package_error(error: ModuleNotFoundError) -> Exception:
     if (error.name or "").partition(".")[0] != "sqlalchemy":
         return error
     hint = "pip install 'skillhall[server]'"
-    return CommandFailed("usage", "sessions need packages that are not installed", hint)
+    return CommandFailed("usage", "the packages for databases are not installed", hint)
 
 
 def find_session(workspace: Workspace, name_or_id: str) -> Session:
