@@ -245,14 +245,14 @@ def test_tool_calls_return_results(tmp_path: Path, era: str) -> None:
             client.call_tool("load_skill", {"name": "pdf"}),
             client.call_tool("read_skill_file", {"name": "pdf", "path": "a.md"}),
         ]
-        result = []
+        texts = []
         for call in calls:
             result = await call
             assert not result.is_error
             [content] = result.content
             assert isinstance(content, TextContent)
-            result.append(content.text)
-        return result
+            texts.append(content.text)
+        return texts
 
     listed, searched, first, second, file = run_client(make_folder_server(tmp_path), answers, era)
     expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}

@@ -35,12 +35,7 @@ def command(*, as_json: bool) -> int:
         print_json_report("agents", {"agents": agents})
         return 0
     rows = [
-        (
-            agent.id,
-            agent.project_folder,
-            agent.user_folder,
-            "detected" if agent.id in detected else "",
-        )
+        (agent.id, agent.project_folder, agent.user_folder, "detected" * (agent.id in detected))
         for agent in AGENTS.values()
     ]
     print_table_or_rows(["agent", "project folder", "user folder", ""], rows)

@@ -24,20 +24,9 @@ _SHORT_COMMIT_LENGTH = 12  # digits
 
 def print_results(results: Sequence[UpdateResult]) -> None:
     """Print one row per skill."""
-    headings = ["skill", "source", "status", "from", "to"]
-    print_table_or_rows(
-        headings,
-        [
-            (
-                result.key,
-                result.source,
-                result.status,
-                result.before[:_SHORT_COMMIT_LENGTH],
-                result.after[:_SHORT_COMMIT_LENGTH],
-            )
-            for result in results
-        ],
-    )
+    length = _SHORT_COMMIT_LENGTH
+    rows = [(r.key, r.source, r.status, r.before[:length], r.after[:length]) for r in results]
+    print_table_or_rows(["skill", "source", "status", "from", "to"], rows)
 
 
 def print_details(results: Sequence[UpdateResult]) -> None:

@@ -74,9 +74,7 @@ def list_prompts(*, server: str, selector: Mapping[str, str], as_json: bool) -> 
 @click.option(
     "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="Set an argument. Repeatable."
 )
-@click.option(
-    "--files", "directory", metavar="DIR", help="Write the prompt's files to this new folder."
-)
+@click.option("--files", "directory", metavar="DIR", help="Write its files to this new folder.")
 @server_option
 @source_selector_options
 @json_option

@@ -39,9 +39,7 @@ def list_sessions(*, as_json: bool) -> int:
     with open_configured_workspace() as workspace:
         sessions = [*iter_sessions(workspace)]
     if as_json:
-        print_session_json(
-            "list", {"sessions": [serialize_session(session) for session in sessions]}
-        )
+        print_session_json("list", {"sessions": [*map(serialize_session, sessions)]})
     else:
         print_rows((session.id, session.name, session.updated) for session in sessions)
     return 0
@@ -50,12 +48,7 @@ def list_sessions(*, as_json: bool) -> int:
 @command.command("new", epilog="Example: skillhall session new Research --template Start")
 @click.argument("name")
 @click.option("--template", metavar="TEMPLATE", help="Start with the blocks of this template.")
-@click.option(
-    "--budget",
-    type=click.IntRange(0),
-    metavar="TOKENS",
-    help="Set the token budget of all zones together.",
-)
+@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="Set the total budget.")
 @json_option
 def create(*, name: str, template: str | None, budget: int | None, as_json: bool) -> int:
     """Create the session NAME."""
