@@ -149,6 +149,7 @@ class AgentSkills:
         self, previous: AgentSkillsSnapshot | None, loaded: LoadedInstructions
     ) -> AgentSkillsSnapshot:
         if previous is not None and _has_same_content(previous.instructions, loaded):
+            # Keep the plan object: `mark_plan_sent` compares plans by identity.
             return replace(previous, instructions=loaded)
         view = SkillView(_compute_revision(loaded), self.profile, loaded.skills)
         plan = plan_prompt(self._build_plan_request(loaded, view), self.agent.budgets.catalog)

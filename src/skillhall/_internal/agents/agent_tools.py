@@ -132,7 +132,7 @@ class AgentTools:
             return UserMessage(message)
         row = self._find_skill(match[2])
         if row is None:
-            if match[1]:
+            if match[1]:  # `/skill:name` can only mean a skill
                 raise SkillNotFound(match[2], hint="'/skills' lists those you can call")
             return UserMessage(message)
         text = self._activate(row)

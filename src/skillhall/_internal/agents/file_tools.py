@@ -189,7 +189,7 @@ def _read_run_directory_text(tools: ReadTools, path: str) -> str:
     """Return the text at `path`. The path is checked before the disk is read."""
     requested = _resolve_requested_path(tools, path)
     admit = partial(_reject_private, _find_own_folders(tools))
-    admit(requested.text)
+    admit(requested.text)  # `read_contained_file` repeats this check behind links
     _reject_type(requested.text, tools.extensions)
     try:
         file = read_contained_file(os.fspath(tools.run_directory), requested, MAX_FILE_BYTES, admit)
@@ -199,7 +199,7 @@ def _read_run_directory_text(tools: ReadTools, path: str) -> str:
         raise _FileToolError(FILE_TOO_LARGE) from None
     except SkillhallError:
         raise _FileToolError(FILE_NOT_FOUND) from None
-    _reject_type(file.path, tools.extensions)
+    _reject_type(file.path, tools.extensions)  # a link may lead to another type
     return _decode_text(file.data)
 
 

@@ -137,6 +137,7 @@ class InstructionLoader:
 
     def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> LoadedInstructions:
         """Load `sources` in order. Problems become findings, not exceptions."""
+        # Taken before loading, so that a change during the load is noticed later.
         follow = {root.path for root, _ in sources if root.follow_links}
         fingerprint = take_fingerprint(
             [root.path for root, _ in sources], self.profile.scan_policy, follow

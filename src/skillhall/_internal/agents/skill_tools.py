@@ -212,7 +212,7 @@ def _check_type(name: str, value: object, schema: object) -> None:
     is_valid = (
         isinstance(value, str)
         if expected == "string"
-        else isinstance(value, int) and not isinstance(value, bool)
+        else isinstance(value, int) and not isinstance(value, bool)  # `bool` is a subclass of `int`
     )
     if not is_valid:
         kind = "a string" if expected == "string" else "an integer"

@@ -179,6 +179,7 @@ def _run_shell_completion() -> int:
 def _convert_click_error(error: click.ClickException) -> CommandFailed:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "skillhall"
+    # Click writes sentences; our errors start in lower case and have no full stop.
     message = error.format_message().rstrip(".")
     hint = f"see '{path} --help'"
     command = path.partition(" ")[2] or path

@@ -15,6 +15,7 @@ def run_and_exit() -> None:
             stream.flush()
         except (OSError, ValueError):
             code = code or 1
+    # Unlike `sys.exit`, this skips the deallocation of the catalog.
     os._exit(code)
 
 

@@ -43,6 +43,7 @@ def _dispatch(argv: list[str]) -> int:
     if COMPLETE_VARIABLE not in os.environ:
         from skillhall._internal.cli.fast_list import parse_list_arguments
 
+        # `None` if click must parse the arguments.
         request = parse_list_arguments(argv)
         if request is not None:
             from skillhall._internal.cli.commands.browse.list_output import print_list

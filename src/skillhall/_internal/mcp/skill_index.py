@@ -147,5 +147,5 @@ class SkillIndex:
         view = provider.current_view()
         if self._view is None or self._view.skill_view.revision != view.revision:
             self._view = IndexView(view, self._manifests, self._ttl_factor)
-            self._manifests.evict_others(view)
+            self._manifests.evict_others(view)  # manifests of removed skills
         return self._view

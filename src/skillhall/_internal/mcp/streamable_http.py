@@ -122,6 +122,7 @@ class _RequestReceiver:
                 message = await self._receive()
         except TimeoutError:
             message = _DISCONNECT
+        # A disconnect has no `more_body` either, which ends the body.
         self._is_body_complete = not message.get("more_body", False)
         return message
 

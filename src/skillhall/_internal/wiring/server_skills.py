@@ -32,5 +32,5 @@ def open_collection(
     if services is not None and services.skill_store is not None:
         return Collection(services.skill_store, settings, repository)
     store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
-    store.sweep()
+    store.sweep()  # leftovers of killed processes
     return Collection(store, settings, repository)

@@ -72,6 +72,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         return request.override(system_message=message, tools=[*request.tools, *schemas])
 
     def _is_skill_tool(self, request: ToolCallRequest) -> bool:
+        # Tools that LangChain knows have a `tool`; ours are only schemas in the request.
         return request.tool is None and request.tool_call["name"] in self._skills.agent.tools
 
     def _call_tool(self, request: ToolCallRequest) -> ToolMessage:

@@ -76,7 +76,7 @@ class ReplyThread:
                 async for event in self._chat.send(self._message):
                     self._send(event)
         except TimeoutError:
-            if not timeout.expired():
+            if not timeout.expired():  # raised by the chat itself
                 raise
             raise self._build_error("the reply timed out") from None
 

@@ -47,6 +47,7 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
             continue
         if is_key:
             stack[-1] = _unquote(symbol)
+        # The value of a member was already yielded with its key.
         at_member = not is_key and opened[-1:] == ["{"]
         if not at_member:
             yield tuple(stack), line

@@ -44,7 +44,7 @@ def read_config_document(file: Path) -> ConfigNode:
 def _read_text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            data = opened.read(MAX_CONFIG_BYTES + 1)
+            data = opened.read(MAX_CONFIG_BYTES + 1)  # one more byte shows that it is too large
         if len(data) > MAX_CONFIG_BYTES:
             raise ConfigInvalid(str(file), f"larger than {MAX_CONFIG_BYTES} bytes")
         return data.decode("utf-8-sig").replace("\r\n", "\n")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import FolderSkillProvider
     from skillhall._internal.policy.effects import JudgedFinding
 
+# A missing package of the extra gets a hint; any other missing module is a bug.
 _EXTRA_PACKAGES = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
 
 

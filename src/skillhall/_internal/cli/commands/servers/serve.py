@@ -109,6 +109,7 @@ def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
     from skillhall._internal.wiring.server_skills import open_collection
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
+    # Bind first: a port that is in use must fail before sources and the database are opened.
     listening = listen(settings.server)
     gc.enable()  # `main` disables it for short commands
     release_warnings = log_to_stderr(log_level)
@@ -125,6 +126,7 @@ def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
     )
 
     def started() -> None:
+        # The URL is the first line; warnings about sources are buffered until then.
         _print_started(url, settings, as_json=as_json)
         release_warnings()
 
