@@ -40,7 +40,7 @@ def test_prompt_without_skills_does_not_mention_them(tmp_path: Path) -> None:
     assert make_agent(tmp_path).system_prompt() == ""
 
 
-def test_prompt_without_load_skill_does_not_mention_loading(tmp_path: Path) -> None:
+def test_prompt_omits_loading_if_the_agent_cannot_load(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     text = make_agent(tmp_path, tools=("ReadFile",)).system_prompt()
     assert text.startswith(f"{USAGE_HINTS['ReadFile']}\n\n<available_skills>")

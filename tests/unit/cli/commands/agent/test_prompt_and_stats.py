@@ -79,7 +79,7 @@ def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -
     assert cli("prompt", "--agent", "default").out == f"{text}\n"
 
 
-def test_prompt_without_load_skill_does_not_mention_it(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_omits_tools_that_the_agent_lacks(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'tools = ["list_skills", "search_skills", "read_skill_file"]')
     assert "load_skill" not in cli("prompt", "--agent", "coding").out
