@@ -165,7 +165,7 @@ def test_a_folder(person: Person) -> None:
     write(person.project / "vendor/pdf")
     person.run("add", "./vendor/pdf")
     person.check_pdf()
-    assert "1 folder checked, 0 changed" in person.said("verify")
+    assert "1 folder checked, 0 different" in person.said("verify")
     assert person.entry() == {
         "source": "./vendor/pdf",
         "path": "",

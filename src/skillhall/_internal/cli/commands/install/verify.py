@@ -35,7 +35,7 @@ def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
     from skillhall._internal.installer.verify import verify
 
     results = verify(open_project(is_user=is_user), names)
-    changed = [result for result in results if not result.is_intact]
+    different = [result for result in results if not result.is_intact]
     if as_json:
         fields = [{**result._asdict(), "ok": result.is_intact} for result in results]
         print_json_report("verify", {"places": fields})
@@ -43,8 +43,8 @@ def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
         print_table_or_rows(
             ["skill", "file", "status"], [row for result in results for row in _format_rows(result)]
         )
-        print_message(f"{format_count(len(results), 'folder')} checked, {len(changed)} changed")
-    return 1 if changed else 0
+        print_message(f"{format_count(len(results), 'folder')} checked, {len(different)} different")
+    return 1 if different else 0
 
 
 def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
