@@ -76,9 +76,9 @@ def revoke(*, token: str, as_json: bool) -> int:
 @contextmanager
 def _open_tokens() -> Iterator[AccessTokens]:
     """Open the tokens of the configured database. Raises: CommandFailed if a package is missing."""
-    from skillhall._internal.wiring.database import open_access_tokens
-
     try:
+        from skillhall._internal.wiring.database import open_access_tokens
+
         tokens, close = open_access_tokens(read_settings())
     except ModuleNotFoundError as error:
         raise to_missing_package_error(error) from None
