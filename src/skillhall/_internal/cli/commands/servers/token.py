@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.group("token", invoke_without_command=True, epilog="Example: skillhall token new laptop")
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Manage access tokens, in addition to SKILLHALL_AUTH_TOKEN. All commands accept --json."""
+    """Manage the access tokens besides SKILLHALL_AUTH_TOKEN. All commands accept --json."""
     print_group_help(ctx)
 
 
