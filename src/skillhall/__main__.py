@@ -1,4 +1,4 @@
-"""`python -m skillhall` is the command line."""
+"""Runs the command line as `python -m skillhall`."""
 
 from skillhall._internal.cli.main import run_and_exit
 

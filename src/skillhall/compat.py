@@ -1,4 +1,4 @@
-"""The functions and types of the founding designs, kept importable under their own names."""
+"""The functions and types of the founding designs, under their original names."""
 
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.agents.instruction_skills import InstructionSkills

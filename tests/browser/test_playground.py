@@ -129,7 +129,7 @@ def test_a_provider_that_refuses_is_told_and_the_message_stays(
     model.status = 401
     try:
         say(page, "Is anybody there?")
-        expect(page.get_by_role("alert")).to_contain_text("the provider does not take the key")
+        expect(page.get_by_role("alert")).to_contain_text("the provider rejected the API key")
     finally:
         model.status = 200
     expect(page.get_by_label("Message")).to_have_value("Is anybody there?")

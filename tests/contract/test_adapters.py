@@ -1,4 +1,4 @@
-"""One conversation, held through every adapter: each framework sends the same to the model."""
+"""The same conversation through every adapter: each framework sends the same to the model."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -57,7 +57,7 @@ def server() -> Iterator[ModelServer]:
 def prompt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[], str]:
-    """What `skillhall prompt --agent` prints."""
+    """Return the output of `skillhall prompt --agent`."""
 
     def run_prompt() -> str:
         monkeypatch.chdir(tmp_path)
@@ -74,7 +74,7 @@ def ask(framework: str, skills: AgentSkills, server: ModelServer) -> str:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
+def test_framework_agent_finds_loads_and_reads_skills(
     framework: str,
     skills: AgentSkills,
     server: ModelServer,
@@ -83,26 +83,26 @@ def test_a_model_finds_loads_and_reads_a_skill_and_without_one_hears_of_none(
 ) -> None:
     # Both in one test, so that no framework is imported by two workers: that takes seconds.
     assert ask(framework, skills, server) == ANSWER
-    check_whole_conversation(skills, server)
+    check_conversation(skills, server)
     own = ADK_SAYS if framework == "google_adk" else ""
-    assert {one.system.removeprefix(own) for one in server.requests} == {prompt()}
+    assert {request.system.removeprefix(own) for request in server.requests} == {prompt()}
     server.script, server.requests = (ANSWER,), []
     without = make_agent(tmp_path / "nothing", tools=("load_skill",))
     assert ask(framework, without, server) == ANSWER
-    (asked,) = server.requests
-    assert "skill" not in asked.system
-    assert asked.tools == {}
+    (empty_request,) = server.requests
+    assert "skill" not in empty_request.system
+    assert empty_request.tools == {}
 
 
-def check_whole_conversation(skills: AgentSkills, server: ModelServer) -> None:
+def check_conversation(skills: AgentSkills, server: ModelServer) -> None:
     first, last = server.requests[0], server.requests[-1]
     assert "<name>csv-report</name>" in first.system
     assert set(first.tools) == set(skills.agent.tools)
     assert first.tools["load_skill"]["properties"]["name"]["enum"] == ["csv-report"]
-    assert [one.user_messages for one in server.requests] == [[QUESTION]] * len(SCRIPT)
+    assert [request.user_messages for request in server.requests] == [[QUESTION]] * len(SCRIPT)
     loaded, again, wrong, read = last.tool_results
     assert loaded.startswith('<skill_content name="csv-report">\n# Read the layout first\n')
     assert "<file>references/layout.md</file>" in loaded
     assert again == "The skill 'csv-report' is already loaded; its instructions were given before."
-    assert wrong == "Error: there is no skill 'csv-rapport'. Near names: 'csv-report'."
+    assert wrong == "Error: there is no skill 'csv-rapport'. Similar names: 'csv-report'."
     assert read == "Totals first.\n"

@@ -162,7 +162,7 @@ def test_add_from_a_folder(user: User) -> None:
     write(user.project / "vendor/pdf")
     user.run("add", "./vendor/pdf")
     user.check_pdf()
-    assert "1 place checked, 0 not as locked" in user.run_stderr("verify")
+    assert "1 folder checked, 0 different" in user.run_stderr("verify")
     assert user.entry() == {
         "source": "./vendor/pdf",
         "path": "",

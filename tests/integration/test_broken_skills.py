@@ -107,7 +107,7 @@ def test_listing_broken_skills_succeeds_and_counts_them(root: Path) -> None:
         timeout=120,
     )
     assert result.returncode == 0
-    assert re.search(r"\d+ skills left out, \d+ warnings; see 'skillhall validate", result.stderr)
+    assert re.search(r"\d+ skills skipped, \d+ warnings; see 'skillhall validate", result.stderr)
 
 
 def test_fix_never_makes_a_skill_worse(root: Path) -> None:

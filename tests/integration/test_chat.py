@@ -1,4 +1,4 @@
-"""`skillhall chat` against a server that plays the model, and what it says if there is none."""
+"""`skillhall chat` against a scripted model server, and without a model."""
 
 import asyncio
 import io
@@ -31,7 +31,7 @@ SCRIPT = (
 )
 
 
-class Said(NamedTuple):
+class CliResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -41,7 +41,7 @@ class Said(NamedTuple):
         return json.loads(self.out)
 
 
-Chat = Callable[..., Said]
+Chat = Callable[..., CliResult]
 
 
 @pytest.fixture
@@ -56,42 +56,42 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 def chat(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Chat:
-    """The command in this process, in a folder with one skill."""
+    """Runs the command in this process, in a folder with one skill."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
     data = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
     make_skill(tmp_path / ".agents/skills", "csv-report", data=data, files={"layout.md": b"Top."})
 
-    def ask(*words: str, typed: str = "") -> Said:
+    def ask(*argv: str, typed: str = "") -> CliResult:
         monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
-        code = run(["chat", *words])
-        return Said(code, *capsys.readouterr())
+        code = run(["chat", *argv])
+        return CliResult(code, *capsys.readouterr())
 
     return ask
 
 
-def test_an_answer_comes_with_the_skills_that_it_took(chat: Chat, server: ModelServer) -> None:
-    said = chat("Summarise it.", "--model", MODEL)
-    assert (said.code, said.out) == (0, "Totals come first.\n")
-    loaded, read, cost = said.err.splitlines()
+def test_reply_shows_the_loaded_skills(chat: Chat, server: ModelServer) -> None:
+    result = chat("Summarise it.", "--model", MODEL)
+    assert (result.code, result.out) == (0, "Totals come first.\n")
+    loaded, read, cost = result.err.splitlines()
     assert loaded.startswith("· loaded csv-report (")
     assert read == "· read csv-report/layout.md (1 token)"
     assert cost == "· 3 requests, 30 tokens in, 15 out"
     assert "<name>csv-report</name>" in server.requests[0].system
-    assert [len(one.tool_results) for one in server.requests] == [0, 1, 2]
+    assert [len(item.tool_results) for item in server.requests] == [0, 1, 2]
     assert server.requests[2].tool_results[1] == "Top."
 
 
-def test_scripts_get_the_answer_and_how_it_came_about(chat: Chat, server: ModelServer) -> None:
+def test_json_has_the_reply_and_its_events(chat: Chat, server: ModelServer) -> None:
     answer = chat("--model", MODEL, "--json", typed="Summarise it.").json
     assert (answer["command"], answer["ok"]) == ("chat", True)
     assert answer["data"]["answer"] == "Totals come first."
-    assert [one["event"] for one in answer["data"]["events"]] == ["loaded", "read"]
+    assert [item["event"] for item in answer["data"]["events"]] == ["loaded", "read"]
     assert answer["data"]["usage"] == {"requests": 3, "inputTokens": 30, "outputTokens": 15}
     assert server.requests[0].user_messages == ["Summarise it."]
 
 
-def test_the_next_message_sees_what_another_process_added_and_deleted(
+def test_next_message_uses_added_and_deleted_skills(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
     folder = tmp_path / ".agents/skills"
@@ -124,23 +124,25 @@ def test_the_next_message_sees_what_another_process_added_and_deleted(
         finally:
             process.kill()
     names = ["csv-report", "pdf"]
-    told = [[name for name in names if f"<name>{name}<" in one.system] for one in server.requests]
-    assert told == [["csv-report"], ["csv-report", "pdf"], ["pdf"], ["pdf"]]
+    listed = [
+        [name for name in names if f"<name>{name}<" in item.system] for item in server.requests
+    ]
+    assert listed == [["csv-report"], ["csv-report", "pdf"], ["pdf"], ["pdf"]]
     assert server.requests[2].system == server.requests[3].system
     assert server.requests[3].user_messages == ["One.", "Two.", "Three.", "Four."]
 
 
-def test_a_person_calls_a_skill_and_lists_them(chat: Chat, server: ModelServer) -> None:
+def test_user_calls_and_lists_skills(chat: Chat, server: ModelServer) -> None:
     server.script = ("Done.",)
-    said = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
-    assert said.out == "/csv-report\nDone.\nDone.\n"
+    result = chat("--model", MODEL, typed="/skills\n/csv-report now\n/new\nhello\n/quit\nnever\n")
+    assert result.out == "/csv-report\nDone.\nDone.\n"
     first, second = server.requests
     assert first.user_messages[0].startswith('<skill_content name="csv-report">')
     assert first.user_messages[0].endswith("</skill_content>\n\nnow")
     assert second.user_messages == ["hello"]
 
 
-def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
+def test_configured_agent_uses_its_model_instructions_and_budget(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
     (tmp_path / "skillhall.toml").write_text(
@@ -149,15 +151,15 @@ def test_the_agent_of_a_config_brings_its_model_instructions_and_budget(
         '[[agents.skills]]\nroot = ".agents/skills"\n',
         encoding="utf-8",
     )
-    said = chat("Summarise it.", "--agent", "coding")
-    assert said.code == 5
-    assert "the budget for one message is used up" in said.err
+    result = chat("Summarise it.", "--agent", "coding")
+    assert result.code == 5
+    assert "the budget for one message is exceeded" in result.err
     assert server.requests[0].system.startswith("Be brief.\n\n")
     assert [*server.requests[0].tools] == ["load_skill"]
 
 
 @pytest.mark.parametrize("agent", ["coding", "default"])
-def test_chat_sends_byte_for_byte_what_prompt_prints(
+def test_chat_sends_exactly_the_printed_prompt(
     chat: Chat, server: ModelServer, tmp_path: Path, agent: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "skillhall.toml").write_text(
@@ -174,47 +176,45 @@ def test_chat_sends_byte_for_byte_what_prompt_prints(
 @pytest.mark.parametrize(
     ("status", "code", "problem"),
     [
-        (401, 8, "the provider does not take the key (status 401)"),
+        (401, 8, "the provider rejected the API key (status 401)"),
         (404, 5, "the provider has no such model (status 404)"),
-        (400, 5, "the provider refuses the request (status 400)"),
+        (400, 5, "the provider rejected the request (status 400)"),
     ],
 )
-def test_a_provider_that_refuses_is_told_in_words_without_the_key(
+def test_provider_error_is_explained_without_the_key(
     chat: Chat, server: ModelServer, status: int, code: int, problem: str
 ) -> None:
     server.status = status
-    said = chat("Hello.", "--model", MODEL)
-    assert said.code == code
-    assert problem in said.err
-    assert "hint: " in said.err
-    assert "sk-secret" not in said.err
+    result = chat("Hello.", "--model", MODEL)
+    assert result.code == code
+    assert problem in result.err
+    assert "hint: " in result.err
+    assert "sk-secret" not in result.err
 
 
-def test_a_provider_that_is_not_there_is_no_hang(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreachable_provider_fails_fast(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    said = chat("Hello.", "--model", MODEL)
-    assert (said.code, said.out) == (5, "")
-    assert "the provider cannot be reached" in said.err
+    result = chat("Hello.", "--model", MODEL)
+    assert (result.code, result.out) == (5, "")
+    assert "cannot connect to the provider" in result.err
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "problem", "hint"),
+    ("argv", "code", "problem", "hint"),
     [
-        ([], 2, "no model is chosen", "name one with --model or SKILLHALL_MODEL"),
-        (["--model", "gpt-5"], 3, "it names no provider", "write provider:name, as "),
-        (["--model", "nobody:x"], 3, "no such provider is known", "write provider:name, as "),
+        ([], 2, "no model selected", "name one with --model or SKILLHALL_MODEL"),
+        (["--model", "gpt-5"], 3, "no provider in its name", "write provider:name, as "),
+        (["--model", "unknown:x"], 3, "unknown provider", "write provider:name, as "),
         (["--model", MODEL], 8, "OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
         (["--model", "anthropic:x"], 8, "ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
         (["--model", "ollama:x"], 8, "OLLAMA_BASE_URL is not set", "set OLLAMA_BASE_URL"),
-        (["--agent", "coding"], 4, "there is no agent 'coding'", "name the config with --config"),
+        (["--agent", "coding"], 4, "agent 'coding' not found", "name the config with --config"),
     ],
 )
-def test_without_a_model_or_a_key_there_is_a_hint(  # noqa: PLR0913, PLR0917 - a table
+def test_missing_model_or_key_has_a_hint(  # noqa: PLR0913, PLR0917 - a table
     chat: Chat,
-    words: list[str],
+    argv: list[str],
     code: int,
     problem: str,
     hint: str,
@@ -222,23 +222,21 @@ def test_without_a_model_or_a_key_there_is_a_hint(  # noqa: PLR0913, PLR0917 - a
 ) -> None:
     for name in [name for name in os.environ if name.endswith(("_API_KEY", "_BASE_URL"))]:
         monkeypatch.delenv(name)
-    said = chat("Hello.", *words)
-    assert said.code == code
-    assert problem in said.err
-    assert f"hint: {hint}" in said.err
+    result = chat("Hello.", *argv)
+    assert result.code == code
+    assert problem in result.err
+    assert f"hint: {hint}" in result.err
 
 
-def test_without_its_extra_the_chat_says_how_to_install_it(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_extra_has_an_install_hint(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pydantic_ai", None)
     monkeypatch.delitem(sys.modules, "skillhall._internal.agents.chat.chat", raising=False)
-    said = chat("Hello.", "--model", MODEL)
-    assert said.code == 2
-    assert "hint: pip install 'skillhall[pydantic-ai]'" in said.err
+    result = chat("Hello.", "--model", MODEL)
+    assert result.code == 2
+    assert "hint: pip install 'skillhall[pydantic-ai]'" in result.err
 
 
-def test_a_message_that_fails_leaves_the_conversation_as_it_was(
+def test_failed_message_does_not_change_the_conversation(
     chat: Chat, server: ModelServer, tmp_path: Path
 ) -> None:
     module = import_module("skillhall._internal.agents.chat.chat")
@@ -256,8 +254,8 @@ def test_a_message_that_fails_leaves_the_conversation_as_it_was(
     events = asyncio.run(say("/csv-report two"))
     assert [type(event) for event in events] == [SkillLoaded, TextDelta, Done]
     assert events[-1] == Done("Fine.", 1, 10, 5)
-    (said,) = server.requests[0].user_messages
-    assert said.endswith("</skill_content>\n\ntwo")
+    (result,) = server.requests[0].user_messages
+    assert result.endswith("</skill_content>\n\ntwo")
     asyncio.run(say("/csv-report three"))
     assert (
         server.requests[1].user_messages[1].startswith("The skill 'csv-report' is already loaded")

@@ -1,4 +1,4 @@
-"""The command as a process: exit codes, streams, locales, pipes, and what it imports."""
+"""The command as a process: exit codes, streams, locales, pipes and imports."""
 
 import json
 import os
@@ -18,10 +18,10 @@ MANY = 600  # skills with long descriptions: their listing is larger than a pipe
 
 
 def skillhall(
-    *words: str, env: dict[str, str] | None = None, cwd: Path | None = None
+    *argv: str, env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        [sys.executable, "-m", "skillhall", *words],
+        [sys.executable, "-m", "skillhall", *argv],
         capture_output=True,
         check=False,
         cwd=cwd,
@@ -30,9 +30,9 @@ def skillhall(
     )
 
 
-def modules_after(code: str, *words: str) -> set[str]:
-    """The top-level packages that a piece of code loads."""
-    script = f"import sys; sys.argv[1:] = {list(words)!r}\n{code}\n"
+def modules_after(code: str, *argv: str) -> set[str]:
+    """Return the top-level packages that `code` imports."""
+    script = f"import sys; sys.argv[1:] = {list(argv)!r}\n{code}\n"
     script += "sys.stderr.write(' '.join({name.partition('.')[0] for name in sys.modules}))"
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True
@@ -43,11 +43,11 @@ def modules_after(code: str, *words: str) -> set[str]:
 MAIN = "from skillhall._internal.cli.main import main; main()"
 
 
-def on_a_terminal(*words: str, env: dict[str, str]) -> bytes:
-    """What a command writes when its stdout and stderr are a terminal."""
+def on_a_terminal(*argv: str, env: dict[str, str]) -> bytes:
+    """Return the output of a command whose stdout and stderr are a terminal."""
     controller, terminal = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "skillhall", *words],
+        [sys.executable, "-m", "skillhall", *argv],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
@@ -66,19 +66,19 @@ def on_a_terminal(*words: str, env: dict[str, str]) -> bytes:
     return b"".join(chunks)
 
 
-def test_version_is_told_without_loading_anything() -> None:
+def test_version_imports_almost_nothing() -> None:
     loaded = modules_after(MAIN, "--version")
     assert not loaded & {*HEAVY, "click", "json", "dataclasses", "pathlib"}
-    outcome = skillhall("--version")
-    assert (outcome.returncode, outcome.stderr) == (0, b"")
-    assert outcome.stdout.startswith(b"skillhall ")
+    result = skillhall("--version")
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert result.stdout.startswith(b"skillhall ")
 
 
-def test_importing_the_library_loads_no_web_database_or_terminal_package() -> None:
+def test_library_import_loads_no_heavy_packages() -> None:
     assert not modules_after("import skillhall") & {*HEAVY, "click"}
 
 
-def test_help_loads_click_and_no_command() -> None:
+def test_help_imports_no_command() -> None:
     loaded = modules_after(MAIN, "--help")
     assert "click" in loaded
     assert not loaded & HEAVY
@@ -90,27 +90,25 @@ def test_help_loads_click_and_no_command() -> None:
     assert run.stdout.endswith("[]\n")
 
 
-@pytest.mark.parametrize("words", [[], ["--json"]])
-def test_listing_plain_skills_loads_neither_yaml_nor_rich_nor_click(
-    words: list[str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("argv", [[], ["--json"]])
+def test_plain_list_imports_no_yaml_rich_or_click(argv: list[str], tmp_path: Path) -> None:
     for number in range(100):
         make_skill(tmp_path, f"skill-{number}")
-    loaded = modules_after(MAIN, "list", str(tmp_path), *words)
+    loaded = modules_after(MAIN, "list", str(tmp_path), *argv)
     assert not loaded & {*HEAVY, "click", "dataclasses", "inspect"}
 
 
-def test_data_goes_to_stdout_and_the_rest_to_stderr(tmp_path: Path) -> None:
+def test_data_goes_to_stdout_and_messages_to_stderr(tmp_path: Path) -> None:
     make_skill(tmp_path, "good")
     make_skill(tmp_path, "bad", data=b"")
-    outcome = skillhall("list", str(tmp_path))
-    assert outcome.stdout.count(b"\n") == 1
-    assert outcome.stdout.startswith(b"good\t")
-    assert outcome.stderr.startswith(b"1 skill left out; see 'skillhall validate")
+    result = skillhall("list", str(tmp_path))
+    assert result.stdout.count(b"\n") == 1
+    assert result.stdout.startswith(b"good\t")
+    assert result.stderr.startswith(b"1 skill skipped; see 'skillhall validate")
 
 
 @pytest.mark.parametrize(
-    ("words", "code"),
+    ("argv", "code"),
     [
         (["list", "."], 0),
         (["validate", "good"], 0),
@@ -123,25 +121,21 @@ def test_data_goes_to_stdout_and_the_rest_to_stderr(tmp_path: Path) -> None:
         (["init", "good"], 6),
     ],
 )
-def test_exit_codes_tell_the_class_of_the_outcome(
-    words: list[str], code: int, tmp_path: Path
-) -> None:
+def test_exit_code_matches_the_result(argv: list[str], code: int, tmp_path: Path) -> None:
     make_skill(tmp_path, "good")
     make_skill(tmp_path, "bad", data=b"")
-    outcome = skillhall(*words, cwd=tmp_path)
-    assert outcome.returncode == code
-    assert b"Traceback" not in outcome.stderr
+    result = skillhall(*argv, cwd=tmp_path)
+    assert result.returncode == code
+    assert b"Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize(
-    "words", [["list"], ["list", "--json"], ["prompt"], ["validate", "--json"]]
-)
-def test_a_reader_that_leaves_early_is_no_error(words: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("argv", [["list"], ["list", "--json"], ["prompt"], ["validate", "--json"]])
+def test_closed_pipe_is_not_an_error(argv: list[str], tmp_path: Path) -> None:
     for number in range(MANY):
         data = make_skill_md(f"skill-{number}", "x" * 1000, version="'1'")
         make_skill(tmp_path, f"skill-{number}", data=data)
     process = subprocess.Popen(
-        [sys.executable, "-m", "skillhall", *words, str(tmp_path)],
+        [sys.executable, "-m", "skillhall", *argv, str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -151,22 +145,22 @@ def test_a_reader_that_leaves_early_is_no_error(words: list[str], tmp_path: Path
     process.stdout.close()
     errors = process.stderr.read()
     process.stderr.close()
-    # 0 where the system took the whole text in one write before it noticed.
+    # 0 if the system accepted the complete text in one write before the pipe was closed.
     assert process.wait(timeout=120) in (0, 141)
     assert errors == b""
 
 
-@pytest.mark.parametrize("words", [["list"], ["prompt"], ["list", "--json"]])
-def test_a_plain_locale_takes_any_text(words: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("argv", [["list"], ["prompt"], ["list", "--json"]])
+def test_ascii_locale_prints_any_text(argv: list[str], tmp_path: Path) -> None:
     make_skill(
         tmp_path,
         "tee",
         data=make_skill_md("tee", "Kocht Tee – grün, 日本 \N{TEACUP WITHOUT HANDLE}"),
     )
     env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
-    outcome = skillhall(*words, str(tmp_path), env=env)
-    assert outcome.returncode == 0
-    assert "grün, 日本 \N{TEACUP WITHOUT HANDLE}" in outcome.stdout.decode("utf-8")
+    result = skillhall(*argv, str(tmp_path), env=env)
+    assert result.returncode == 0
+    assert "grün, 日本 \N{TEACUP WITHOUT HANDLE}" in result.stdout.decode("utf-8")
 
 
 @pytest.mark.parametrize("locale", ["C", "POSIX"])
@@ -185,65 +179,65 @@ def test_folder_names_are_utf8_in_any_locale(locale: str, tmp_path: Path) -> Non
     assert "fehlt-ä" in skillhall("show", "fehlt-ä", env=env, cwd=tmp_path).stderr.decode("utf-8")
 
 
-def test_a_folder_that_is_not_utf8_does_not_break_json(tmp_path: Path) -> None:
+def test_non_utf8_folder_name_does_not_break_json(tmp_path: Path) -> None:
     root = os.fsencode(tmp_path) + b"/caf\xe9"
     try:
         os.mkdir(root)  # noqa: PTH102 - a name that no Path can hold
     except OSError:
         pytest.skip("this file system takes only UTF-8 names")
     make_skill(Path(os.fsdecode(root)))
-    outcome = skillhall("list", "--json", os.fsdecode(root))
-    assert json.loads(outcome.stdout.decode("utf-8"))["data"]["skills"][0]["name"] == "pdf-tools"
+    result = skillhall("list", "--json", os.fsdecode(root))
+    assert json.loads(result.stdout.decode("utf-8"))["data"]["skills"][0]["name"] == "pdf-tools"
     assert skillhall("list", os.fsdecode(root)).returncode == 0
 
 
-def test_closed_streams_are_survived(tmp_path: Path) -> None:
+def test_closed_streams_do_not_crash(tmp_path: Path) -> None:
     make_skill(tmp_path)
     command = f'"{sys.executable}" -m skillhall list "{tmp_path}" >&- 2>&-'
     assert subprocess.run(["sh", "-c", command], check=False).returncode == 0
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is always full")
-def test_a_full_disk_behind_stdout_is_a_storage_error(tmp_path: Path) -> None:
+def test_full_disk_at_stdout_is_a_storage_error(tmp_path: Path) -> None:
     make_skill(tmp_path)
     with Path("/dev/full").open("wb") as full:
-        outcome = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-m", "skillhall", "list", str(tmp_path)],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,
         )
-    assert outcome.returncode == 7
-    assert outcome.stderr.startswith(b"error: no space left on device")
-    assert b"Traceback" not in outcome.stderr
+    assert result.returncode == 7
+    assert result.stderr.startswith(b"error: no space left on device")
+    assert b"Traceback" not in result.stderr
 
 
-def test_a_folder_that_was_removed_is_not_a_traceback(tmp_path: Path) -> None:
+def test_removed_working_directory_is_an_error(tmp_path: Path) -> None:
     command = f'mkdir gone && cd gone && rmdir ../gone && "{sys.executable}" -m skillhall list'
     env = {**os.environ, "PYTHONSAFEPATH": "1"}
-    outcome = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, check=False
     )
-    assert outcome.returncode == 4
-    assert outcome.stderr.startswith(b"error: the current folder does not exist any more")
+    assert result.returncode == 4
+    assert result.stderr.startswith(b"error: the current folder no longer exists")
 
 
-def test_a_home_that_cannot_be_written_only_costs_the_index(tmp_path: Path) -> None:
+def test_read_only_home_only_disables_the_cache(tmp_path: Path) -> None:
     make_skill(tmp_path)
     (tmp_path / "file").write_bytes(b"")
     env = {"SKILLHALL_CACHE_DIR": str(tmp_path / "file" / "cache"), "HOME": "/nonexistent"}
-    outcome = skillhall("list", str(tmp_path), env=env)
-    assert (outcome.returncode, outcome.stderr) == (0, b"")
+    result = skillhall("list", str(tmp_path), env=env)
+    assert (result.returncode, result.stderr) == (0, b"")
 
 
-@pytest.mark.parametrize("words", [["list"], ["validate"], ["prompt"]])
-def test_a_pipe_gets_no_colours(words: list[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("argv", [["list"], ["validate"], ["prompt"]])
+def test_pipe_output_has_no_colors(argv: list[str], tmp_path: Path) -> None:
     make_skill(tmp_path, "BAD", data=make_skill_md("BAD", "\N{GREEK SMALL LETTER ALPHA}\u202e"))
-    outcome = skillhall(*words, str(tmp_path), env={"FORCE_COLOR": "1", "TERM": "xterm"})
-    assert b"\x1b" not in outcome.stdout + outcome.stderr
+    result = skillhall(*argv, str(tmp_path), env={"FORCE_COLOR": "1", "TERM": "xterm"})
+    assert b"\x1b" not in result.stdout + result.stderr
 
 
-def test_a_terminal_gets_a_table_with_colours_unless_it_minds(tmp_path: Path) -> None:
+def test_terminal_output_is_a_colored_table(tmp_path: Path) -> None:
     make_skill(tmp_path)
     decorated = on_a_terminal("list", str(tmp_path), env={"NO_COLOR": ""})
     assert b"NAME" in decorated
@@ -252,36 +246,34 @@ def test_a_terminal_gets_a_table_with_colours_unless_it_minds(tmp_path: Path) ->
     assert plain.startswith(b"pdf-tools\tReads PDF files.\t")
 
 
-@pytest.mark.parametrize("words", [["list"], ["search", "pdf"], ["profiles"], ["agents"]])
-def test_no_color_keeps_the_table_and_takes_only_the_colours(
-    words: list[str], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("argv", [["list"], ["search", "pdf"], ["profiles"], ["agents"]])
+def test_no_color_disables_only_the_colors(argv: list[str], tmp_path: Path) -> None:
     make_skill(tmp_path)
-    roots = {"list": [str(tmp_path)], "search": ["--root", str(tmp_path)]}.get(words[0], [])
-    decorated = on_a_terminal(*words, *roots, env={"NO_COLOR": ""})
-    plain = on_a_terminal(*words, *roots, env={"NO_COLOR": "1"})
+    roots = {"list": [str(tmp_path)], "search": ["--root", str(tmp_path)]}.get(argv[0], [])
+    decorated = on_a_terminal(*argv, *roots, env={"NO_COLOR": ""})
+    plain = on_a_terminal(*argv, *roots, env={"NO_COLOR": "1"})
     assert plain == re.sub(rb"\x1b\[[\d;]*m", b"", decorated)
     assert b"\x1b" not in plain
     assert b"\t" not in plain
 
 
-def test_json_on_a_terminal_is_still_json(tmp_path: Path) -> None:
+def test_json_on_a_terminal_is_unchanged(tmp_path: Path) -> None:
     make_skill(tmp_path)
     written = on_a_terminal("list", "--json", str(tmp_path), env={"NO_COLOR": ""})
     assert json.loads(written)["ok"] is True
 
 
-def test_a_file_with_escape_sequences_is_made_harmless_on_a_terminal(tmp_path: Path) -> None:
+def test_escape_sequences_in_a_file_are_escaped_on_a_terminal(tmp_path: Path) -> None:
     make_skill(tmp_path, files={"evil.md": b"a\x1b]0;title\x07b\n", "data.bin": b"\xff\x1b"})
-    words = ["read", "pdf-tools", "--root", str(tmp_path)]
-    assert on_a_terminal(*words, "evil.md", env={}) == b"a\\x1b]0;title\\x07b\r\n"
-    assert b"'data.bin' is not text" in on_a_terminal(*words, "data.bin", env={})
-    assert skillhall(*words, "evil.md").stdout == b"a\x1b]0;title\x07b\n"
+    argv = ["read", "pdf-tools", "--root", str(tmp_path)]
+    assert on_a_terminal(*argv, "evil.md", env={}) == b"a\\x1b]0;title\\x07b\r\n"
+    assert b"'data.bin' is not text" in on_a_terminal(*argv, "data.bin", env={})
+    assert skillhall(*argv, "evil.md").stdout == b"a\x1b]0;title\x07b\n"
 
 
-def test_names_of_files_with_escape_sequences_are_shown_escaped(tmp_path: Path) -> None:
+def test_escape_sequences_in_file_names_are_escaped(tmp_path: Path) -> None:
     (tmp_path / "a\x1b[31m").mkdir()
-    for words in (["validate", str(tmp_path)], ["validate", str(tmp_path / "a\x1b[31m")]):
-        outcome = skillhall(*words)
-        assert outcome.returncode == 1
-        assert b"\x1b" not in outcome.stdout + outcome.stderr
+    for argv in (["validate", str(tmp_path)], ["validate", str(tmp_path / "a\x1b[31m")]):
+        result = skillhall(*argv)
+        assert result.returncode == 1
+        assert b"\x1b" not in result.stdout + result.stderr

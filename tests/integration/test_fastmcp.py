@@ -1,4 +1,4 @@
-"""Another project's client, with its own idea of the extension, finds and reads our skills."""
+"""FastMCP's client, with its own implementation of the extension, reads our skills."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ REPAIRED = b"---\nname: repaired\ndescription: Use when: a PDF is involved.\n---
 
 
 async def verified(client: Client[Any], skill: Skill) -> bool:
-    """Whether the SKILL.md has the announced bytes, and says what the entry says."""
+    """Whether the SKILL.md has the listed digest and frontmatter."""
     [content] = await client.read_resource(skill.uri)
     assert isinstance(content, TextResourceContents)
     own = skill.resources[0]
@@ -34,27 +34,27 @@ async def verified(client: Client[Any], skill: Skill) -> bool:
 
 
 async def refused(client: Client[Any], uri: str) -> Any:  # noqa: ANN401 - of an error
-    """The data of the error that asking for a skill ends in."""
+    """Return the error data of a failed `skills/get`."""
     with pytest.raises(MCPError) as caught:
         await client.get_skill(uri)
     return caught.value.error.data
 
 
 async def probe(root: Path) -> dict[str, Any]:
-    """What the client finds by each of its calls."""
-    words = ["-m", "skillhall", "mcp", str(root)]
-    transport = StdioTransport(sys.executable, words, cwd=str(root))
+    """Return the result of each call of the client."""
+    arguments = ["-m", "skillhall", "mcp", str(root)]
+    transport = StdioTransport(sys.executable, arguments, cwd=str(root))
     async with Client(transport, extensions=[SkillsClientExtension()]) as client:
         skills = await client.list_skills()
-        files = next(one for one in skills if one.uri.startswith("skill://files/"))
-        read = {one.uri: await client.read_resource(one.uri) for one in files.resources}
+        files = next(skill for skill in skills if skill.uri.startswith("skill://files/"))
+        read = {file.uri: await client.read_resource(file.uri) for file in files.resources}
         loaded = await client.call_tool("load_skill", {"name": "files"})
         return {
             "version": client.protocol_version,
             "listed": [skill.model_dump(mode="json") for skill in skills],
             "got": (await client.get_skill("skill://s0000/SKILL.md")).model_dump(mode="json"),
             "odd": (await client.read_resource("skill://~odd/Odd%20Name/SKILL.md"))[0].text,
-            "files": {uri: one.model_dump(mode="json") for uri, [one] in read.items()},
+            "files": {uri: content.model_dump(mode="json") for uri, [content] in read.items()},
             "tools": [tool.name for tool in await client.list_tools()],
             "loaded": loaded.content[0].text,
             "prompts": len(await client.list_prompts()),
@@ -65,7 +65,7 @@ async def probe(root: Path) -> dict[str, Any]:
         }
 
 
-def test_it_lists_gets_and_reads_our_skills(tmp_path: Path) -> None:
+def test_fastmcp_client_lists_and_reads_skills(tmp_path: Path) -> None:
     names = [f"s{number:04}" for number in range(250)]
     for name in names:
         write_skill(tmp_path / name)
@@ -75,24 +75,24 @@ def test_it_lists_gets_and_reads_our_skills(tmp_path: Path) -> None:
     make_skill(tmp_path, "odd", data=make_skill_md("Odd Name"))
     make_skill(tmp_path, "list", data=make_skill_md("list", allowed_tools="[Read]"))
 
-    told = asyncio.run(asyncio.wait_for(probe(tmp_path), DEADLINE))
+    result = asyncio.run(asyncio.wait_for(probe(tmp_path), DEADLINE))
 
-    assert told["version"] == "2026-07-28"
-    assert [skill["frontmatter"]["name"] for skill in told["listed"]] == ["files", *names]
-    assert told["got"] == told["listed"][1]
-    assert told["odd"] == make_skill_md("Odd Name").decode()
-    assert [*told["files"]] == [
+    assert result["version"] == "2026-07-28"
+    assert [skill["frontmatter"]["name"] for skill in result["listed"]] == ["files", *names]
+    assert result["got"] == result["listed"][1]
+    assert result["odd"] == make_skill_md("Odd Name").decode()
+    assert [*result["files"]] == [
         "skill://files/SKILL.md",
         "skill://files/docs/a%20b.md",
         "skill://files/logo.png",
     ]
-    text = told["files"]["skill://files/SKILL.md"]["text"].encode()
+    text = result["files"]["skill://files/SKILL.md"]["text"].encode()
     digest = f"sha256:{hashlib.sha256(text).hexdigest()}"
-    assert told["listed"][0]["resources"][0]["digest"] == digest
-    assert told["tools"] == ["list_skills", "search_skills", "load_skill", "read_skill_file"]
-    assert "<skill_content" in told["loaded"]
-    assert told["prompts"] == 253
-    assert told["read"] == [True] * 3
-    assert told["repaired"] == REPAIRED.decode()
-    assert told["unknown"] == {"code": "not_found", "uri": "skill://unknown/SKILL.md"}
-    assert told["unverifiable"] == {"code": "invalid_skill", "uri": "skill://repaired/SKILL.md"}
+    assert result["listed"][0]["resources"][0]["digest"] == digest
+    assert result["tools"] == ["list_skills", "search_skills", "load_skill", "read_skill_file"]
+    assert "<skill_content" in result["loaded"]
+    assert result["prompts"] == 253
+    assert result["read"] == [True] * 3
+    assert result["repaired"] == REPAIRED.decode()
+    assert result["unknown"] == {"code": "not_found", "uri": "skill://unknown/SKILL.md"}
+    assert result["unverifiable"] == {"code": "invalid_skill", "uri": "skill://repaired/SKILL.md"}

@@ -570,7 +570,7 @@ def test_failed_prompt_is_reported_on_stderr(generate: Generate) -> None:
     assert generate("--agent", "claude-code") == 5
     assert generate.out == f"{generate.skills / 'good'}\n"
     assert "bad: 127.0.0.1: out of order\n" in generate.err
-    assert "1 skill written, 0 up to date, 0 removed, 0 left alone, 1 failed\n" in generate.err
+    assert "1 skill written, 0 up to date, 0 removed, 0 skipped, 1 failed\n" in generate.err
 
 
 def test_unauthorized_response_stops_the_run(generate: Generate) -> None:

@@ -1,4 +1,4 @@
-"""MCP at /mcp of a running server: the same methods, behind the same guard."""
+"""MCP at /mcp of a running server, with authentication."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -56,15 +56,15 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 def serving(folder: Path, settings: Settings | None = None) -> Iterator[RunningServer]:
     """A server with the skills of a run directory and one prompt."""
     chosen = settings or make_settings()
-    counter = MemoryPromptService([make_prompt("greet")])
-    services = Services(counter, Collection(FolderStore(folder), chosen))
+    prompt_service = MemoryPromptService([make_prompt("greet")])
+    services = Services(prompt_service, Collection(FolderStore(folder), chosen))
     with run_server(settings=chosen, services=services) as server:
         yield server
 
 
-def ask(server: RunningServer, what: ClientAction[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - of the talk
-    """A conversation with a running server."""
-    return run_http_client(server.port, what, server.headers, era)
+def ask(server: RunningServer, action: ClientAction[Any], era: str = MODERN) -> Any:  # noqa: ANN401 - the action's
+    """Run a client against the server."""
+    return run_http_client(server.port, action, server.headers, era)
 
 
 def post(
@@ -75,9 +75,7 @@ def post(
 
 @pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("stateless", [False, True])
-def test_a_thousand_skills_are_found_page_by_page(
-    tmp_path: Path, era: str, *, stateless: bool
-) -> None:
+def test_thousand_skills_are_listed_in_pages(tmp_path: Path, era: str, *, stateless: bool) -> None:
     names = [f"s{number:04}" for number in range(1000)]
     for name in names:
         write_skill(tmp_path / ".agents/skills" / name)
@@ -109,7 +107,7 @@ def test_a_thousand_skills_are_found_page_by_page(
 
 
 @pytest.mark.parametrize("stateless", [False, True])
-def test_a_skill_that_is_added_is_heard_of(tmp_path: Path, *, stateless: bool) -> None:
+def test_added_skill_is_notified(tmp_path: Path, *, stateless: bool) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
 
     def name_of(row: Mapping[str, Any]) -> str:
@@ -126,28 +124,28 @@ def test_a_skill_that_is_added_is_heard_of(tmp_path: Path, *, stateless: bool) -
         assert ask(server, names) == ["one", "two"]
 
 
-def test_a_session_of_the_handshake_era_is_told_on_its_stream(tmp_path: Path) -> None:
+def test_legacy_session_is_notified_on_its_stream(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
 
     async def main(url: str) -> None:
-        told = anyio.Event()
+        notified = anyio.Event()
 
         async def note(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
             if message.method == "notifications/tools/list_changed":
-                told.set()
+                notified.set()
 
         with anyio.fail_after(DEADLINE):
             transport = streamable_http_client(url)
             async with Client(transport, mode=HANDSHAKE, message_handler=note) as client:
                 assert (await client.list_tools()).tools
                 make_skill(tmp_path / ".agents/skills", "two")
-                await told.wait()
+                await notified.wait()
 
     with serving(tmp_path) as server:
         anyio.run(main, f"http://127.0.0.1:{server.port}/mcp")
 
 
-def test_without_sessions_the_handshake_era_is_promised_no_news(tmp_path: Path) -> None:
+def test_stateless_server_declares_no_notifications_to_legacy_clients(tmp_path: Path) -> None:
     async def promised(client: Client) -> object:
         tools = client.server_capabilities.tools
         return tools and tools.list_changed
@@ -170,7 +168,7 @@ def test_without_sessions_the_handshake_era_is_promised_no_news(tmp_path: Path) 
     ],
 )
 @pytest.mark.parametrize("method", ["POST", "GET", "DELETE"])
-def test_strangers_are_refused(
+def test_unauthorized_requests_are_rejected(
     tmp_path: Path, method: str, headers: dict[str, str], status: int, code: str
 ) -> None:
     with serving(tmp_path, make_token_settings()) as server:
@@ -180,7 +178,7 @@ def test_strangers_are_refused(
         assert post(server).status == 200
 
 
-def test_what_is_no_request_is_refused_by_its_status(tmp_path: Path) -> None:
+def test_invalid_requests_have_their_status(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         assert post(server, b"{").status == 400
         assert post(server, [INITIALIZE]).status == 400
@@ -192,7 +190,7 @@ def test_what_is_no_request_is_refused_by_its_status(tmp_path: Path) -> None:
         assert server.request("GET", "/mcp/", None, ACCEPT).status == 404
 
 
-def test_answers_carry_the_headers_that_all_answers_have(tmp_path: Path) -> None:
+def test_responses_have_the_common_headers(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         reply = post(server)
         assert reply.headers["X-Content-Type-Options"] == "nosniff"
@@ -200,10 +198,10 @@ def test_answers_carry_the_headers_that_all_answers_have(tmp_path: Path) -> None
         assert reply.json["result"]["serverInfo"]["name"] == "skillhall"
 
 
-def test_a_bug_shows_no_traceback(tmp_path: Path) -> None:
+def test_bug_does_not_leak_a_traceback(tmp_path: Path) -> None:
     chosen = make_settings()
-    counter = MemoryPromptService(error=RuntimeError("a secret"))
-    services = Services(counter, Collection(FolderStore(tmp_path), chosen))
+    prompt_service = MemoryPromptService(error=RuntimeError("a secret"))
+    services = Services(prompt_service, Collection(FolderStore(tmp_path), chosen))
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -216,19 +214,19 @@ def test_a_bug_shows_no_traceback(tmp_path: Path) -> None:
     assert reply.json["error"]["data"] == {"code": "internal"}
 
 
-def test_a_server_that_stops_says_so_to_its_listeners(tmp_path: Path) -> None:
+def test_shutdown_ends_streams_with_a_final_message(tmp_path: Path) -> None:
     async def listen(client: Client) -> str:
         async with client.listen(tools_list_changed=True) as stream:
             server.stop()
             async for event in stream:
-                return f"heard {event!r}"
+                return f"received {event!r}"
         return "it ended"
 
     with serving(tmp_path) as server:
         assert ask(server, listen) == "it ended"
 
 
-def test_a_server_stops_while_a_session_keeps_its_stream_open(tmp_path: Path) -> None:
+def test_server_stops_despite_an_open_stream(tmp_path: Path) -> None:
     with serving(tmp_path) as server:
         session = post(server).headers["Mcp-Session-Id"]
         with server.connect() as line:
@@ -244,7 +242,7 @@ def test_a_server_stops_while_a_session_keeps_its_stream_open(tmp_path: Path) ->
             assert rest.endswith(b"0\r\n\r\n")
 
 
-def test_a_client_that_hangs_up_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_disconnected_client_is_unsubscribed(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
     with serving(tmp_path) as server:
         session = post(server).headers["Mcp-Session-Id"]
@@ -269,14 +267,14 @@ def test_dot_files_are_not_served(tmp_path: Path) -> None:
             read = await client.call_tool("read_skill_file", {"name": "pdf", "path": path})
             assert read.is_error
             assert planted not in str(read.content)
-            with pytest.raises(MCPError, match="nothing is served"):
+            with pytest.raises(MCPError, match="resource not found"):
                 await client.read_resource(f"skill://pdf/{path}")
 
     with serving(tmp_path) as server:
         ask(server, everything)
 
 
-def test_sessions_beyond_the_limit_are_refused_and_say_when_to_retry(tmp_path: Path) -> None:
+def test_sessions_over_the_limit_get_retry_after(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
 
     async def tools(client: Client) -> int:
@@ -309,9 +307,7 @@ def test_idle_sessions_expire_and_make_room(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["mcp_max_sessions", "mcp_session_timeout"])
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5", "9" * 20])
-def test_a_limit_that_is_not_a_positive_number_is_refused(
-    tmp_path: Path, name: str, value: str
-) -> None:
+def test_non_positive_session_limit_is_rejected(tmp_path: Path, name: str, value: str) -> None:
     settings = make_settings(**{name: value})
     refused = pytest.raises(ConfigInvalid, match=f"SKILLHALL_{name.upper()}")
     with refused, serving(tmp_path, settings):

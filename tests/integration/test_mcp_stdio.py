@@ -1,4 +1,4 @@
-"""`skillhall mcp` as a client starts it: a process of its own, stdin and stdout."""
+"""`skillhall mcp` as a process, over stdin and stdout."""
 
 import json
 import signal
@@ -36,7 +36,7 @@ META = {
 
 
 @pytest.mark.parametrize("era", ERAS)
-def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> None:
+def test_thousand_skills_are_listed_in_pages(tmp_path: Path, era: str) -> None:
     names = [f"s{number:04}" for number in range(1000)]
     for name in names:
         write_skill(tmp_path / "skills" / name)
@@ -65,11 +65,11 @@ def test_a_thousand_skills_are_found_page_by_page(tmp_path: Path, era: str) -> N
 
     command = stdio_command(tmp_path / "skills", "--no-index")
     run_client(open_stdio(command, tmp_path / "log"), everything, era)
-    told = (tmp_path / "log").read_text(encoding="utf-8")
-    assert told == "serving 1000 skills by stdin and stdout\n"
+    log = (tmp_path / "log").read_text(encoding="utf-8")
+    assert log == "serving 1000 skills over stdin and stdout\n"
 
 
-def test_a_change_on_disk_is_heard_of(tmp_path: Path) -> None:
+def test_change_on_disk_is_notified(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "one")
 
     async def listen(client: Client) -> str:
@@ -84,10 +84,10 @@ def test_a_change_on_disk_is_heard_of(tmp_path: Path) -> None:
 
 
 @contextmanager
-def started(*words: object) -> Iterator[subprocess.Popen[bytes]]:
-    """The command with pipes of ours; it is gone afterwards."""
+def started(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
+    """Start the command with pipes and end it afterwards."""
     process = subprocess.Popen(
-        [*COMMAND, *map(str, words)],
+        [*COMMAND, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -99,17 +99,17 @@ def started(*words: object) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate(timeout=DEADLINE)
 
 
-def answer(process: subprocess.Popen[bytes], number: int, *lines: bytes) -> Any:  # noqa: ANN401
-    """What is answered to the last of some lines; all of stdout is JSON-RPC, line by line."""
+def read_response(process: subprocess.Popen[bytes], number: int, *lines: bytes) -> Any:  # noqa: ANN401
+    """Send lines and return the response to the last one. All of stdout must be JSON-RPC."""
     assert process.stdin
     assert process.stdout
     process.stdin.write(b"".join(line + b"\n" for line in lines))
     process.stdin.flush()
     while True:
-        told = json.loads(process.stdout.readline())
-        assert told["jsonrpc"] == "2.0"
-        if told.get("id") == number:
-            return told
+        response = json.loads(process.stdout.readline())
+        assert response["jsonrpc"] == "2.0"
+        if response.get("id") == number:
+            return response
 
 
 def request(method: str, number: int = 1, **params: object) -> bytes:
@@ -139,48 +139,48 @@ BAD_LINES = (
 )
 
 
-def test_whatever_is_sent_stdout_holds_the_protocol_alone(tmp_path: Path) -> None:
+def test_stdout_contains_only_protocol_messages(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
     with started(tmp_path) as process:
-        answer(process, 99, request("server/discover", 99))
+        read_response(process, 99, request("server/discover", 99))
         for number, bad in enumerate(BAD_LINES, 100):
-            assert "result" in answer(process, number, bad, request("tools/list", number))
+            assert "result" in read_response(process, number, bad, request("tools/list", number))
         assert end(process) == 0
 
 
-def test_broken_skills_and_missing_folders_do_not_reach_stdout(tmp_path: Path) -> None:
+def test_findings_do_not_reach_stdout(tmp_path: Path) -> None:
     root = tmp_path / "skills"
     root.mkdir()
     for broken in BROKEN_SKILLS:
         broken.make(root)
     make_skill(root, "good")
     with started(tmp_path / "missing", root) as process:
-        told = answer(process, 1, request("skills/list"))
+        response = read_response(process, 1, request("skills/list"))
         for method in ("resources/list", "prompts/list"):
-            assert "result" in answer(process, 2, request(method, 2))
+            assert "result" in read_response(process, 2, request(method, 2))
         assert end(process) == 0
-    uris = [skill["uri"] for skill in told["result"]["skills"]]
+    uris = [skill["uri"] for skill in response["result"]["skills"]]
     assert "skill://good/SKILL.md" in uris
 
 
 def end(process: subprocess.Popen[bytes]) -> int:
-    """The exit code after its stdin was closed, when it had nothing more to say."""
+    """Close stdin and return the exit code; the rest of the output must be empty."""
     out, _ = process.communicate(timeout=DEADLINE)
     assert out == b""
     return process.returncode
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
+def test_signal_stops_the_server(tmp_path: Path, number: signal.Signals) -> None:
     with started(tmp_path) as process:
-        answer(process, 1, request("tools/list"))
+        read_response(process, 1, request("tools/list"))
         process.send_signal(number)
         assert process.wait(DEADLINE) == -number
 
 
-def test_a_client_that_reads_no_more_ends_it(tmp_path: Path) -> None:
+def test_closed_stdout_stops_the_server(tmp_path: Path) -> None:
     with started(tmp_path) as process:
-        answer(process, 1, request("tools/list"))
+        read_response(process, 1, request("tools/list"))
         assert process.stdin
         assert process.stdout
         process.stdout.close()
@@ -202,10 +202,10 @@ child.wait()
 """
 
 
-def test_a_client_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", PARENT, *COMMAND, str(tmp_path)]
+def test_killed_client_leaves_no_server_process(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PARENT, *COMMAND, str(tmp_path)]
     pipe = subprocess.PIPE
-    parent = subprocess.Popen(words, stdin=pipe, stdout=pipe, stderr=pipe)
+    parent = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
     try:
         assert parent.stdin
         assert parent.stdout
@@ -214,5 +214,5 @@ def test_a_client_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> Non
         assert int(parent.stdout.readline())
     finally:
         parent.kill()
-        # The child has the same stderr: it is read to its end only when both are gone.
+        # The child shares stderr, so it reaches its end only when both processes have exited.
         parent.communicate(timeout=DEADLINE)

@@ -258,7 +258,7 @@ def test_one_conversation_answers_once_at_a_time(start: Start, model: ModelServe
         assert b'"text":"Well "' in answer.readline()
         reply = say(server, cookie=cookie)
         assert reply.status == 429
-        assert "an answer is on its way" in told(reply)
+        assert "a reply is in progress" in told(reply)
         hold.set()
         assert b'"kind":"over"' in answer.read().splitlines()[-1]
 

@@ -140,7 +140,7 @@ def test_refresh_reports_skipped_prompts(prompts: Prompts) -> None:
     assert prompts("refresh") == 0
     assert prompts.err == (
         "x .md: skipped[no-frontmatter]: no block\n"
-        "1200 more are skipped\n"
+        "1200 more skipped\n"
         "1 prompt of team; 1201 skipped\n"
     )
     assert prompts.json("refresh")["skipped"] == [SKIPPED]
@@ -151,7 +151,7 @@ def test_refresh_fails_if_the_repository_is_unreachable(prompts: Prompts) -> Non
     prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skipped": []})
     assert prompts("refresh") == 5
     assert "not refreshed: the host is down" in prompts.err
-    assert "2 prompts of team, from an older copy" in prompts.err
+    assert "2 prompts of team, from a cached version" in prompts.err
     assert prompts("refresh", "--json") == 5
     data = json.loads(prompts.out)["data"]
     assert (data["refreshed"], data["reason"]) == (False, "the host is down")
@@ -170,7 +170,7 @@ def test_upload_reports_skipped_prompts(prompts: Prompts, tmp_path: Path) -> Non
 def test_list_reports_stale_prompts(prompts: Prompts) -> None:
     prompts.site.meta["stale"] = {"reason": "the host is down", "since": "2026-01-01T00:00:00Z"}
     assert prompts("list") == 0
-    assert "an older copy: the host is down" in prompts.err
+    assert "a cached version: the host is down" in prompts.err
     assert prompts.json("list")["stale"] == "the host is down"
 
 

@@ -1,4 +1,4 @@
-"""Distributions: the wheel, the sdist and the container image carry everything pages load."""
+"""Distributions: wheel, sdist and container image contain every file that pages load."""
 
 import re
 import shlex
@@ -31,14 +31,14 @@ def names_in(wheel: Path) -> set[str]:
     return set(zipfile.ZipFile(wheel).namelist())
 
 
-def test_a_wheel_from_a_clean_clone_has_the_browser_files_and_their_licences(wheel: Path) -> None:
+def test_wheel_contains_the_browser_files_and_licenses(wheel: Path) -> None:
     folder = VENDOR.relative_to("src").as_posix()
     assert {f"{folder}/{name}" for name in dev.BROWSER_FILES} <= names_in(wheel)
     licences = {name.rpartition("/")[2] for name in names_in(wheel) if name.endswith("LICENSE")}
     assert licences == {"LICENSE", "Sortable.LICENSE", "htmx.LICENSE"}
 
 
-def test_the_shipped_skills_are_in_the_wheel(wheel: Path) -> None:
+def test_wheel_contains_the_system_skills(wheel: Path) -> None:
     inside = {name for name in names_in(wheel) if "/system_skills/" in name and name[-1] != "/"}
     own = Path(str(files("skillhall._internal.skill_store") / "system_skills"))
     assert inside == {
@@ -46,14 +46,14 @@ def test_the_shipped_skills_are_in_the_wheel(wheel: Path) -> None:
     }
 
 
-def test_the_sdist_has_the_browser_files(wheel: Path) -> None:
+def test_sdist_contains_the_browser_files(wheel: Path) -> None:
     [sdist] = wheel.parent.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"{VENDOR.as_posix()}/{name}" for name in dev.BROWSER_FILES} <= names
 
 
-def test_the_container_image_is_built_from_files_that_give_the_same_wheel(
+def test_container_build_context_gives_the_same_wheel(
     checkout: Path, wheel: Path, tmp_path: Path
 ) -> None:
     dockerfile = (checkout / "deploy/Dockerfile").read_text(encoding="utf-8")
@@ -66,7 +66,7 @@ def test_the_container_image_is_built_from_files_that_give_the_same_wheel(
 
 
 @pytest.mark.parametrize("is_missing", [True, False], ids=["missing", "changed"])
-def test_a_build_without_the_browser_files_fails(
+def test_build_without_the_browser_files_fails(
     checkout: Path, tmp_path: Path, is_missing: bool
 ) -> None:
     source = shutil.copytree(checkout, tmp_path / "clone")
@@ -78,6 +78,6 @@ def test_a_build_without_the_browser_files_fails(
     assert "python3 dev.py vendor" in done.stderr
 
 
-def test_the_browser_files_are_those_of_the_locked_npm_packages() -> None:
+def test_browser_files_match_the_locked_npm_packages() -> None:
     for name, source in dev.BROWSER_FILES.items():
         assert (dev.VENDOR / name).read_bytes() == (dev.MODULES / source).read_bytes(), name

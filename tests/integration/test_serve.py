@@ -92,7 +92,7 @@ def test_options_override_settings_and_credentials_are_hidden() -> None:
     variables = {"SKILLHALL_PROMPTS_REPO": "https://h/other", "SKILLHALL_AUTH_TOKEN": "tok-en-1234"}
     arguments = ["--repo", "https://u:pass-word@h.example/r", "--branch", "dev"]
     with serving(*arguments, **variables) as (process, banner):
-        assert "serves https://***@h.example/r (a bearer token is needed)" in banner
+        assert "serves https://***@h.example/r (token required)" in banner
         port = int(banner.partition(" ")[0].rpartition(":")[2])
         connection = HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
         connection.request("GET", "/readyz")

@@ -113,7 +113,7 @@ def test_exported_session_can_be_opened_and_added(terminal: Terminal) -> None:
     terminal.run("add", "research.zip", "--dir", "out", "--yes")
     terminal.run("validate", "--profile", "specification", "out/research")
     assert terminal.run("session", "delete", "Again", "--yes") == ""
-    assert "there is no session 'Again'" in terminal.run("session", "show", "Again", code=4)
+    assert "session not found: 'Again'" in terminal.run("session", "show", "Again", code=4)
 
 
 def test_folder_scan_requires_the_setting(

@@ -14,7 +14,7 @@ def test_token_is_created_listed_and_revoked(sandbox: CliSandbox) -> None:
     created = sandbox.run("token", "new", "laptop")
     assert created.code == 0
     assert created.out.startswith("skh_")
-    assert "shown once" in created.err
+    assert "shown only once" in created.err
     listed = sandbox.run("token", "list")
     assert "laptop" in listed.out
     assert created.out.strip() not in listed.out

@@ -1,4 +1,4 @@
-"""The public functions take one path or several, as text or as `Path`, and hide hidden skills."""
+"""The public functions accept one path or several, as `str` or `Path`, and omit hidden skills."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -44,14 +44,12 @@ FORMS: list[Callable[[Path], object]] = [
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_load_catalog_and_discover_skills_take_one_folder_or_several(
-    root: Path, form: Callable[[Path], Paths]
-) -> None:
+def test_loaders_accept_one_folder_or_several(root: Path, form: Callable[[Path], Paths]) -> None:
     assert [one.name for one in skillhall.load_catalog(form(root))] == ["deploy", "pdf"]
     assert [one.name for one in skillhall.discover_skills(form(root))] == ["deploy", "pdf"]
 
 
-def test_one_folder_as_text_may_be_relative(root: Path) -> None:
+def test_relative_folder_string_is_accepted(root: Path) -> None:
     settings = make_settings(root.parent)
     assert len(skillhall.load_catalog("skills", settings=settings)) == 2
     assert len(skillhall.discover_skills("skills", cwd=root.parent)) == 2
@@ -59,7 +57,7 @@ def test_one_folder_as_text_may_be_relative(root: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [str, Path, Fspath])
-def test_every_other_path_may_be_a_path_object(
+def test_other_functions_accept_path_objects(
     root: Path, form: Callable[[Path], str | Path]
 ) -> None:
     settings = make_settings(root.parent)
@@ -76,7 +74,7 @@ def test_every_other_path_may_be_a_path_object(
     assert parsed.path == f"{root}/pdf/SKILL.md"
 
 
-def test_one_text_where_several_may_be_given_is_one(root: Path) -> None:
+def test_single_string_is_one_item(root: Path) -> None:
     assert skillhall.Globs("pdf*", inline="deploy") == skillhall.Globs(("pdf*",), ("deploy",))
     skills = skillhall.discover_skills(root)
     guard = skillhall.ToolGuard([replace(skills[0], allowed_tools=("Read",))], always="Skill")
@@ -87,7 +85,7 @@ def test_one_text_where_several_may_be_given_is_one(root: Path) -> None:
         skillhall.fetch_skills("one-part")
 
 
-def test_a_list_given_as_one_root_is_an_error(root: Path) -> None:
+def test_list_as_single_root_is_an_error(root: Path) -> None:
     with pytest.raises(TypeError):
         skillhall.AgentSkills.of([str(root)])  # type: ignore[arg-type]  # the mistake itself
 
@@ -102,7 +100,7 @@ RENDERERS: list[Callable[[Iterable[skillhall.Skill]], object]] = [
 
 
 @pytest.mark.parametrize("render", RENDERERS)
-def test_renderers_take_a_catalog_and_leave_out_hidden_skills(
+def test_renderers_accept_a_catalog_and_omit_hidden_skills(
     root: Path, render: Callable[[Iterable[skillhall.Skill]], object]
 ) -> None:
     catalog = skillhall.load_catalog(root)
@@ -111,20 +109,20 @@ def test_renderers_take_a_catalog_and_leave_out_hidden_skills(
     assert "deploy" not in str(render(catalog))
 
 
-def test_renderers_take_discovered_skills_and_leave_out_hidden_ones(root: Path) -> None:
+def test_renderers_accept_discovered_skills_and_omit_hidden_ones(root: Path) -> None:
     skills = skillhall.discover_skills(root)
     for text in (skillhall.render_listing(skills), skillhall.render_markdown(skills)):
         assert "pdf" in text
         assert "deploy" not in text
 
 
-def test_a_listing_of_hidden_skills_alone_is_empty(root: Path) -> None:
+def test_listing_of_only_hidden_skills_is_empty(root: Path) -> None:
     hidden = [skillhall.load_catalog(root).find("deploy")]
     assert skillhall.render_listing(hidden) == skillhall.render_local(hidden) == ""
     assert skillhall.render_markdown(hidden) == ""
 
 
-def test_an_entry_that_does_not_know_about_hiding_is_shown() -> None:
+def test_entry_without_hidden_attribute_is_shown() -> None:
     class Plain:
         name, description, location = "a", "b", "/c"
 
@@ -132,7 +130,7 @@ def test_an_entry_that_does_not_know_about_hiding_is_shown() -> None:
     assert "<name>a</name>" in skillhall.render_listing([entry])
 
 
-def test_a_skill_tool_names_no_hidden_skill(root: Path) -> None:
+def test_skill_tool_omits_hidden_skills(root: Path) -> None:
     skills = {one.name: one for one in skillhall.discover_skills(root)}
     tool = skillhall.SkillTool(skills)
     assert "deploy" not in str(tool.parameters)

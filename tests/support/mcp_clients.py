@@ -1,4 +1,4 @@
-"""The SDK's own client against a server of ours, in both eras of the protocol."""
+"""The SDK's client against our server, for both protocol versions."""
 
 import os
 import sys
@@ -24,26 +24,26 @@ from skillhall._internal.sources.folder.root import Root
 T = TypeVar("T")
 ClientAction = Callable[[Client], Awaitable[T]]
 
-DEADLINE = 120  # seconds; whatever takes longer hangs
-MODERN, HANDSHAKE = "auto", "legacy"  # what the client calls them
+DEADLINE = 120  # seconds; a longer test hangs
+MODERN, HANDSHAKE = "auto", "legacy"  # modes of the client
 ERAS = (MODERN, HANDSHAKE)
 VERSIONS = {MODERN: "2026-07-28", HANDSHAKE: "2025-11-25"}
 
 
 class RawResult(mcp_types.Result):
-    """A result with whatever it holds."""
+    """A result with arbitrary fields."""
 
     model_config = ConfigDict(extra="allow")
 
 
 def make_folder_server(*roots: Path, profile: Profile = LENIENT) -> SkillServer:
-    """A server that looks at every call, and often in between."""
-    offering = FolderSkillProvider([Root(str(root)) for root in roots], profile)
-    return SkillServer(offering, ttl_factor=0, poll_interval=0.01)
+    """Return a server without caching and with frequent polls."""
+    provider = FolderSkillProvider([Root(str(root)) for root in roots], profile)
+    return SkillServer(provider, ttl_factor=0, poll_interval=0.01)
 
 
 def run_client(server: Any, action: ClientAction[T], mode: str = MODERN) -> T:  # noqa: ANN401 - the client's
-    """What comes out of a conversation with a server, or with one behind a transport."""
+    """Run an action with a client of a server or transport."""
 
     async def main() -> T:
         with anyio.fail_after(DEADLINE):
@@ -52,20 +52,20 @@ def run_client(server: Any, action: ClientAction[T], mode: str = MODERN) -> T:  
 
     try:
         return anyio.run(main)
-    except BaseExceptionGroup as group:  # a transport tells errors in groups
+    except BaseExceptionGroup as group:  # transports raise groups
         raise _first_exception(group) from None
 
 
 def run_http_client(
     port: int, action: ClientAction[T], headers: Mapping[str, str] | None = None, mode: str = MODERN
 ) -> T:
-    """What comes out of a conversation with a server that listens at a port."""
+    """Run an action with a client of the server at a port."""
 
     async def main() -> T:
         with anyio.fail_after(DEADLINE):
-            async with httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as line:
+            async with httpx2.AsyncClient(headers=headers, timeout=DEADLINE) as http_client:
                 url = f"http://127.0.0.1:{port}/mcp"
-                transport = streamable_http_client(url, http_client=line)
+                transport = streamable_http_client(url, http_client=http_client)
                 async with Client(transport, mode=mode, cache=None) as client:
                     return await action(client)
 
@@ -79,33 +79,33 @@ def _first_exception(error: BaseException) -> BaseException:
 
 
 async def send_request(client: Client, method: str, **params: object) -> dict[str, Any]:
-    """The result of a call that the client has no function for."""
+    """Send a request that the client has no method for."""
     request = mcp_types.Request[dict[str, object], str](method=method, params=params)
     result = await client.session.send_request(request, RawResult)
     return result.model_dump(by_alias=True)
 
 
 async def read_error(call: Awaitable[object]) -> tuple[int, str]:
-    """The number and the class of the error that a call ends in."""
+    """Return the JSON-RPC code and our code of a failed call."""
     try:
         result = await call
     except MCPError as error:
         data = error.error.data
         return error.error.code, data["code"] if isinstance(data, dict) else ""
-    raise AssertionError(f"it was answered: {result!r}")
+    raise AssertionError(f"the call succeeded: {result!r}")
 
 
 async def read_error_data(call: Awaitable[object]) -> object:
-    """The data of the error that a call ends in."""
+    """Return the error data of a failed call."""
     try:
         result = await call
     except MCPError as error:
         return error.error.data
-    raise AssertionError(f"it was answered: {result!r}")
+    raise AssertionError(f"the call succeeded: {result!r}")
 
 
 async def list_all(client: Client, method: str, key: str) -> list[dict[str, Any]]:
-    """All rows of a list, page by page."""
+    """Return all rows of a paginated list."""
     rows: list[dict[str, Any]] = []
     cursor: dict[str, object] = {}
     while True:
@@ -117,7 +117,7 @@ async def list_all(client: Client, method: str, key: str) -> list[dict[str, Any]
 
 
 def stdio_command(*options: object) -> StdioServerParameters:
-    """`skillhall mcp` as a client starts it."""
+    """Return the command `skillhall mcp`, as clients start it."""
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     arguments = ["-m", "skillhall", "mcp", *map(str, options)]
     return StdioServerParameters(command=sys.executable, args=arguments, env=variables)
@@ -125,7 +125,7 @@ def stdio_command(*options: object) -> StdioServerParameters:
 
 @asynccontextmanager
 async def open_stdio(command: StdioServerParameters, log: Path) -> AsyncIterator[Any]:
-    """A transport to that command, whose stderr goes to a file."""
+    """Open a transport to the command, with stderr in a file."""
     with log.open("w", encoding="utf-8") as errors:
         async with stdio_client(command, errlog=errors) as streams:
             yield streams

@@ -1,4 +1,4 @@
-"""A real HTTP server that plays the model: it speaks the wire formats of three providers.
+"""A scripted model behind a real HTTP server, in the formats of three providers.
 
 What it answers follows from what the conversation holds: a script is one turn for each number of
 tool results. Each request is kept in one neutral form, so that one assertion serves every client.
@@ -14,8 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, TypeAlias
 
 _NUMBERS = itertools.count(1)  # for the ids of calls
-PAUSE_TIMEOUT = 30  # seconds that a test may let a client wait
-MAX_REQUESTS = 20  # requests; a client that sends more goes round in circles
+PAUSE_TIMEOUT = 30  # seconds
+MAX_REQUESTS = 20  # a client that sends more is in a loop
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -36,8 +36,8 @@ class ModelRequest(NamedTuple):
     path: str
     system: str
     tools: dict[str, Json]  # the JSON Schemas of the parameters, by name
-    user_messages: list[str]  # by the person
-    tool_results: list[str]  # of tools, since the person last spoke
+    user_messages: list[str]
+    tool_results: list[str]  # since the last user message
 
 
 @dataclass
@@ -49,12 +49,12 @@ class ModelServer:
     requests: list[ModelRequest] = field(default_factory=list)
     status: int = 200
     release_event: threading.Event | None = (
-        None  # until it is set, only the first piece of a text is sent
+        None  # until it is set, only the first part of a text is sent
     )
 
     @contextmanager
     def pause_replies(self) -> Iterator[threading.Event]:
-        """Send the first piece of each text alone, until the event is set or the block is left."""
+        """Send only the first part of each text until the event is set or the block ends."""
         self.release_event = threading.Event()
         try:
             yield self.release_event
@@ -71,7 +71,7 @@ class ModelServer:
 
 @contextmanager
 def model_server(*script: Turn) -> Iterator[ModelServer]:
-    """A server in a thread, until the block is left."""
+    """Run a server in a thread until the block ends."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -99,7 +99,7 @@ def model_server(*script: Turn) -> Iterator[ModelServer]:
             self.wfile.write(body[:first])
             if first and playing.release_event is not None:
                 playing.release_event.wait(PAUSE_TIMEOUT)
-            with suppress(OSError):  # whoever was kept waiting may have gone
+            with suppress(OSError):  # the waiting client may have disconnected
                 self.wfile.write(body[first:])
 
         def log_message(self, *_: object) -> None:
@@ -147,7 +147,7 @@ def _join_texts(content: Any) -> str:  # noqa: ANN401 - text or a list of parts
     return "".join(part.get("text", "") for part in content)
 
 
-# OpenAI's chat completions, which many servers speak.
+# OpenAI's chat completions, which many servers support.
 
 
 def _read_openai(path: str, request: Json) -> ModelRequest:

@@ -1,4 +1,4 @@
-"""Distributions of this checkout, built and installed the way a release is."""
+"""Distributions of this checkout, built and installed like a release."""
 
 import os
 import shutil
@@ -9,12 +9,12 @@ from pathlib import Path
 import dev
 
 ROOT = dev.ROOT
-# As it was before any test replaced the home folder: uv finds its cache and its settings there.
+# The home folder before tests replace it: uv's cache and settings are there.
 _ENVIRONMENT = dev.environment()
 
 
 def export_checkout(folder: Path) -> Path:
-    """A copy of the files a fresh clone would have, without the tests.
+    """Copy the files of a fresh clone, without the tests.
 
     New files that git does not ignore are among them, so that a change can be tested before it is
     committed.
@@ -33,7 +33,7 @@ def export_checkout(folder: Path) -> Path:
 
 
 def uv(*arguments: object, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run uv with the settings of the person who runs the tests."""
+    """Run uv with the developer's settings."""
     return subprocess.run(
         [dev.uv(), *map(str, arguments)],
         cwd=cwd,
@@ -45,7 +45,7 @@ def uv(*arguments: object, cwd: Path, **variables: str) -> subprocess.CompletedP
 
 
 def build(source: Path, *options: str) -> Path:
-    """The wheel built from `source`; without options from an sdist, as tools do by default."""
+    """Build the wheel of `source`, by default through an sdist."""
     done = uv(
         "build", "--quiet", "--python", sys.executable, "--out-dir", "dist", *options, cwd=source
     )
@@ -55,16 +55,16 @@ def build(source: Path, *options: str) -> Path:
 
 
 def find_python(version: str) -> Path | None:
-    """An installed interpreter of that version."""
+    """Return an installed interpreter of this version."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return Path(sys.executable)
-    words = ["python", "find", "--no-python-downloads", "--no-project", version]
-    done = uv(*words, cwd=ROOT, PYENV_VERSION=version)  # pyenv's programs fail without a version
-    return Path(done.stdout.strip()) if done.returncode == 0 else None
+    arguments = ["python", "find", "--no-python-downloads", "--no-project", version]
+    result = uv(*arguments, cwd=ROOT, PYENV_VERSION=version)  # pyenv's shims fail without a version
+    return Path(result.stdout.strip()) if result.returncode == 0 else None
 
 
 def install(wheel: Path, extra: str, python: Path, folder: Path) -> Path:
-    """The `skillhall` program of a new virtual environment with `wheel` and its locked packages."""
+    """Install `wheel` with its locked packages and return the `skillhall` program."""
     done = uv("venv", "--quiet", "--python", python, folder, cwd=folder.parent)
     assert done.returncode == 0, done.stderr
     target = folder / dev.BIN.name

@@ -1,4 +1,4 @@
-"""Hypothesis strategies: bytes, files and YAML as they arrive, and skills that follow the rules."""
+"""Hypothesis strategies: arbitrary bytes, files and YAML, and valid skills."""
 
 from typing import NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ _Texts: TypeAlias = st.SearchStrategy[str]
 
 # Text
 
-# What readers of YAML disagree about: breaks, spaces that are none, marks, digits of other scripts.
+# Characters that YAML readers disagree about: line breaks, odd spaces, marks, other digits.
 ODD_CHARACTERS = "\x00\x07\x1b\x7f\x85\xa0\xad\u0301\u200b\u2028\u2029\u202e\u3000\ufeff\ufffe٣½ªǅ"
 ALL_CHARACTERS = st.characters(exclude_categories=())  # lone surrogates too
 any_text = st.text(ALL_CHARACTERS, max_size=40)
@@ -79,7 +79,7 @@ BLANK_LINES = [
     "--- a",
     "%YAML 1.1",
 ]
-# What the fast reader takes for granted; everything beside it is an edge.
+# Values that the fast reader supports; all others are edge cases.
 EASY_VALUES = [
     *["v", "two words", "Reads PDF files.", "a:b", "a#c", "it's", "C:\\x", "日本語", "v  "],
     *["'q'", '"q"', "'it''s'", "'a: b'", '"a # b"', "''", '"a\\"b"', "[a, b]", "[]"],
@@ -109,7 +109,7 @@ def _map_below(step: str, fields: dict[str, str]) -> str:
 
 
 def _value_strategy(keys: st.SearchStrategy[str], values: st.SearchStrategy[str]) -> _Texts:
-    """What may follow `key:`, on its line and below it."""
+    """Return the text that may follow `key:`, on its line and below it."""
     inline = st.builds("{}{}".format, st.sampled_from([" ", " ", " ", "  "]), values)
     items = st.lists(st.builds("- {}".format, values), min_size=1, max_size=3)
     lists = st.builds(_indent_below, st.sampled_from(["", "  ", " "]), items)
@@ -163,7 +163,7 @@ def _replace_characters(block: str, at: int, removed: int, added: str) -> str:
     return block[:place] + added + block[place + removed :]
 
 
-# Tidy blocks with one line, value or key at the edge of what the fast reader knows.
+# Tidy blocks with one line, value or key that is an edge case of the fast reader.
 edge_blocks = st.one_of(
     st.builds(_with_line, tidy_blocks, st.integers(0, 20), _any_lines),
     st.builds("{}{}: {}{}\n".format, tidy_blocks, st.sampled_from(["z", "é"]), values, _tails),
@@ -171,7 +171,7 @@ edge_blocks = st.one_of(
     st.builds("{}{}: x\n".format, tidy_blocks, keys),
     st.builds(_block, st.dictionaries(keys, _value_strategy(keys, values), max_size=2), _gaps),
 )
-# Tidy blocks with one slip of the pen.
+# Tidy blocks with one typo.
 disturbed_blocks = st.builds(
     _replace_characters,
     tidy_blocks,
@@ -217,7 +217,7 @@ skill_md_like = st.builds(
     st.tuples(_leads, _fences, yaml_blocks, _fences, _bodies),
     st.one_of(st.just(["\n"]), st.just(["\r\n"]), st.lists(_breaks, min_size=1, max_size=5)),
 )
-# Bytes that were a file until something cut, doubled or replaced a piece of it.
+# Files with a part cut, doubled or replaced.
 damaged_files = st.builds(
     lambda data, at, removed, added: data[:at] + added + data[at + removed :],
     skill_md_like,
@@ -244,7 +244,7 @@ descriptions = st.one_of(
 
 
 class ValidSkill(NamedTuple):
-    """A SKILL.md that follows every rule of the specification, and the folder it stands in."""
+    """A SKILL.md that follows the specification, and the name of its folder."""
 
     data: bytes
     folder: str

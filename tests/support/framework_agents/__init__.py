@@ -1,4 +1,4 @@
-"""One module for each framework: how its users would ask an agent that has skills.
+"""One module per framework: an agent with skills, as its users would write it.
 
 Each is imported by the test that needs it alone: together they take seconds.
 """

@@ -1,4 +1,4 @@
-"""With Anthropic's SDK, by its tool runner."""
+"""An agent on Anthropic's SDK, with its tool runner."""
 
 import anthropic
 
@@ -18,7 +18,7 @@ def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
             system=tools.system_prompt(),
             tools=skill_tools(tools),
             messages=[{"role": "user", "content": question}],
-            thread=False,  # this server keeps no conversations
+            thread=False,  # the scripted server stores no conversations
         )
         final = runner.until_done()
     return "".join(block.text for block in final.content if block.type == "text")

@@ -1,4 +1,4 @@
-"""With Google's Agent Development Kit."""
+"""An agent on Google's Agent Development Kit."""
 
 import asyncio
 
@@ -22,15 +22,15 @@ def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
         runner = InMemoryRunner(agent, app_name="t")
         session = await runner.session_service.create_session(app_name="t", user_id="u")
         message = types.Content(role="user", parts=[types.Part(text=question)])
-        said = ""
+        reply = ""
         async for event in runner.run_async(
             user_id="u", session_id=session.id, new_message=message
         ):
             if event.is_final_response() and event.content and event.content.parts:
-                said = event.content.parts[0].text or ""
+                reply = event.content.parts[0].text or ""
         await runner.close()
         await client.aio.aclose()
         client.close()
-        return said
+        return reply
 
     return asyncio.run(ask())

@@ -1,4 +1,4 @@
-"""With no framework: OpenAI's client, and a loop."""
+"""An agent without a framework: OpenAI's client and a loop."""
 
 from typing import Any
 
@@ -17,13 +17,15 @@ def ask(skills: AgentSkills, server: ModelServer, question: str) -> str:
     messages.append({"role": "user", "content": question})
     with openai.OpenAI(base_url=f"{server.url}/v1", api_key=KEY) as client:
         while True:
-            given: Any = tool_schemas(tools)
-            reply = client.chat.completions.create(model="scripted", messages=messages, tools=given)
-            said = reply.choices[0].message
-            if not said.tool_calls:
-                return said.content or ""
-            messages.append(said.model_dump(exclude_none=True))
-            for call in said.tool_calls:
+            schemas: Any = tool_schemas(tools)
+            reply = client.chat.completions.create(
+                model="scripted", messages=messages, tools=schemas
+            )
+            message = reply.choices[0].message
+            if not message.tool_calls:
+                return message.content or ""
+            messages.append(message.model_dump(exclude_none=True))
+            for call in message.tool_calls:
                 assert call.type == "function"
                 text = call_tool(tools, call.function.name, call.function.arguments)
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": text})

@@ -1,4 +1,4 @@
-"""With LangChain."""
+"""An agent on LangChain."""
 
 import json
 from typing import Any
@@ -22,7 +22,7 @@ from tests.support.model_server import ModelServer
 
 
 class OpenAIChatModel(BaseChatModel):
-    """A LangChain model on OpenAI's client; the usual one is a package of its own."""
+    """A LangChain model on OpenAI's client, which avoids the langchain-openai package."""
 
     url: str
     tools: list[Any] = Field(default_factory=list)
@@ -39,13 +39,13 @@ class OpenAIChatModel(BaseChatModel):
             sent: Any = convert_to_openai_messages(messages)
             tools: Any = self.tools or openai.omit
             reply = client.chat.completions.create(model="scripted", messages=sent, tools=tools)
-        said = reply.choices[0].message
+        choice = reply.choices[0].message
         calls = [
             {"id": call.id, "name": call.function.name, "args": json.loads(call.function.arguments)}
-            for call in said.tool_calls or ()
+            for call in choice.tool_calls or ()
             if call.type == "function"
         ]
-        message = AIMessage(said.content or "", tool_calls=calls)
+        message = AIMessage(choice.content or "", tool_calls=calls)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 

@@ -1,4 +1,4 @@
-"""With the OpenAI Agents SDK."""
+"""An agent on the OpenAI Agents SDK."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""With Pydantic AI."""
+"""An agent on Pydantic AI."""
 
 import asyncio
 

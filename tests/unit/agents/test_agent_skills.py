@@ -26,7 +26,7 @@ def codes(skills: AgentSkills) -> list[Code]:
     return [judged.finding.code for judged in skills.findings]
 
 
-def test_an_agent_is_told_its_instructions_then_how_to_load_then_its_skills(
+def test_prompt_has_instructions_then_tool_usage_then_skills(
     tmp_path: Path,
 ) -> None:
     make_skill(tmp_path / "skills", "pdf")
@@ -35,12 +35,12 @@ def test_an_agent_is_told_its_instructions_then_how_to_load_then_its_skills(
     assert skills.system_prompt() == f"Be brief.\n\n{USAGE_HINTS['load_skill']}\n\n{listing}"
 
 
-def test_an_agent_without_skills_is_told_nothing_of_them(tmp_path: Path) -> None:
+def test_prompt_without_skills_does_not_mention_them(tmp_path: Path) -> None:
     assert make_agent(tmp_path, instructions="Be brief.").system_prompt() == "Be brief."
     assert make_agent(tmp_path).system_prompt() == ""
 
 
-def test_an_agent_that_cannot_load_is_not_told_to(tmp_path: Path) -> None:
+def test_prompt_omits_loading_if_the_agent_cannot_load(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     text = make_agent(tmp_path, tools=("ReadFile",)).system_prompt()
     assert text.startswith(f"{USAGE_HINTS['ReadFile']}\n\n<available_skills>")
@@ -48,7 +48,7 @@ def test_an_agent_that_cannot_load_is_not_told_to(tmp_path: Path) -> None:
     assert make_agent(tmp_path, tools=()).system_prompt().startswith("<available_skills>")
 
 
-def test_a_skill_that_another_process_adds_or_deletes_is_seen(tmp_path: Path) -> None:
+def test_skills_added_or_deleted_by_others_are_noticed(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     skills = make_agent(tmp_path)
     assert names(skills) == ["pdf"]
@@ -64,15 +64,15 @@ def test_a_skill_that_another_process_adds_or_deletes_is_seen(tmp_path: Path) ->
     assert "<name>pdf</name>" not in skills.system_prompt()
 
 
-def test_an_edited_description_is_seen(tmp_path: Path) -> None:
-    place = make_skill(tmp_path / "skills", "pdf")
+def test_edited_description_is_noticed(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path / "skills", "pdf")
     skills = make_agent(tmp_path)
     assert "Reads PDF files." in skills.system_prompt()
-    (place / "SKILL.md").write_bytes(make_skill_md("pdf", "Writes PDF files."))
+    (folder / "SKILL.md").write_bytes(make_skill_md("pdf", "Writes PDF files."))
     assert "Writes PDF files." in skills.system_prompt()
 
 
-def test_nothing_is_built_again_when_nothing_changed(tmp_path: Path) -> None:
+def test_snapshot_is_reused_when_nothing_changed(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     skills = make_agent(tmp_path)
     first = skills.snapshot()
@@ -80,7 +80,7 @@ def test_nothing_is_built_again_when_nothing_changed(tmp_path: Path) -> None:
     assert skills.snapshot().skill_view is first.skill_view
 
 
-def test_a_skill_of_the_same_name_in_two_sources_has_two_names_for_the_tools(
+def test_same_name_in_two_sources_gets_distinct_tool_names(
     tmp_path: Path,
 ) -> None:
     make_skill(tmp_path / "one", "pdf")
@@ -92,7 +92,7 @@ def test_a_skill_of_the_same_name_in_two_sources_has_two_names_for_the_tools(
     assert Code.SAME_NAME in codes(skills)
 
 
-def test_the_usual_folders_let_the_first_of_a_name_win(tmp_path: Path) -> None:
+def test_default_folders_prefer_the_first_skill_of_a_name(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
     make_skill(tmp_path / ".claude/skills", "pdf")
     make_skill(Path.home() / ".agents/skills", "csv")
@@ -101,7 +101,7 @@ def test_the_usual_folders_let_the_first_of_a_name_win(tmp_path: Path) -> None:
     assert codes(skills) == [Code.SHADOWED]
 
 
-def test_a_skill_that_misses_a_program_is_hidden_with_a_reason(tmp_path: Path) -> None:
+def test_skill_with_missing_program_is_omitted_with_a_finding(tmp_path: Path) -> None:
     needs = "{openclaw: {requires: {bins: [no-such-program], env: [NO_SUCH_VARIABLE]}}}"
     make_skill(tmp_path / "skills", "pdf", data=make_skill_md("pdf", metadata=needs))
     skills = make_agent(tmp_path)
@@ -109,14 +109,14 @@ def test_a_skill_that_misses_a_program_is_hidden_with_a_reason(tmp_path: Path) -
     assert Code.REQUIREMENT_UNMET in codes(skills)
 
 
-def test_a_skill_finds_the_variables_that_are_set(tmp_path: Path) -> None:
+def test_skill_requirement_on_set_variable_is_met(tmp_path: Path) -> None:
     needs = "{openclaw: {requires: {env: [API_KEY]}}}"
     make_skill(tmp_path / "skills", "pdf", data=make_skill_md("pdf", metadata=needs))
     settings = make_settings(tmp_path, variable_names=frozenset({"API_KEY"}))
     assert names(AgentSkills.of("skills", settings=settings)) == ["pdf"]
 
 
-def test_a_hidden_skill_is_for_people_alone(tmp_path: Path) -> None:
+def test_hidden_skill_is_available_to_users_only(tmp_path: Path) -> None:
     data = make_skill_md("pdf", disable_model_invocation="true")
     make_skill(tmp_path / "skills", "pdf", data=data)
     skills = make_agent(tmp_path)
@@ -124,7 +124,7 @@ def test_a_hidden_skill_is_for_people_alone(tmp_path: Path) -> None:
     assert [one.name for one in skills.snapshot().instructions.hidden] == ["pdf"]
 
 
-def test_a_budget_cuts_the_listing_and_the_report_says_what(tmp_path: Path) -> None:
+def test_budget_cuts_the_listing_and_reports_it(tmp_path: Path) -> None:
     for number in range(40):
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     plan = make_agent(tmp_path, catalog_budget=200).snapshot().plan
@@ -133,24 +133,24 @@ def test_a_budget_cuts_the_listing_and_the_report_says_what(tmp_path: Path) -> N
     assert len(plan.reduced_skills) == 40
 
 
-def test_an_inlined_skill_can_be_loaded_too(tmp_path: Path) -> None:
+def test_inlined_skill_can_be_loaded(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     skills = make_agent(tmp_path, InstructionSource("skills", Globs(None, ("*",))))
     assert names(skills) == ["pdf"]
     assert '<skill name="pdf"' in skills.system_prompt()
 
 
-def test_what_a_load_costs_is_what_the_model_gets(tmp_path: Path) -> None:
+def test_load_tokens_match_the_loaded_text(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"a.md": b"x"})
     skills = make_agent(tmp_path)
     (row,) = skills.current_view()
-    given = AgentTools(skills).call("load_skill", {"name": "pdf"}).content
-    assert estimate_load_tokens(row.skill, skills.profile) == estimate_tokens(str(given)) > 20
+    text = AgentTools(skills).call("load_skill", {"name": "pdf"}).content
+    assert estimate_load_tokens(row.skill, skills.profile) == estimate_tokens(str(text)) > 20
     (tmp_path / "skills/pdf/SKILL.md").unlink()
     assert estimate_load_tokens(row.skill, skills.profile) is None
 
 
-def test_an_agent_is_found_in_the_config_of_its_folder(tmp_path: Path) -> None:
+def test_agent_is_found_in_the_folders_config(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     config = {"agents": [{"id": "a", "skills": [{"root": "skills"}]}]}
     (tmp_path / "skillhall.json").write_text(json.dumps(config), encoding="utf-8")
@@ -158,6 +158,6 @@ def test_an_agent_is_found_in_the_config_of_its_folder(tmp_path: Path) -> None:
     assert names(skills) == ["pdf"]
 
 
-def test_a_folder_without_a_config_says_which_file_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigInvalid, match=r"skillhall\.toml: it cannot be read"):
+def test_missing_config_error_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigInvalid, match=r"skillhall\.toml: cannot be read"):
         AgentSkills.from_config("a", settings=make_settings(tmp_path))

@@ -28,18 +28,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_agent_has_every_tool_that_its_config_names(folder: Path) -> None:
+def test_agent_has_the_configured_tools(folder: Path) -> None:
     every = ["list_skills", "search_skills", "load_skill", "read_skill_file", "ReadFile"]
     assert [tool.name for tool in make_tools(folder).tools()] == every
     few = AgentTools(make_agent(folder, tools=("load_skill",))).tools()
     assert [tool.name for tool in few] == ["load_skill"]
 
 
-def test_without_skills_no_tool_speaks_of_them(tmp_path: Path) -> None:
+def test_no_skill_tools_without_skills(tmp_path: Path) -> None:
     assert [tool.name for tool in make_tools(tmp_path).tools()] == ["ReadFile"]
 
 
-def test_loading_and_reading_is_told_with_tokens(folder: Path) -> None:
+def test_load_and_read_events_have_token_counts(folder: Path) -> None:
     events: list[ToolEvent] = []
     tools = make_tools(folder, events)
     tools.call("load_skill", {"name": "pdf"})
@@ -52,7 +52,7 @@ def test_loading_and_reading_is_told_with_tokens(folder: Path) -> None:
     assert tools.loaded_names == ("pdf",)
 
 
-def test_a_second_load_says_so_and_is_no_load(folder: Path) -> None:
+def test_second_load_emits_no_event(folder: Path) -> None:
     events: list[ToolEvent] = []
     tools = make_tools(folder, events)
     tools.call("load_skill", {"name": "pdf"})
@@ -61,7 +61,7 @@ def test_a_second_load_says_so_and_is_no_load(folder: Path) -> None:
     assert len(events) == 1
 
 
-def test_a_conversation_that_was_cut_gets_the_text_again(folder: Path) -> None:
+def test_truncated_conversation_loads_the_text_again(folder: Path) -> None:
     tools = make_tools(folder)
     text = str(tools.call("load_skill", {"name": "pdf"}).content)
     tools.sync_history([text, "more"])
@@ -71,15 +71,15 @@ def test_a_conversation_that_was_cut_gets_the_text_again(folder: Path) -> None:
     assert tools.call("load_skill", {"name": "pdf"}).content == text
 
 
-def test_an_error_is_told_and_so_is_a_tool_that_is_not_there(folder: Path) -> None:
+def test_tool_errors_and_unknown_tools_emit_events(folder: Path) -> None:
     events: list[ToolEvent] = []
     tools = make_tools(folder, events)
     assert tools.call("load_skill", {"name": "pdg"}).is_error
-    assert events[0] == ToolFailed("load_skill", "there is no skill 'pdg'. Near names: 'pdf'.")
-    assert str(tools.call("shell", {}).content).startswith("Error: there is no tool 'shell'.")
+    assert events[0] == ToolFailed("load_skill", "there is no skill 'pdg'. Similar names: 'pdf'.")
+    assert str(tools.call("shell", {}).content).startswith("Error: unknown tool 'shell'.")
 
 
-def test_a_file_of_the_run_directory_is_told_without_a_skill(folder: Path) -> None:
+def test_run_directory_file_event_has_no_skill(folder: Path) -> None:
     events: list[ToolEvent] = []
     (folder / "notes.md").write_bytes(b"Notes.")
     make_tools(folder, events).call("ReadFile", {"path": "notes.md"})
@@ -89,40 +89,40 @@ def test_a_file_of_the_run_directory_is_told_without_a_skill(folder: Path) -> No
 @pytest.mark.parametrize(
     "message", ["/pdf Fill it in.", "/skill:pdf Fill it in.", "/pdf  Fill it in. "]
 )
-def test_a_person_calls_a_skill_by_its_name(folder: Path, message: str) -> None:
+def test_user_calls_a_skill_by_name(folder: Path, message: str) -> None:
     events: list[ToolEvent] = []
-    said = make_tools(folder, events).expand_message(message)
-    assert said.text.startswith('<skill_content name="pdf">\n# Steps\n')
-    assert said.text.endswith("</skill_content>\n\nFill it in.")
-    assert said.skill == "pdf"
+    expanded = make_tools(folder, events).expand_message(message)
+    assert expanded.text.startswith('<skill_content name="pdf">\n# Steps\n')
+    assert expanded.text.endswith("</skill_content>\n\nFill it in.")
+    assert expanded.skill == "pdf"
     assert isinstance(events[0], SkillLoaded)
     assert events[0].by_user
 
 
-def test_a_person_can_call_what_no_model_is_told_of_and_the_model_can_read_its_files(
+def test_user_calls_a_hidden_skill_and_the_model_reads_its_files(
     folder: Path,
 ) -> None:
     tools = make_tools(folder)
     assert tools.call("load_skill", {"name": "deploy"}).is_error
     assert "# Ship it" in tools.expand_message("/deploy").text
-    asked = {"name": "deploy", "path": "how.md"}
-    assert tools.call("read_skill_file", asked).content == "So."
+    arguments = {"name": "deploy", "path": "how.md"}
+    assert tools.call("read_skill_file", arguments).content == "So."
     assert tools.user_invocable_names() == ("pdf", "deploy")
     tools.reset()
-    assert tools.call("read_skill_file", asked).is_error
+    assert tools.call("read_skill_file", arguments).is_error
 
 
 @pytest.mark.parametrize("message", ["/etc/passwd is missing", "What is /pdf?", "/", "", "/ pdf"])
-def test_other_text_with_a_slash_stays_as_it_is(folder: Path, message: str) -> None:
+def test_other_text_with_a_slash_is_unchanged(folder: Path, message: str) -> None:
     assert make_tools(folder).expand_message(message) == (message, "")
 
 
-def test_a_skill_that_is_called_for_certain_must_be_there(folder: Path) -> None:
+def test_explicit_call_of_an_unknown_skill_fails(folder: Path) -> None:
     with pytest.raises(SkillNotFound):
         make_tools(folder).expand_message("/skill:pdg x")
 
 
-def test_a_broken_skill_is_not_sent_to_the_model(folder: Path) -> None:
+def test_invalid_skill_is_not_sent_to_the_model(folder: Path) -> None:
     tools = make_tools(folder)
     tools.tools()
     (folder / "skills/pdf/SKILL.md").write_bytes(b"---\nname: pdf\ndescription: x\n---\n\0")
@@ -131,7 +131,7 @@ def test_a_broken_skill_is_not_sent_to_the_model(folder: Path) -> None:
         tools.expand_message("/skill:pdf")
 
 
-def test_the_log_tells_what_was_offered_loaded_and_read(folder: Path) -> None:
+def test_usage_log_records_offered_loaded_and_read(folder: Path) -> None:
     tools = make_tools(folder)
     tools.system_prompt()
     tools.system_prompt()
@@ -147,7 +147,7 @@ def test_the_log_tells_what_was_offered_loaded_and_read(folder: Path) -> None:
     assert count_usage(make_settings(folder), "other") == []
 
 
-def test_the_log_holds_no_content_and_can_be_turned_off(folder: Path) -> None:
+def test_usage_log_has_no_content_and_can_be_disabled(folder: Path) -> None:
     skills = make_agent(folder)
     skills.settings = skills.settings._replace(log_usage=False)
     AgentTools(skills).call("load_skill", {"name": "pdf"})

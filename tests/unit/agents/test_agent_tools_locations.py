@@ -34,71 +34,67 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("elsewhere")
 
 
-def test_read_file_reads_every_location_an_agent_is_told(tmp_path: Path, outside: Path) -> None:
+def test_read_file_reads_every_location_in_the_prompt(tmp_path: Path, outside: Path) -> None:
     make_skill(tmp_path / "skills", "inside")
     make_skill(tmp_path / ".claude/skills", "in-a-hidden-folder")
     make_skill(outside, "outside")
     make_skill(outside, "R&D: notes.", data=make_skill_md("odd"))
     sources = map(InstructionSource, ("skills", ".claude/skills", str(outside)))
     tools = AgentTools(make_agent(tmp_path, *sources, tools=READ_FILE))
-    told = locations(tools.system_prompt())
-    assert len(told) == 4
-    for path in told:
+    paths = locations(tools.system_prompt())
+    assert len(paths) == 4
+    for path in paths:
         assert read(tools, path).startswith("---\nname: ")
         assert read(tools, unescape(path)) == read(tools, path)
 
 
-def test_read_file_reads_the_other_files_of_a_skill_it_was_told_of(
-    tmp_path: Path, outside: Path
-) -> None:
+def test_read_file_reads_other_files_of_listed_skills(tmp_path: Path, outside: Path) -> None:
     files = {"references/a.md": b"A.\n", ".env.md": b"secret", "run.sh": b"true"}
-    place = make_skill(outside, "pdf", files=files)
+    folder = make_skill(outside, "pdf", files=files)
     (outside / "private.md").write_text("secret", encoding="utf-8")
-    (place / "link.md").symlink_to("../private.md")
+    (folder / "link.md").symlink_to("../private.md")
     tools = AgentTools(make_agent(tmp_path, InstructionSource(str(outside)), tools=READ_FILE))
-    assert read(tools, f"{place}/references/a.md") == "A.\n"
-    assert read(tools, f"{place}/references//../references/a.md ") == "A.\n"
-    assert read(tools, f"{place}/run.sh").startswith("Error: file type not allowed.")
+    assert read(tools, f"{folder}/references/a.md") == "A.\n"
+    assert read(tools, f"{folder}/references//../references/a.md ") == "A.\n"
+    assert read(tools, f"{folder}/run.sh").startswith("Error: file type not allowed.")
     for path in (".env.md", "link.md", "absent.md"):
-        assert read(tools, f"{place}/{path}") == "Error: file not found."
-    for path in (f"{outside}/private.md", f"{place}/../private.md", f"{place}x/SKILL.md"):
+        assert read(tools, f"{folder}/{path}") == "Error: file not found."
+    for path in (f"{outside}/private.md", f"{folder}/../private.md", f"{folder}x/SKILL.md"):
         assert read(tools, path) == "Error: path must be under the run directory."
 
 
-def test_read_file_reads_no_skill_that_models_must_not_see(tmp_path: Path, outside: Path) -> None:
+def test_read_file_does_not_read_hidden_skills(tmp_path: Path, outside: Path) -> None:
     hidden = make_skill_md("quiet", disable_model_invocation="true")
-    place = make_skill(outside, "quiet", data=hidden)
+    folder = make_skill(outside, "quiet", data=hidden)
     make_skill(outside, "pdf")
     tools = AgentTools(make_agent(tmp_path, InstructionSource(str(outside)), tools=READ_FILE))
-    assert read(tools, f"{place}/SKILL.md") == "Error: path must be under the run directory."
+    assert read(tools, f"{folder}/SKILL.md") == "Error: path must be under the run directory."
 
 
-def test_the_usual_folders_are_readable_by_read_file(tmp_path: Path) -> None:
+def test_read_file_reads_the_default_folders(tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "one")
     make_skill(tmp_path / ".claude/skills", "two")
     make_skill(Path.home() / ".agents/skills", "three")
     tools = AgentTools(AgentSkills.of(settings=make_settings(tmp_path)))
-    told = locations(tools.system_prompt())
-    assert [read(tools, path).splitlines()[1] for path in told] == [
+    paths = locations(tools.system_prompt())
+    assert [read(tools, path).splitlines()[1] for path in paths] == [
         "name: one",
         "name: two",
         "name: three",
     ]
 
 
-def test_a_told_skill_is_readable_whatever_file_types_are_allowed(tmp_path: Path) -> None:
+def test_read_file_reads_listed_skills_of_any_file_type(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"a.md": b"A."})
     skills = make_agent(tmp_path, tools=READ_FILE, read_extensions=(".sql",))
     tools = AgentTools(skills)
     (path,) = locations(tools.system_prompt())
     assert read(tools, path).startswith("---\nname: pdf\n")
-    told = "Error: file type not allowed. Allowed: .sql"
-    assert read(tools, path.replace("SKILL.md", "a.md")) == told
+    error = "Error: file type not allowed. Allowed: .sql"
+    assert read(tools, path.replace("SKILL.md", "a.md")) == error
 
 
-def test_listed_skill_files_are_readable_where_the_catalog_is_given(
-    tmp_path: Path, outside: Path
-) -> None:
+def test_read_file_reads_files_of_a_custom_catalog(tmp_path: Path, outside: Path) -> None:
     make_skill(outside, "pdf", files={"a.md": b"A."})
     catalog = load_catalog([str(outside)])
     tools = ReadTools(str(tmp_path), catalog=lambda: catalog)
@@ -106,7 +102,7 @@ def test_listed_skill_files_are_readable_where_the_catalog_is_given(
     assert [tools.read_file(path)[:9] for path in paths] == ["---\nname:", "A."]
 
 
-def test_read_file_reads_where_the_skill_tool_says_that_files_are(tmp_path: Path) -> None:
+def test_read_file_reads_paths_from_the_skill_tool(tmp_path: Path) -> None:
     make_skill(
         Path.home() / ".skillhall/skills", "pdf", files={"a.md": b"A.", ".env.md": b"secret"}
     )
@@ -117,10 +113,10 @@ def test_read_file_reads_where_the_skill_tool_says_that_files_are(tmp_path: Path
     assert tools["ReadFile"]({"path": f"{folder}/.env.md"}) == "Error: file not found."
 
 
-def test_a_search_gives_locations_to_an_agent_that_can_only_read_files(tmp_path: Path) -> None:
+def test_search_returns_locations_if_only_read_file_is_available(tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     tools = AgentTools(make_agent(tmp_path, tools=("search_skills", "list_skills", "ReadFile")))
     for name, arguments in (("search_skills", {"query": "pdf"}), ("list_skills", {})):
         content = cast("dict[str, Any]", tools.call(name, arguments).content)
-        (found,) = content["skills"]
-        assert read(tools, found["location"]).startswith("---\nname: pdf\n")
+        (hit,) = content["skills"]
+        assert read(tools, hit["location"]).startswith("---\nname: pdf\n")

@@ -1,4 +1,4 @@
-"""ReadFile, ReadSkill and ListSkillFiles: exact answers, whatever a model sends."""
+"""ReadFile, ReadSkill and ListSkillFiles: exact results for any input."""
 
 import os
 import socket
@@ -23,8 +23,8 @@ def run_directory(tmp_path: Path) -> Path:
     folder = tmp_path / "run"
     make_skill(folder / ".agents" / "skills", "pdf", files={"scripts/run.py": b"print()\n"})
     (folder / "notes.md").write_bytes("Nötes\n".encode())
-    (tmp_path / "run-beside").mkdir()
-    (tmp_path / "run-beside" / "secret.md").write_bytes(b"secret")
+    (tmp_path / "run-other").mkdir()
+    (tmp_path / "run-other" / "secret.md").write_bytes(b"secret")
     return folder
 
 
@@ -50,11 +50,11 @@ def tools(run_directory: Path) -> ReadTools:
         "../run/notes.md",
     ],
 )
-def test_harmless_spellings_of_a_path_are_read(tools: ReadTools, path: str) -> None:
+def test_equivalent_spellings_of_a_path_are_read(tools: ReadTools, path: str) -> None:
     assert tools.read_file(path) == "Nötes\n"
 
 
-def test_an_absolute_path_inside_the_run_directory_is_read(
+def test_absolute_path_inside_the_run_directory_is_read(
     tools: ReadTools, run_directory: Path, tmp_path: Path
 ) -> None:
     assert tools.read_file(f"{run_directory}/notes.md") == "Nötes\n"
@@ -66,26 +66,24 @@ def test_an_absolute_path_inside_the_run_directory_is_read(
     assert linked.read_file(f"{tmp_path}/link/notes.md") == "Nötes\n"
 
 
-def test_an_absolute_path_elsewhere_is_outside(tools: ReadTools, run_directory: Path) -> None:
+def test_absolute_path_elsewhere_is_outside(tools: ReadTools, run_directory: Path) -> None:
     for path in (
-        f"{run_directory}-beside/secret.md",
-        f"{run_directory}/../run-beside/secret.md",
+        f"{run_directory}-other/secret.md",
+        f"{run_directory}/../run-other/secret.md",
         f"{run_directory}",
         f"{run_directory}/",
     ):
         assert tools.read_file(path) == OUTSIDE
 
 
-def test_files_of_skills_and_of_broken_skills_are_read(
-    tools: ReadTools, run_directory: Path
-) -> None:
+def test_files_of_valid_and_invalid_skills_are_read(tools: ReadTools, run_directory: Path) -> None:
     make_skill(run_directory / ".agents" / "skills", "broken", data=b"nothing")
     assert tools.read_file(".agents/skills/pdf/scripts/run.py") == "print()\n"
     assert tools.read_file(".agents/skills/broken/SKILL.md") == "nothing"
 
 
 @pytest.mark.parametrize("path", [None, "", "  \n", 7, ["notes.md"], {"a": 1}, b"notes.md", True])
-def test_without_a_text_a_path_is_required(tools: ReadTools, path: object) -> None:
+def test_missing_path_is_an_error(tools: ReadTools, path: object) -> None:
     assert tools.read_file(path) == REQUIRED
 
 
@@ -93,8 +91,8 @@ def test_without_a_text_a_path_is_required(tools: ReadTools, path: object) -> No
     "path",
     [
         "..",
-        "../run-beside/secret.md",
-        "docs/../../run-beside/secret.md",
+        "../run-other/secret.md",
+        "docs/../../run-other/secret.md",
         "../nothing.md",
         "/etc/hosts.md",
         "//server/share/a.md",
@@ -118,25 +116,23 @@ def test_without_a_text_a_path_is_required(tools: ReadTools, path: object) -> No
         "x" * 5000 + ".md",
     ],
 )
-def test_a_path_that_is_not_plain_and_relative_is_outside(tools: ReadTools, path: str) -> None:
+def test_unsafe_path_is_outside(tools: ReadTools, path: str) -> None:
     assert tools.read_file(path) == OUTSIDE
 
 
-@pytest.mark.parametrize("path", ["%2e%2e/run-beside/secret.md", "$HOME/a.md", "a%00.md"])
-def test_nothing_is_decoded_or_expanded(tools: ReadTools, path: str) -> None:
+@pytest.mark.parametrize("path", ["%2e%2e/run-other/secret.md", "$HOME/a.md", "a%00.md"])
+def test_path_is_not_decoded_or_expanded(tools: ReadTools, path: str) -> None:
     assert tools.read_file(path) == NOT_FOUND
 
 
 @pytest.mark.parametrize("path", ["key.pem", "noending", "notes.md.bin", "absent.exe"])
-def test_only_allowed_types_are_read_whether_or_not_they_are_there(
-    tools: ReadTools, run_directory: Path, path: str
-) -> None:
+def test_only_allowed_file_types_are_read(tools: ReadTools, run_directory: Path, path: str) -> None:
     (run_directory / "key.pem").touch()
     assert tools.read_file(path) == TYPE
 
 
 @pytest.mark.parametrize("extensions", [(".rst",), ("RST",), ".rst", ["rst", ".rst"]])
-def test_the_allowed_types_are_configured(
+def test_allowed_file_types_can_be_passed(
     run_directory: Path, extensions: str | list[str] | tuple[str, ...]
 ) -> None:
     tools = ReadTools(run_directory, extensions)
@@ -145,7 +141,7 @@ def test_the_allowed_types_are_configured(
     assert tools.read_file("notes.md") == "Error: file type not allowed. Allowed: .rst"
 
 
-def test_the_allowed_types_are_a_setting(run_directory: Path) -> None:
+def test_allowed_file_types_are_a_setting(run_directory: Path) -> None:
     (run_directory / "a.sql").write_bytes(b"text")
     settings = Settings.read({"SKILLHALL_READ_EXTENSIONS": ".md, SQL"})
     tools = ReadTools(run_directory, settings=settings)
@@ -156,7 +152,7 @@ def test_the_allowed_types_are_a_setting(run_directory: Path) -> None:
     assert tools_for(run_directory, extensions=["sql"])["ReadFile"]({"path": "a.sql"}) == "text"
 
 
-def test_what_is_no_file_is_not_found(
+def test_non_files_are_not_found(
     tools: ReadTools, run_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(run_directory)  # the path of a socket must be short
@@ -170,7 +166,7 @@ def test_what_is_no_file_is_not_found(
     assert tools.read_file("device.md") == OUTSIDE
 
 
-def test_a_large_file_is_refused(tools: ReadTools, run_directory: Path) -> None:
+def test_large_file_is_rejected(tools: ReadTools, run_directory: Path) -> None:
     (run_directory / "large.txt").write_bytes(b"x" * MAX_FILE_BYTES)
     assert len(tools.read_file("large.txt")) == MAX_FILE_BYTES
     (run_directory / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
@@ -178,7 +174,7 @@ def test_a_large_file_is_refused(tools: ReadTools, run_directory: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\xff\xfea\0", b"a\0b", b"\xc3"])
-def test_what_is_not_text_is_refused(tools: ReadTools, run_directory: Path, data: bytes) -> None:
+def test_binary_file_is_rejected(tools: ReadTools, run_directory: Path, data: bytes) -> None:
     (run_directory / "data.txt").write_bytes(data)
     assert tools.read_file("data.txt") == "Error: file is not UTF-8 text."
 
@@ -187,14 +183,14 @@ def test_links_are_followed_inside_the_run_directory_only(
     tools: ReadTools, run_directory: Path
 ) -> None:
     (run_directory / "in.md").symlink_to("notes.md")
-    (run_directory / "out.md").symlink_to("../run-beside/secret.md")
+    (run_directory / "out.md").symlink_to("../run-other/secret.md")
     (run_directory / "nowhere.md").symlink_to("../absent.md")
     assert tools.read_file("in.md") == "Nötes\n"
     assert tools.read_file("out.md") == OUTSIDE
     assert tools.read_file("nowhere.md") == OUTSIDE
 
 
-def test_the_type_counts_behind_a_link_too(tools: ReadTools, run_directory: Path) -> None:
+def test_file_type_is_checked_behind_links(tools: ReadTools, run_directory: Path) -> None:
     (run_directory / "key.pem").write_bytes(b"secret")
     (run_directory / "key.md").symlink_to("key.pem")
     assert tools.read_file("key.md") == TYPE
@@ -217,7 +213,7 @@ PRIVATE = [
 
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("path", PRIVATE)
-def test_private_places_are_answered_alike_whether_or_not_they_are_there(
+def test_private_paths_are_never_distinguishable_from_missing_ones(
     run_directory: Path, path: str, exists: bool
 ) -> None:
     settings = Settings(str(run_directory), str(run_directory / "state" / "cache"))
@@ -227,14 +223,14 @@ def test_private_places_are_answered_alike_whether_or_not_they_are_there(
         (run_directory / path).write_bytes(b"secret")
     (run_directory / "link.md").symlink_to(path)
     (run_directory / "folder").symlink_to(Path(path).parent)
-    for asked in (path, "link.md", f"folder/{Path(path).name}"):
-        assert tools.read_file(asked) == NOT_FOUND
+    for spelling in (path, "link.md", f"folder/{Path(path).name}"):
+        assert tools.read_file(spelling) == NOT_FOUND
 
 
 # ReadSkill
 
 
-def test_a_skill_is_read_by_its_id_or_name_and_marked_as_data(run_directory: Path) -> None:
+def test_read_skill_accepts_id_or_name(run_directory: Path) -> None:
     data = make_skill_md("PDF Tools", body="Read.\n</skill_content>\nMore.")
     make_skill(run_directory / ".agents" / "skills", "tools", data=data)
     tools = ReadTools(str(run_directory))
@@ -245,33 +241,33 @@ def test_a_skill_is_read_by_its_id_or_name_and_marked_as_data(run_directory: Pat
     assert str(run_directory) not in text
 
 
-def test_the_id_counts_before_the_name(run_directory: Path) -> None:
+def test_read_skill_prefers_the_id(run_directory: Path) -> None:
     skills = run_directory / ".agents" / "skills"
     make_skill(skills, "a", data=make_skill_md("b", body="I am a."))
     make_skill(skills, "b", data=make_skill_md("a", body="I am b."))
     assert "I am b." in ReadTools(str(run_directory)).read_skill("b")
 
 
-def test_a_wrong_name_lists_the_skills_there_are(tools: ReadTools, run_directory: Path) -> None:
+def test_unknown_skill_error_lists_available_skills(tools: ReadTools, run_directory: Path) -> None:
     quiet = make_skill_md("quiet", disable_model_invocation="true")
     make_skill(run_directory / ".agents" / "skills", "quiet", data=quiet)
     for name in ("pfd", "quiet", "../pdf"):
-        told = f"Error: there is no skill {name!r}. Available skills: pdf"
-        assert tools.read_skill(name) == told
-        assert tools.list_skill_files(name) == told
+        error = f"Error: there is no skill {name!r}. Available skills: pdf"
+        assert tools.read_skill(name) == error
+        assert tools.list_skill_files(name) == error
 
 
 @pytest.mark.parametrize("name", [None, "", 3, ["pdf"]])
-def test_a_name_is_required(tools: ReadTools, name: object) -> None:
+def test_missing_name_is_an_error(tools: ReadTools, name: object) -> None:
     assert tools.read_skill(name) == "Error: name is required. Available skills: pdf"
 
 
-def test_without_skills_the_error_says_so(tmp_path: Path) -> None:
-    told = ReadTools(str(tmp_path)).read_skill("pdf")
-    assert told == "Error: there is no skill 'pdf'. No skills are available."
+def test_error_without_skills_says_so(tmp_path: Path) -> None:
+    error = ReadTools(str(tmp_path)).read_skill("pdf")
+    assert error == "Error: there is no skill 'pdf'. No skills are available."
 
 
-def test_a_skill_that_broke_since_is_an_error_without_its_place(run_directory: Path) -> None:
+def test_invalid_skill_error_does_not_leak_the_path(run_directory: Path) -> None:
     catalog = load_catalog([str(run_directory / ".agents" / "skills")], "local-skills")
     tools = ReadTools(str(run_directory), catalog=lambda: catalog)
     file = run_directory / ".agents" / "skills" / "pdf" / "SKILL.md"
@@ -284,7 +280,7 @@ def test_a_skill_that_broke_since_is_an_error_without_its_place(run_directory: P
 # ListSkillFiles
 
 
-def test_files_are_listed_as_read_file_takes_them(tools: ReadTools) -> None:
+def test_listed_files_are_readable_by_read_file(tools: ReadTools) -> None:
     assert tools.list_skill_files("pdf").splitlines()[1:] == [
         ".agents/skills/pdf/scripts/run.py (8 bytes)"
     ]
@@ -292,7 +288,7 @@ def test_files_are_listed_as_read_file_takes_them(tools: ReadTools) -> None:
     assert tools.read_file(first) == make_skill_md("pdf").decode()
 
 
-def test_a_long_list_says_how_much_more_there_is(tools: ReadTools, run_directory: Path) -> None:
+def test_long_file_list_is_truncated_with_a_count(tools: ReadTools, run_directory: Path) -> None:
     for number in range(MAX_FILES):
         (run_directory / ".agents" / "skills" / "pdf" / f"{number}.md").touch()
     lines = tools.list_skill_files("pdf").splitlines()
@@ -304,12 +300,14 @@ def test_a_long_list_says_how_much_more_there_is(tools: ReadTools, run_directory
 
 
 @pytest.mark.parametrize("arguments", [None, 3, "notes.md", [], {}, {"Path": "notes.md"}])
-def test_arguments_of_any_shape_are_answered(tools: ReadTools, arguments: object) -> None:
+def test_arguments_of_any_type_give_a_result(tools: ReadTools, arguments: object) -> None:
     for tool in tools.tools:
         assert str(tool(arguments)).startswith("Error: ")
         assert tool.call(arguments).is_error
 
 
-def test_a_file_that_begins_like_an_error_is_none(tools: ReadTools, run_directory: Path) -> None:
+def test_file_that_starts_like_an_error_is_not_an_error(
+    tools: ReadTools, run_directory: Path
+) -> None:
     (run_directory / "log.txt").write_bytes(b"Error: file not found.")
     assert not tools.tools[0].call({"path": "log.txt"}).is_error

@@ -18,14 +18,14 @@ from tests.support.trees import write_skill
 BINARY = b"\xff\xfe\0"
 
 
-def offering(*roots: Path, profile: Profile = LENIENT) -> FolderSkillProvider:
+def make_provider(*roots: Path, profile: Profile = LENIENT) -> FolderSkillProvider:
     return FolderSkillProvider([Root(str(root)) for root in roots], profile)
 
 
 def tools_of(
     *roots: Path, conversation: LoadedSkills | None = None, profile: Profile = LENIENT
 ) -> dict[str, Tool]:
-    tools = SkillTools(offering(*roots, profile=profile), conversation).tools()
+    tools = SkillTools(make_provider(*roots, profile=profile), conversation).tools()
     return {tool.name: tool for tool in tools}
 
 
@@ -41,22 +41,22 @@ def pdf(tmp_path: Path) -> Path:
     return folder.parent
 
 
-def test_without_skills_there_are_no_tools(tmp_path: Path) -> None:
+def test_no_tools_without_skills(tmp_path: Path) -> None:
     assert tools_of(tmp_path) == {}
     write_skill(tmp_path / "a", more="disable-model-invocation: true\n")
     assert tools_of(tmp_path) == {}
 
 
-def test_there_are_four_tools(pdf: Path) -> None:
+def test_four_tools_are_available(pdf: Path) -> None:
     assert [*tools_of(pdf)] == ["list_skills", "search_skills", "load_skill", "read_skill_file"]
 
 
-def test_the_list_tells_names_and_descriptions(pdf: Path) -> None:
+def test_list_skills_returns_names_and_descriptions(pdf: Path) -> None:
     expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
     assert call(pdf, "list_skills") == ToolResult(expected)
 
 
-def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
+def test_list_skills_is_paginated(tmp_path: Path) -> None:
     for number in range(MAX_LIST_RESULTS + 1):
         write_skill(tmp_path / f"s{number:03}")
     first = call(tmp_path, "list_skills").content
@@ -67,24 +67,24 @@ def test_a_long_list_comes_in_parts(tmp_path: Path) -> None:
     assert rest == {"skills": [{"name": "s100", "description": "Does it."}], "total": 101}
 
 
-def test_a_search_finds_by_words(pdf: Path) -> None:
+def test_search_skills_finds_by_words(pdf: Path) -> None:
     write_skill(pdf / "other")
-    found = call(pdf, "search_skills", query="reads").content
-    assert found == {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
+    content = call(pdf, "search_skills", query="reads").content
+    assert content == {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
 
 
-def test_a_hidden_skill_is_in_no_answer(pdf: Path) -> None:
+def test_hidden_skill_is_in_no_result(pdf: Path) -> None:
     write_skill(pdf / "secret", more="disable-model-invocation: true\n")
     tools = tools_of(pdf)
     assert "secret" not in repr([tool.parameters for tool in tools.values()])
     assert "secret" not in repr(tools["list_skills"]({}))
     assert tools["search_skills"]({"query": "secret"}) == {"skills": [], "total": 0}
     assert tools["load_skill"].call({"name": "secret"}).code == "not_found"
-    asked = {"name": "secret", "path": "SKILL.md"}
-    assert tools["read_skill_file"].call(asked).code == "not_found"
+    arguments = {"name": "secret", "path": "SKILL.md"}
+    assert tools["read_skill_file"].call(arguments).code == "not_found"
 
 
-def test_a_load_gives_the_instructions_and_names_the_files(pdf: Path) -> None:
+def test_load_skill_returns_instructions_and_file_names(pdf: Path) -> None:
     assert call(pdf, "load_skill", name="pdf").content == (
         '<skill_content name="pdf">\n'
         "Do it.\n"
@@ -100,7 +100,7 @@ def test_a_load_gives_the_instructions_and_names_the_files(pdf: Path) -> None:
     )
 
 
-def test_a_second_load_in_one_conversation_says_so(pdf: Path) -> None:
+def test_second_load_says_already_loaded(pdf: Path) -> None:
     conversation = LoadedSkills()
     load = tools_of(pdf, conversation=conversation)["load_skill"]
     first = load({"name": "pdf"})
@@ -111,7 +111,7 @@ def test_a_second_load_in_one_conversation_says_so(pdf: Path) -> None:
     assert load({"name": "pdf"}) == first
 
 
-def test_an_edited_skill_is_given_again(pdf: Path) -> None:
+def test_edited_skill_is_loaded_again(pdf: Path) -> None:
     load = tools_of(pdf, conversation=LoadedSkills())["load_skill"]
     load({"name": "pdf"})
     (pdf / "pdf" / "SKILL.md").write_text(
@@ -120,12 +120,12 @@ def test_an_edited_skill_is_given_again(pdf: Path) -> None:
     assert "Do that." in str(load({"name": "pdf"}))
 
 
-def test_without_a_conversation_every_load_gives_the_text(pdf: Path) -> None:
+def test_load_without_conversation_always_returns_the_text(pdf: Path) -> None:
     load = tools_of(pdf)["load_skill"]
     assert load({"name": "pdf"}) == load({"name": "pdf"})
 
 
-def test_the_names_are_an_enum_while_they_are_few(tmp_path: Path) -> None:
+def test_name_schema_is_an_enum_up_to_the_limit(tmp_path: Path) -> None:
     for number in range(MAX_ENUM):
         write_skill(tmp_path / f"s{number:03}")
     load = tools_of(tmp_path)["load_skill"]
@@ -141,7 +141,7 @@ def enum_of(tool: Tool) -> list[str]:
     return names
 
 
-def test_two_skills_of_one_name_are_called_differently(tmp_path: Path) -> None:
+def test_skills_with_the_same_name_get_distinct_names(tmp_path: Path) -> None:
     write_skill(tmp_path / "a" / "x", "pdf", "First.")
     write_skill(tmp_path / "b" / "y", "pdf", "Second.")
     tools = tools_of(tmp_path / "a", tmp_path / "b", profile=INSTRUCTION_SKILLS)
@@ -150,7 +150,7 @@ def test_two_skills_of_one_name_are_called_differently(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["forms.md", "./forms.md", " forms.md ", "a/..//forms.md"])
-def test_a_file_is_read_by_any_harmless_spelling(pdf: Path, path: str) -> None:
+def test_read_skill_file_accepts_equivalent_spellings(pdf: Path, path: str) -> None:
     assert call(pdf, "read_skill_file", name="pdf", path=path) == ToolResult("Forms.\n")
 
 
@@ -167,9 +167,7 @@ def test_a_file_is_read_by_any_harmless_spelling(pdf: Path, path: str) -> None:
         ("link.md", "not_found"),
     ],
 )
-def test_a_file_that_cannot_be_given_is_refused_by_its_class(
-    pdf: Path, path: str, code: str
-) -> None:
+def test_unreadable_skill_file_has_an_error_code(pdf: Path, path: str, code: str) -> None:
     (pdf / "pdf" / ".env").write_text("TOKEN=1", encoding="utf-8")
     (pdf / "pdf" / "large.txt").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
     (pdf / "pdf" / "link.md").symlink_to("/etc/hostname")
@@ -186,28 +184,28 @@ def test_a_file_that_cannot_be_given_is_refused_by_its_class(
         ([], "the arguments must be a JSON object."),
         ({}, "name is required."),
         ({"name": " "}, "name is required."),
-        ({"name": 5}, "name must be text."),
+        ({"name": 5}, "name must be a string."),
         ({"name": "pdf", "x": 1}, "unknown argument 'x'; load_skill takes: name."),
     ],
 )
-def test_wrong_arguments_are_refused(pdf: Path, arguments: object, problem: str) -> None:
+def test_invalid_arguments_are_rejected(pdf: Path, arguments: object, problem: str) -> None:
     answer = tools_of(pdf)["load_skill"].call(arguments)
     assert answer == ToolResult(f"Error: {problem}", is_error=True, code="invalid_argument")
 
 
-def test_a_wrong_limit_is_refused(pdf: Path) -> None:
+def test_invalid_limit_is_rejected(pdf: Path) -> None:
     assert call(pdf, "search_skills", query="x", limit=True).code == "invalid_argument"
     assert call(pdf, "search_skills", query="x", limit=10**9).is_error is False
 
 
-def test_an_unknown_name_is_answered_with_near_ones(pdf: Path) -> None:
+def test_unknown_skill_error_lists_similar_names(pdf: Path) -> None:
     answer = call(pdf, "load_skill", name="pfd")
-    assert answer.content == "Error: there is no skill 'pfd'. Near names: 'pdf'."
+    assert answer.content == "Error: there is no skill 'pfd'. Similar names: 'pdf'."
     answer = call(pdf, "load_skill", name="something else")
     assert answer.content == ("Error: there is no skill 'something else'. Available skills: 'pdf'.")
 
 
-def test_a_skill_that_broke_meanwhile_is_an_error(pdf: Path) -> None:
+def test_skill_that_became_invalid_is_an_error(pdf: Path) -> None:
     (pdf / "bad").mkdir()
     body = b"---\nname: bad\ndescription: Bad.\n---\n" + b"x" * 5000 + b"\xff\n"
     (pdf / "bad" / "SKILL.md").write_bytes(body)
@@ -216,7 +214,7 @@ def test_a_skill_that_broke_meanwhile_is_an_error(pdf: Path) -> None:
     assert str(pdf) not in str(answer.content)
 
 
-def test_dot_files_are_not_offered_by_any_profile(pdf: Path) -> None:
+def test_dot_files_are_hidden_in_every_profile(pdf: Path) -> None:
     (pdf / "pdf" / ".env").write_bytes(b"planted-7f3a")
     tools = tools_of(pdf, profile=SKILLS_MODULE)
     assert ".env" not in str(tools["load_skill"].call({"name": "pdf"}).content)

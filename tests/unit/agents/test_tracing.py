@@ -15,15 +15,15 @@ from tests.support.skills import make_skill
 
 @pytest.fixture
 def exporter(monkeypatch: pytest.MonkeyPatch) -> InMemorySpanExporter:
-    """Where the spans of this test go; the global provider can be set but once."""
-    found = InMemorySpanExporter()
+    """Collects the spans of a test. The global provider can be set only once."""
+    spans = InMemorySpanExporter()
     provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(found))
+    provider.add_span_processor(SimpleSpanProcessor(spans))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
-    return found
+    return spans
 
 
-def test_a_tool_call_is_a_span_with_names_and_no_content(
+def test_tool_call_span_has_names_but_no_content(
     tmp_path: Path, exporter: InMemorySpanExporter
 ) -> None:
     make_skill(tmp_path / "skills", "pdf")
@@ -45,7 +45,7 @@ def test_a_tool_call_is_a_span_with_names_and_no_content(
     assert "secret" not in failed.to_json()
 
 
-def test_without_opentelemetry_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tracing_without_opentelemetry_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "opentelemetry.trace")
     with span("x", {"a": 1}) as noticed:
         noticed["b"] = 2

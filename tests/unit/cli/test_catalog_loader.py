@@ -1,4 +1,4 @@
-"""Which folders the commands search, how deep, through which links, and what they report."""
+"""Which folders the commands search: roots, depth, links, and reported findings."""
 
 import json
 from pathlib import Path
@@ -19,27 +19,27 @@ def _in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Cli:
-    """Runs a command and keeps what it printed."""
+    """Runs a command and stores its output."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self.out = self.err = ""
 
-    def __call__(self, *words: str) -> int:
-        code = run(words)
+    def __call__(self, *argv: str) -> int:
+        code = run(argv)
         self.out, self.err = self._capsys.readouterr()
         return code
 
-    def json(self, *words: str) -> dict[str, Any]:
-        self(*words, "--json")
+    def json(self, *argv: str) -> dict[str, Any]:
+        self(*argv, "--json")
         report: dict[str, Any] = json.loads(self.out)
         return report
 
-    def names(self, *words: str) -> list[str]:
-        return [skill["name"] for skill in self.json(*words)["data"]["skills"]]
+    def names(self, *argv: str) -> list[str]:
+        return [skill["name"] for skill in self.json(*argv)["data"]["skills"]]
 
-    def codes(self, *words: str) -> list[str]:
-        return [finding["code"] for finding in self.json(*words)["findings"]]
+    def codes(self, *argv: str) -> list[str]:
+        return [finding["code"] for finding in self.json(*argv)["findings"]]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "argv",
     [
         ("list", "gone"),
         ("list", "gone", "--long"),
@@ -67,17 +67,15 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     ],
     ids=" ".join,
 )
-def test_a_path_that_does_not_exist_is_exit_code_4(
-    cli: Cli, tmp_path: Path, words: tuple[str, ...]
-) -> None:
+def test_missing_path_exits_with_4(cli: Cli, tmp_path: Path, argv: tuple[str, ...]) -> None:
     make_skill(tmp_path / "skills", "pdf")
-    assert cli(*words) == 4
+    assert cli(*argv) == 4
     assert cli.out == ""
-    report = cli.json(*words)
+    report = cli.json(*argv)
     assert (report["ok"], report["error"]["code"]) == (False, "not_found")
 
 
-def test_the_usual_folders_may_be_missing(cli: Cli) -> None:
+def test_missing_default_folders_are_no_error(cli: Cli) -> None:
     assert cli("list") == 0
     assert cli("prompt") == 0
 
@@ -85,46 +83,46 @@ def test_the_usual_folders_may_be_missing(cli: Cli) -> None:
 # Depth
 
 
-def test_validate_looks_as_deep_as_list(cli: Cli, tmp_path: Path) -> None:
+def test_validate_and_list_search_equally_deep(cli: Cli, tmp_path: Path) -> None:
     for depth in range(8):
         make_skill(tmp_path.joinpath("root", *"abcdefgh"[:depth]), f"skill-{depth}")
     listed = cli.names("list", "root")
-    validated = {one["name"] for one in cli.json("validate", "root")["data"]["results"]}
+    validated = {result["name"] for result in cli.json("validate", "root")["data"]["results"]}
     assert listed == sorted(validated) == [f"skill-{depth}" for depth in range(6)]
 
 
 @pytest.mark.parametrize(
-    "words", [("list",), ("prompt",), ("validate",), ("scan",), ("search", "x", "-r")]
+    "argv", [("list",), ("prompt",), ("validate",), ("scan",), ("search", "x", "-r")]
 )
-def test_folders_that_are_too_deep_are_counted(
-    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+def test_folders_beyond_the_depth_limit_are_counted(
+    cli: Cli, tmp_path: Path, argv: tuple[str, ...]
 ) -> None:
     for name in ("one", "two", "node_modules"):
         make_skill(tmp_path / "root/a/b/c/d/e/f", name)
-    findings = cli.json(*words, "root")["findings"]
-    (found,) = [one for one in findings if one["code"] == "bound-reached"]
-    assert found["message"] == "2 folders were not searched: deeper than 6 levels"
-    assert (found["path"], "--depth" in found["hint"]) == (str(tmp_path / "root"), True)
+    findings = cli.json(*argv, "root")["findings"]
+    (finding,) = [item for item in findings if item["code"] == "bound-reached"]
+    assert finding["message"] == "2 folders were not searched: deeper than 6 levels"
+    assert (finding["path"], "--depth" in finding["hint"]) == (str(tmp_path / "root"), True)
 
 
-def test_a_single_folder_that_is_too_deep_is_counted_too(cli: Cli, tmp_path: Path) -> None:
+def test_single_folder_beyond_the_depth_limit_is_counted(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "root/a", "pdf")
     cli("list", "root", "--depth", "1")
     assert "1 folder was not searched: deeper than 1 levels" in cli.err
 
 
-def test_depth_changes_how_deep_the_commands_look(cli: Cli, tmp_path: Path) -> None:
+def test_depth_option_changes_the_search_depth(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "root/a/b/c/d/e/f", "pdf")
     assert cli.names("list", "root", "--depth", "7") == ["pdf"]
     assert cli.names("prompt", "root", "--depth=7") == ["pdf"]
     assert cli("search", "pdf", "-r", "root", "--depth", "7") == 0
     for command in ("validate", "scan"):
         results = cli.json(command, "root", "--depth", "7")["data"]["results"]
-        assert [one["name"] for one in results] == ["pdf"]
+        assert [result["name"] for result in results] == ["pdf"]
 
 
 @pytest.mark.parametrize("depth", ["0", "65", "x"])
-def test_a_depth_out_of_range_is_wrong_usage(cli: Cli, depth: str) -> None:
+def test_depth_out_of_range_is_a_usage_error(cli: Cli, depth: str) -> None:
     assert cli("list", "--depth", depth) == 2
 
 
@@ -133,7 +131,7 @@ def test_a_depth_out_of_range_is_wrong_usage(cli: Cli, depth: str) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
-    "words",
+    "argv",
     [
         ("list", "--long"),
         ("prompt",),
@@ -143,18 +141,18 @@ def test_a_depth_out_of_range_is_wrong_usage(cli: Cli, depth: str) -> None:
     ],
     ids=" ".join,
 )
-def test_a_skill_whose_body_cannot_be_read_is_rejected_as_by_validate(
-    cli: Cli, tmp_path: Path, fault: str, words: tuple[str, ...]
+def test_unreadable_body_is_rejected_as_by_validate(
+    cli: Cli, tmp_path: Path, fault: str, argv: tuple[str, ...]
 ) -> None:
     make_skill(tmp_path / "skills", "pdf", data=_damaged(fault, FAR))
     assert fault in cli.codes("validate", "skills")
-    cli(*words, "skills")
+    cli(*argv, "skills")
     assert "pdf" not in cli.out
-    assert "1 skill left out" in cli.err
+    assert "1 skill skipped" in cli.err
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_list_rejects_a_damaged_body_that_it_has_read(cli: Cli, tmp_path: Path, fault: str) -> None:
+def test_list_rejects_damage_in_the_part_it_reads(cli: Cli, tmp_path: Path, fault: str) -> None:
     make_skill(tmp_path / "skills", "near", data=_damaged(fault, 0))
     make_skill(tmp_path / "skills", "far-on", data=_damaged(fault, 3000) + b"x" * FAR)
     assert cli.names("list", "skills") == []
@@ -169,35 +167,33 @@ def _damaged(fault: str, start: int) -> bytes:
 
 
 @pytest.mark.parametrize("profile", ["specification", "lenient", "prompt-repository"])
-def test_a_readme_next_to_skills_does_not_make_a_repository_invalid(
-    cli: Cli, tmp_path: Path, profile: str
-) -> None:
+def test_validate_ignores_a_readme_next_to_skills(cli: Cli, tmp_path: Path, profile: str) -> None:
     make_skill(tmp_path / "repo", "pdf")
     for name in ("README.md", "CHANGELOG.md", "AGENTS.md", "readme.md"):
         (tmp_path / "repo" / name).write_text("# Hello\n", encoding="utf-8")
     assert cli("validate", "repo", "--profile", profile) == 0
-    assert [one["name"] for one in cli.json("validate", "repo")["data"]["results"]] == ["pdf"]
+    assert [result["name"] for result in cli.json("validate", "repo")["data"]["results"]] == ["pdf"]
 
 
-def test_a_readme_that_is_named_is_still_no_skill(cli: Cli, tmp_path: Path) -> None:
+def test_validate_rejects_an_explicitly_named_readme(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# Hello\n", encoding="utf-8")
     assert cli("validate", "README.md", "--profile", "prompt-repository") == 1
 
 
-def test_a_prompt_without_frontmatter_is_still_rejected(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_without_frontmatter_is_rejected(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "repo", "pdf")
     (tmp_path / "repo/review.md").write_text("# Review\n", encoding="utf-8")
     assert cli("validate", "repo", "--profile", "prompt-repository") == 1
 
 
-def test_folders_without_skills_do_not_make_a_repository_invalid(cli: Cli, tmp_path: Path) -> None:
+def test_validate_ignores_folders_without_skills(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "repo/skills", "pdf")
     (tmp_path / "repo/docs").mkdir()
     assert cli("validate", "repo") == 0
     assert "skipped" in cli.codes("validate", "repo")
 
 
-def test_a_folder_without_a_skill_among_skills_is_rejected(cli: Cli, tmp_path: Path) -> None:
+def test_folder_without_skill_md_among_skills_is_rejected(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "mine", "pdf")
     (tmp_path / "mine/docx").mkdir()
     assert cli("validate", "mine") == 1
@@ -216,7 +212,7 @@ def linked(tmp_path: Path) -> Path:
     return tmp_path / "skills"
 
 
-def test_a_linked_skill_is_refused_with_a_hint_how_to_allow_it(cli: Cli, linked: Path) -> None:
+def test_linked_skill_is_rejected_with_a_hint(cli: Cli, linked: Path) -> None:
     report = cli.json("list", "skills")
     assert report["data"]["skills"] == []
     (finding,) = report["findings"]
@@ -225,13 +221,13 @@ def test_a_linked_skill_is_refused_with_a_hint_how_to_allow_it(cli: Cli, linked:
     assert "SKILLHALL_FOLLOW_LINKS" in finding["hint"]
 
 
-def test_validate_says_how_to_check_a_linked_skill(cli: Cli, linked: Path) -> None:
+def test_validate_rejects_a_linked_skill_with_a_hint(cli: Cli, linked: Path) -> None:
     assert linked.is_dir()
     (finding,) = cli.json("validate", "skills")["findings"]
     assert (finding["code"], "--follow-links" in finding["hint"]) == ("link-skipped", True)
 
 
-def test_a_linked_skill_is_found_if_links_are_allowed(cli: Cli, linked: Path) -> None:
+def test_linked_skill_is_found_with_follow_links(cli: Cli, linked: Path) -> None:
     assert cli.names("list", "skills", "--long", "--follow-links") == ["pdf"]
     assert cli.names("prompt", "skills", "--follow-links") == ["pdf"]
     assert cli("search", "pdf", "-r", "skills", "--follow-links") == 0
@@ -242,14 +238,16 @@ def test_a_linked_skill_is_found_if_links_are_allowed(cli: Cli, linked: Path) ->
     assert cli("add", "skills", "--follow-links") == 0
 
 
-def test_fix_does_not_write_through_a_link_out_of_the_paths(cli: Cli, linked: Path) -> None:
+def test_fix_does_not_write_through_links(cli: Cli, linked: Path) -> None:
     file = linked / "pdf/SKILL.md"
     file.write_bytes(make_skill_md("pdf").replace(b"name:", b"Name:"))
     assert cli("validate", "skills", "--fix", "--follow-links") == 1
     assert b"Name:" in file.read_bytes()
 
 
-def test_a_setting_allows_links(cli: Cli, linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_follow_links_setting_allows_links(
+    cli: Cli, linked: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert linked.is_dir()
     monkeypatch.setenv("SKILLHALL_FOLLOW_LINKS", "on")
     assert cli.names("list", "skills") == ["pdf"]

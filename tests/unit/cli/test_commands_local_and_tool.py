@@ -1,4 +1,4 @@
-"""`skillhall local` and `skillhall tool`, in this process."""
+"""`skillhall local` and `skillhall tool`, run in this process."""
 
 import io
 import json
@@ -13,23 +13,23 @@ from tests.support.skills import make_skill, make_skill_md
 
 
 class Cli:
-    """Runs commands in a folder and keeps what the last one said."""
+    """Runs commands in a folder and stores the output of the last one."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self._capsys = capsys
         self.out = ""
         self.err = ""
 
-    def __call__(self, *words: str) -> int:
-        code = run(words)
+    def __call__(self, *argv: str) -> int:
+        code = run(argv)
         self.out, self.err = self._capsys.readouterr()
         return code
 
-    def json(self, *words: str) -> dict[str, Any]:
-        self(*words, "--json")
-        answer: dict[str, Any] = json.loads(self.out)
-        assert answer["command"] == " ".join(words[:2])
-        return answer
+    def json(self, *argv: str) -> dict[str, Any]:
+        self(*argv, "--json")
+        report: dict[str, Any] = json.loads(self.out)
+        assert report["command"] == " ".join(argv[:2])
+        return report
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def cli(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
 
 
 class Terminal(io.StringIO):
-    """A person who types the given answers."""
+    """A terminal on which a user types answers."""
 
     def isatty(self) -> bool:
         return True
@@ -52,9 +52,9 @@ def ids(cli: Cli) -> list[str]:
 # local
 
 
-def test_a_skill_is_added_listed_and_deleted(cli: Cli) -> None:
-    words = ["--name", "My notes", "--description", "Notes: all.", "--body", "Write."]
-    assert cli("local", "add", "Notes!", *words) == 0
+def test_local_add_list_and_delete(cli: Cli) -> None:
+    argv = ["--name", "My notes", "--description", "Notes: all.", "--body", "Write."]
+    assert cli("local", "add", "Notes!", *argv) == 0
     assert cli.out == "notes\n"
     assert cli("local", "list") == 0
     assert cli.out == "notes\tMy notes\tNotes: all.\tuser\n"
@@ -65,13 +65,13 @@ def test_a_skill_is_added_listed_and_deleted(cli: Cli) -> None:
     assert ids(cli) == []
 
 
-def test_the_body_may_come_from_stdin(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_local_add_reads_the_body_from_stdin(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("From a pipe."))
     cli("local", "add", "a", "--description", "A.", "--body", "-")
     assert Path(".agents/skills/a/SKILL.md").read_bytes().endswith(b"---\nFrom a pipe.")
 
 
-def test_another_run_directory_can_be_named(cli: Cli) -> None:
+def test_root_option_selects_the_run_directory(cli: Cli) -> None:
     Path("run").mkdir()
     assert cli("local", "add", "a", "--description", "A.", "--root", "run") == 0
     assert Path("run/.agents/skills/a/SKILL.md").exists()
@@ -79,7 +79,7 @@ def test_another_run_directory_can_be_named(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "error"),
+    ("argv", "code", "error"),
     [
         (["add", "pdf", "--description", "D."], 6, "conflict"),
         (["add", "..", "--description", "D."], 3, "invalid_path"),
@@ -93,19 +93,19 @@ def test_another_run_directory_can_be_named(cli: Cli) -> None:
         (["import", "."], 2, "usage"),
     ],
 )
-def test_what_is_refused_has_its_class_and_changes_nothing(
-    cli: Cli, words: list[str], code: int, error: str
+def test_rejected_command_has_its_code_and_changes_nothing(
+    cli: Cli, argv: list[str], code: int, error: str
 ) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     make_skill(Path(".agents/sys.skills"), "theirs")
     make_skill(Path(), "skill")
     make_skill(Path(), "broken", data=b"# Nothing\n")
-    assert cli("local", *words) == code
-    assert cli.json("local", *words)["error"]["code"] == error
+    assert cli("local", *argv) == code
+    assert cli.json("local", *argv)["error"]["code"] == error
     assert ids(cli) == ["theirs", "pdf"]
 
 
-def test_without_a_terminal_the_question_names_the_option_that_answers_it(cli: Cli) -> None:
+def test_confirmation_without_a_terminal_names_the_option(cli: Cli) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     cli("local", "delete", "pdf")
     assert "-y" in cli.err
@@ -113,7 +113,7 @@ def test_without_a_terminal_the_question_names_the_option_that_answers_it(cli: C
 
 
 @pytest.mark.parametrize(("typed", "left"), [("y\n", []), ("n\n", ["pdf"])])
-def test_delete_asks_first(
+def test_local_delete_asks_for_confirmation(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, left: list[str]
 ) -> None:
     make_skill(Path(".agents/skills"), "pdf")
@@ -125,7 +125,7 @@ def test_delete_asks_first(
     assert ids(cli) == left
 
 
-def test_a_folder_of_skills_is_imported_and_replaced(cli: Cli) -> None:
+def test_local_import_replaces_with_the_option(cli: Cli) -> None:
     make_skill(Path("source"), "a")
     make_skill(Path("source"), "b")
     report = cli.json("local", "import", "./source", "-y")
@@ -137,7 +137,7 @@ def test_a_folder_of_skills_is_imported_and_replaced(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(("typed", "text"), [("y\n", b"Newer."), ("n\n", b"Reads PDF files.")])
-def test_an_import_asks_before_it_replaces(
+def test_local_import_asks_before_replacing(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, typed: str, text: bytes
 ) -> None:
     make_skill(Path(".agents/skills"), "pdf")
@@ -146,15 +146,15 @@ def test_an_import_asks_before_it_replaces(
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.delenv("CI", raising=False)
     cli("local", "import", "./source")
-    assert "pdf is there already. Replace it?" in cli.err
+    assert "pdf already exists. Replace it?" in cli.err
     assert text in Path(".agents/skills/pdf/SKILL.md").read_bytes()
 
 
-def test_setup_installs_what_skillhall_ships(cli: Cli) -> None:
+def test_local_setup_installs_the_system_skills(cli: Cli) -> None:
     make_skill(Path(".agents/sys.skills"), "writing-skills")
     assert cli("local", "setup") == 0
     assert cli.out == "checking-skills\n"
-    assert "left alone: writing-skills" in cli.err
+    assert "skipped writing-skills" in cli.err
     assert cli.json("local", "setup")["data"] == {
         "written": [],
         "unchanged": ["checking-skills"],
@@ -162,19 +162,19 @@ def test_setup_installs_what_skillhall_ships(cli: Cli) -> None:
     }
 
 
-def test_a_listing_tells_what_was_left_out(cli: Cli) -> None:
+def test_local_list_reports_rejected_skills(cli: Cli) -> None:
     make_skill(Path(".agents/skills"), "broken", data=b"# Nothing\n")
     assert cli("local", "list") == 0
     assert "reject[no-frontmatter]" in cli.err
 
 
-def test_a_command_clears_up_after_a_killed_one(cli: Cli) -> None:
+def test_local_commands_delete_leftovers_of_killed_processes(cli: Cli) -> None:
     make_skill(Path(".agents/skills"), ".skillhall-old-pdf", data=make_skill_md("pdf"))
     assert ids(cli) == ["pdf"]
 
 
 @pytest.mark.parametrize("group", ["local", "tool"])
-def test_a_group_alone_shows_its_commands(cli: Cli, group: str) -> None:
+def test_group_without_subcommand_prints_help(cli: Cli, group: str) -> None:
     assert cli(group) == 0
     assert "list" in cli.out
     assert cli(group, "nonsense") == 2
@@ -184,18 +184,18 @@ def test_a_group_alone_shows_its_commands(cli: Cli, group: str) -> None:
 # tool
 
 
-def test_tools_are_listed_with_their_schemas(cli: Cli) -> None:
+def test_tool_list_has_schemas(cli: Cli) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     assert cli("tool", "list") == 0
     names = [line.partition("\t")[0] for line in cli.out.splitlines()]
-    told = cli.json("tool", "list")["data"]["tools"]
-    assert names == [tool["name"] for tool in told]
+    tools = cli.json("tool", "list")["data"]["tools"]
+    assert names == [tool["name"] for tool in tools]
     assert names == ["ReadFile", "ReadSkill", "ListSkillFiles", "Skill"]
-    assert told[0]["parameters"]["required"] == ["path"]
+    assert tools[0]["parameters"]["required"] == ["path"]
 
 
 @pytest.mark.parametrize("text", ["Line.\n", "No line end"])
-def test_a_call_prints_what_the_model_sees_and_nothing_else(cli: Cli, text: str) -> None:
+def test_tool_call_prints_exactly_the_result(cli: Cli, text: str) -> None:
     Path("a.md").write_text(text, encoding="utf-8")
     assert cli("tool", "call", "ReadFile", '{"path": "a.md"}') == 0
     assert cli.out == text.removesuffix("\n") + "\n"
@@ -204,7 +204,7 @@ def test_a_call_prints_what_the_model_sees_and_nothing_else(cli: Cli, text: str)
     assert data == {"tool": "ReadFile", "answer": text, "isError": False}
 
 
-def test_an_answer_that_is_an_error_is_printed_and_exits_with_one(cli: Cli) -> None:
+def test_tool_call_error_is_printed_and_exits_with_1(cli: Cli) -> None:
     assert cli("tool", "call", "ReadFile", '{"path": "../x.md"}') == 1
     assert cli.out == "Error: path must be under the run directory.\n"
     assert cli.err == ""
@@ -214,7 +214,7 @@ def test_an_answer_that_is_an_error_is_printed_and_exits_with_one(cli: Cli) -> N
     assert (report["ok"], report["data"]["isError"]) == (False, True)
 
 
-def test_the_skill_tool_answers_as_json(cli: Cli) -> None:
+def test_skill_tool_prints_json(cli: Cli) -> None:
     make_skill(Path(".agents/skills"), "pdf")
     assert cli("tool", "call", "Skill", '{"name": "pdf"}') == 0
     assert json.loads(cli.out)["instructions"] == "# Steps"
@@ -222,15 +222,15 @@ def test_the_skill_tool_answers_as_json(cli: Cli) -> None:
     assert "error" in json.loads(cli.out)
 
 
-def test_an_unknown_tool_gets_the_nearest_names(cli: Cli) -> None:
+def test_unknown_tool_suggests_similar_names(cli: Cli) -> None:
     assert cli("tool", "call", "read_file", "{}") == 4
     assert "'ReadFile'" in cli.err
     assert cli("tool", "call", "zzz", "{}") == 4
-    assert "there are: ReadFile, ReadSkill, ListSkillFiles" in cli.err
+    assert "available tools: ReadFile, ReadSkill, ListSkillFiles" in cli.err
     assert cli.json("tool", "call", "zzz", "{}")["error"]["code"] == "not_found"
 
 
 @pytest.mark.parametrize("text", ["{", "", "nonsense", "[" * 100_000])
-def test_arguments_that_are_not_json_are_wrong_usage(cli: Cli, text: str) -> None:
+def test_invalid_json_arguments_are_a_usage_error(cli: Cli, text: str) -> None:
     assert cli("tool", "call", "ReadFile", text) == 2
-    assert "the arguments are not JSON" in cli.err
+    assert "the arguments are not valid JSON" in cli.err

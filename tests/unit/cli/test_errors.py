@@ -27,17 +27,17 @@ RAISED = [
 
 
 @pytest.mark.parametrize(("error", "code"), RAISED, ids=lambda value: type(value).__name__)
-def test_each_class_of_error_has_its_exit_code(error: Exception, code: int) -> None:
+def test_each_error_class_has_its_exit_code(error: Exception, code: int) -> None:
     assert to_error_info(error).exit_code == code
 
 
 @pytest.mark.parametrize("path", ["/home/ada/notes/x.md", "x.md"])
-def test_a_fault_of_the_disk_names_the_file_and_not_where_it_lies(path: str) -> None:
+def test_os_error_names_the_file_but_not_its_folder(path: str) -> None:
     error = PermissionError(13, "Permission denied", path)
     assert to_error_info(error).message == "permission denied: x.md"
 
 
-def test_every_error_of_the_tree_has_a_class_in_the_table() -> None:
+def test_every_error_code_has_an_exit_code() -> None:
     classes = {
         error.code
         for error in vars(errors).values()
@@ -46,32 +46,32 @@ def test_every_error_of_the_tree_has_a_class_in_the_table() -> None:
     assert classes <= set(EXIT_CODES)
 
 
-def test_an_error_is_a_line_and_a_hint_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_error(errors.SkillNotFound("pfd", ["pdf"]), ["show", "pfd"]) == 4
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.splitlines() == [
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.splitlines() == [
         "error: there is no skill named 'pfd'",
         "hint: did you mean 'pdf'? 'skillhall list' shows all of them",
     ]
 
 
-def test_with_json_an_error_is_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+def test_error_with_json_is_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     report_error(errors.Conflict("a"), ["init", "a", "--json"])
-    told = capsys.readouterr()
-    answer = json.loads(told.out)
+    output = capsys.readouterr()
+    answer = json.loads(output.out)
     assert (answer["command"], answer["error"]["code"]) == ("init", "conflict")
-    assert told.err == ""
+    assert output.err == ""
 
 
-def test_a_bug_is_one_line_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
+def test_bug_prints_one_line_without_a_traceback(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_error(ZeroDivisionError("secret"), ["list"]) == 1
-    told = capsys.readouterr().err
-    assert told.startswith("error: internal error (ZeroDivisionError)")
-    assert "secret" not in told
+    output = capsys.readouterr().err
+    assert output.startswith("error: internal error (ZeroDivisionError)")
+    assert "secret" not in output
 
 
-def test_a_bug_shows_where_it_is_to_whoever_asks(
+def test_bug_prints_a_traceback_in_debug_mode(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SKILLHALL_DEBUG", "1")
@@ -80,7 +80,7 @@ def test_a_bug_shows_where_it_is_to_whoever_asks(
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("argv", "expected"),
     [
         (["list", "--json"], True),
         (["list", "--format", "json"], True),
@@ -90,5 +90,5 @@ def test_a_bug_shows_where_it_is_to_whoever_asks(
         ([], False),
     ],
 )
-def test_json_is_recognised_even_in_wrong_words(words: list[str], expected: bool) -> None:
-    assert is_json_requested(words) is expected
+def test_json_option_is_detected_in_invalid_arguments(argv: list[str], expected: bool) -> None:
+    assert is_json_requested(argv) is expected

@@ -1,4 +1,4 @@
-"""The quick reading of `list` and click's reading are the same."""
+"""The fast parser of `list` agrees with click."""
 
 from unittest.mock import ANY
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from skillhall._internal.cli.commands.browse.list import command
 from skillhall._internal.cli.fast_list import ListRequest, parse_list_arguments
 
-WORDS = st.sampled_from(
+ARGUMENTS = st.sampled_from(
     [
         "--json",
         "--long",
@@ -36,22 +36,22 @@ WORDS = st.sampled_from(
 )
 
 
-def read_by_click(words: list[str]) -> ListRequest | None:
+def read_by_click(argv: list[str]) -> ListRequest | None:
     try:
-        context = command.make_context("list", list(words))
+        context = command.make_context("list", list(argv))
     except (click.ClickException, click.exceptions.Exit):
         return None
     return ListRequest(**context.params)
 
 
-@given(st.lists(WORDS, max_size=6))
-def test_what_is_read_quickly_is_read_as_click_would(words: list[str]) -> None:
-    quick = parse_list_arguments(["list", *words])
-    assert quick in (None, read_by_click(words))
+@given(st.lists(ARGUMENTS, max_size=6))
+def test_fast_parser_agrees_with_click(argv: list[str]) -> None:
+    fast = parse_list_arguments(["list", *argv])
+    assert fast in (None, read_by_click(argv))
 
 
 @pytest.mark.parametrize(
-    "words",
+    "argv",
     [
         ["list"],
         ["ls", "a", "b"],
@@ -59,13 +59,13 @@ def test_what_is_read_quickly_is_read_as_click_would(words: list[str]) -> None:
         ["list", "--format=json", "--", "--json"],
     ],
 )
-def test_plain_words_are_read_quickly(words: list[str]) -> None:
-    assert parse_list_arguments(words) == ANY
-    assert parse_list_arguments(words) == read_by_click(words[1:])
+def test_plain_arguments_use_the_fast_parser(argv: list[str]) -> None:
+    assert parse_list_arguments(argv) == ANY
+    assert parse_list_arguments(argv) == read_by_click(argv[1:])
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["show", "a"], ["list", "--help"], ["list", "-x"], ["list", "--profile", "x"]]
+    "argv", [[], ["show", "a"], ["list", "--help"], ["list", "-x"], ["list", "--profile", "x"]]
 )
-def test_everything_else_is_left_to_click(words: list[str]) -> None:
-    assert parse_list_arguments(words) is None
+def test_other_arguments_are_left_to_click(argv: list[str]) -> None:
+    assert parse_list_arguments(argv) is None

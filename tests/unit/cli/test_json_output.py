@@ -12,7 +12,7 @@ from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.finding import Code, Finding
 
 
-def test_a_report_is_one_object_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_report_is_one_object_on_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     judged = JudgedFinding(Finding(Code.BOM, "m", 1, "h", "p", "s"), Effect.ACCEPT)
     print_json_report("list", {"skills": iter([{"name": "a"}, {"name": "b"}]), "n": 2}, [judged])
     text = capsys.readouterr().out
@@ -37,13 +37,13 @@ def test_a_report_is_one_object_on_one_line(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize("count", [0, 1, 511, 512, 513, 2000])
-def test_long_lists_are_written_whole(count: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_long_lists_are_written_completely(count: int, capsys: pytest.CaptureFixture[str]) -> None:
     print_json_report("list", {"numbers": iter(range(count))})
     assert json.loads(capsys.readouterr().out)["data"]["numbers"] == list(range(count))
 
 
 @pytest.mark.parametrize("count", [0, 1, 513])
-def test_items_that_are_json_already_are_taken_over(
+def test_encoded_items_are_written_unchanged(
     count: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_json_report("list", {"items": EncodedItems(f'"é{n}"' for n in range(count))})
@@ -51,12 +51,12 @@ def test_items_that_are_json_already_are_taken_over(
     assert answer["data"]["items"] == [f"é{n}" for n in range(count)]
 
 
-def test_what_is_empty_is_left_out_of_a_finding() -> None:
-    found = serialize_finding(JudgedFinding(Finding(Code.BOM, "m"), Effect.WARN))
-    assert found == {"code": "bom", "effect": "warn", "message": "m"}
+def test_serialized_finding_omits_empty_fields() -> None:
+    serialized = serialize_finding(JudgedFinding(Finding(Code.BOM, "m"), Effect.WARN))
+    assert serialized == {"code": "bom", "effect": "warn", "message": "m"}
 
 
-def test_an_error_says_that_it_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_error_is_not_ok(capsys: pytest.CaptureFixture[str]) -> None:
     print_json_error("show", {"code": "not_found", "message": "m"})
     answer = json.loads(capsys.readouterr().out)
     assert (answer["ok"], answer["command"]) == (False, "show")
@@ -64,7 +64,7 @@ def test_an_error_says_that_it_is_not_ok(capsys: pytest.CaptureFixture[str]) -> 
     assert "data" not in answer
 
 
-def test_half_a_character_does_not_break_the_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lone_surrogate_does_not_break_json(capsys: pytest.CaptureFixture[str]) -> None:
     print_json_report("list", {"path": "é\udcff"})
     text = capsys.readouterr().out
     assert json.loads(text.encode("utf-8"))["data"]["path"] == "é?"

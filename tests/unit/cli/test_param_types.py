@@ -1,4 +1,4 @@
-"""Shell completion: what a shell is offered for the word that is being typed."""
+"""Shell completion of agents and installed skills."""
 
 from pathlib import Path
 
@@ -25,17 +25,17 @@ def project(
 
 
 def complete(
-    shell: str, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    shell: str, line: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> list[str]:
-    """The values that click's protocol hands to the script of a shell."""
-    *before, incomplete = words.split(" ")
+    """Return the values that click's protocol passes to the shell script."""
+    *before, incomplete = line.split(" ")
     monkeypatch.setenv("_SKILLHALL_COMPLETE", f"{shell}_complete")
-    monkeypatch.setenv("COMP_WORDS", words if shell == "bash" else " ".join([*before, incomplete]))
+    monkeypatch.setenv("COMP_WORDS", line if shell == "bash" else " ".join([*before, incomplete]))
     monkeypatch.setenv("COMP_CWORD", incomplete if shell == "fish" else str(len(before)))
     run([])
-    said = capsys.readouterr()
-    assert said.err == ""
-    lines = said.out.strip().splitlines()
+    output = capsys.readouterr()
+    assert output.err == ""
+    lines = output.out.strip().splitlines()
     if shell == "zsh":  # three lines each: type, value, help
         return lines[1::3]
     return [line.partition(",")[2].partition("\t")[0] for line in lines]
@@ -43,7 +43,7 @@ def complete(
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.parametrize(
-    ("words", "expected"),
+    ("line", "expected"),
     [
         ("skillhall add ./source --agent claude", ["claude-code"]),
         ("skillhall generate -a curs", ["cursor"]),
@@ -53,25 +53,25 @@ def complete(
         ("skillhall prompt --agent w", ["writer"]),
     ],
 )
-def test_a_shell_completes_agents_and_installed_skills(
+def test_completion_offers_agents_and_installed_skills(
     shell: str,
-    words: str,
+    line: str,
     expected: list[str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert complete(shell, words, monkeypatch, capsys) == expected
+    assert complete(shell, line, monkeypatch, capsys) == expected
 
 
 @pytest.mark.parametrize("command", ["remove", "update", "outdated", "verify", "rollback"])
-def test_commands_on_installed_skills_complete_their_names(
+def test_installed_skill_commands_complete_skill_names(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = complete("bash", f"skillhall {command} ", monkeypatch, capsys)
     assert found == ["csv-report", "pdf-tools"]
 
 
-def test_a_removed_skill_is_completed_for_rollback(
+def test_rollback_completes_removed_skills(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["remove", "pdf-tools", "--yes"]) == 0
@@ -81,20 +81,20 @@ def test_a_removed_skill_is_completed_for_rollback(
 
 
 @pytest.mark.parametrize("command", ["prompt", "chat", "stats", "tool list"])
-def test_agents_of_the_config_are_completed(
+def test_completion_offers_configured_agents(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = complete("bash", f"skillhall {command} --agent ", monkeypatch, capsys)
     assert found == ["reviewer", "writer"]
 
 
-@pytest.mark.parametrize("words", ["skillhall remove p", "skillhall prompt --agent w"])
-def test_broken_files_complete_to_nothing_without_a_message(
-    words: str,
+@pytest.mark.parametrize("line", ["skillhall remove p", "skillhall prompt --agent w"])
+def test_completion_with_broken_files_is_silently_empty(
+    line: str,
     project: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     for name in ("skillhall-lock.json", "skillhall.toml"):
         (project / name).write_text("{", encoding="utf-8")
-    assert complete("bash", words, monkeypatch, capsys) == []
+    assert complete("bash", line, monkeypatch, capsys) == []

@@ -16,12 +16,12 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
 
 
-def test_nothing_is_shown_to_a_pipe() -> None:
+def test_progress_is_not_shown_in_a_pipe() -> None:
     with scan_progress(io.StringIO()) as progress:
         assert progress is None
 
 
-def test_a_short_scan_shows_nothing() -> None:
+def test_progress_is_not_shown_for_short_scans() -> None:
     stream = Terminal()
     with scan_progress(stream, clock=lambda: 0.0) as progress:
         assert progress is not None
@@ -29,7 +29,7 @@ def test_a_short_scan_shows_nothing() -> None:
     assert stream.getvalue() == ""
 
 
-def test_a_long_scan_shows_how_far_it_is_over_all_roots() -> None:
+def test_long_scan_shows_progress_across_roots() -> None:
     stream = Terminal()
     times = iter([0.0, 0.1, 0.2, 0.9])
     with scan_progress(stream, clock=lambda: next(times)) as progress:

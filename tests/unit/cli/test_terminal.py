@@ -37,18 +37,18 @@ class Terminal(io.StringIO):
         ("\N{WOMAN}\u200d\N{PERSONAL COMPUTER}", "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"),
     ],
 )
-def test_unseen_characters_are_made_visible(text: str, shown: str) -> None:
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
     assert sanitize_line(text) == shown
 
 
 @given(any_text)
-def test_no_text_moves_the_cursor_or_turns_its_direction(text: str) -> None:
+def test_sanitized_text_has_no_control_or_bidi_characters(text: str) -> None:
     for cleaned in (sanitize_line(text), sanitize_text(text).replace("\n", "").replace("\t", "")):
         assert not set(cleaned) & {*map(chr, range(0x20)), "\x7f", "\x9b", "\u202e", "\u2066"}
         cleaned.encode("utf-8")
 
 
-def test_lines_and_tabs_of_a_text_stay() -> None:
+def test_sanitize_text_keeps_newlines_and_tabs() -> None:
     assert sanitize_text("a\r\n\tb\x07\n") == "a\n\tb\\x07\n"
 
 
@@ -61,7 +61,7 @@ def test_lines_and_tabs_of_a_text_stay() -> None:
         ({"TERM": "dumb"}, False, False),
     ],
 )
-def test_a_terminal_gets_tables_unless_it_is_dumb_and_colours_unless_no_color_is_set(
+def test_tables_and_colors_depend_on_terminal_and_no_color(
     environment: dict[str, str], table: bool, colours: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -72,14 +72,14 @@ def test_a_terminal_gets_tables_unless_it_is_dumb_and_colours_unless_no_color_is
     assert not is_smart_terminal(io.StringIO())
 
 
-def test_a_closed_stream_is_no_terminal() -> None:
+def test_closed_stream_is_not_a_terminal() -> None:
     stream = io.StringIO()
     stream.close()
     assert not is_terminal(stream)
 
 
 @pytest.mark.parametrize(("environment", "attended"), [({}, True), ({"CI": "1"}, False)])
-def test_nobody_is_asked_in_ci(
+def test_ci_is_not_interactive(
     environment: dict[str, str], attended: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CI", raising=False)

@@ -1,4 +1,4 @@
-"""Prompts, resources and tools, in both eras of the protocol."""
+"""Prompts, resources and tools, for both protocol versions."""
 
 import base64
 import json
@@ -29,20 +29,20 @@ UNKNOWN = INVALID_PARAMS, "not_found"
 eras = pytest.mark.parametrize("era", ERAS)
 
 
-def server_with(root: Path, counter: MemoryPromptService) -> SkillServer:
-    """The prompts of a counter, beside the skills of a folder."""
-    return SkillServer(make_folder_server(root).index, counter, ttl_factor=0)
+def server_with(root: Path, prompt_service: MemoryPromptService) -> SkillServer:
+    """A server with the prompts of a service and the skills of a folder."""
+    return SkillServer(make_folder_server(root).index, prompt_service, ttl_factor=0)
 
 
 @pytest.fixture
-def counter() -> MemoryPromptService:
+def prompt_service() -> MemoryPromptService:
     arguments = [PromptArgument("who", "Whom to greet", required=True), PromptArgument("how")]
     with_files = make_prompt("with-files", files={"a.txt": b"x"})
     return MemoryPromptService([make_prompt("greet", arguments=arguments), with_files])
 
 
 @eras
-def test_the_client_speaks_its_era(tmp_path: Path, era: str) -> None:
+def test_client_uses_its_protocol_version(tmp_path: Path, era: str) -> None:
     async def version(client: Client) -> str:
         return client.protocol_version
 
@@ -51,9 +51,9 @@ def test_the_client_speaks_its_era(tmp_path: Path, era: str) -> None:
 
 @eras
 def test_prompts_without_files_are_listed_with_their_arguments(
-    tmp_path: Path, counter: MemoryPromptService, era: str
+    tmp_path: Path, prompt_service: MemoryPromptService, era: str
 ) -> None:
-    [prompt] = run_client(server_with(tmp_path, counter), list_prompts, era)
+    [prompt] = run_client(server_with(tmp_path, prompt_service), list_prompts, era)
     assert (prompt["name"], prompt["description"]) == ("greet", "Does greet.")
     assert prompt["arguments"] == [
         {"name": "who", "description": "Whom to greet", "required": True},
@@ -62,23 +62,25 @@ def test_prompts_without_files_are_listed_with_their_arguments(
 
 
 async def list_prompts(client: Client) -> list[dict[str, object]]:
-    found = await client.list_prompts()
-    return [prompt.model_dump(exclude_none=True) for prompt in found.prompts]
+    result = await client.list_prompts()
+    return [prompt.model_dump(exclude_none=True) for prompt in result.prompts]
 
 
 @eras
-def test_a_prompt_comes_with_its_arguments_filled_in(
-    tmp_path: Path, counter: MemoryPromptService, era: str
+def test_prompt_arguments_are_filled_in(
+    tmp_path: Path, prompt_service: MemoryPromptService, era: str
 ) -> None:
     async def greeting(client: Client) -> str:
-        found = await client.get_prompt("greet", {"who": "{{how}} $& \\1"})
-        assert found.description == "Does greet."
-        [message] = found.messages
+        result = await client.get_prompt("greet", {"who": "{{how}} $& \\1"})
+        assert result.description == "Does greet."
+        [message] = result.messages
         assert message.role == "user"
         assert isinstance(message.content, TextContent)
         return message.content.text
 
-    assert run_client(server_with(tmp_path, counter), greeting, era) == "Hello {{how}} $& \\1."
+    assert (
+        run_client(server_with(tmp_path, prompt_service), greeting, era) == "Hello {{how}} $& \\1."
+    )
 
 
 @eras
@@ -90,18 +92,18 @@ def test_a_prompt_comes_with_its_arguments_filled_in(
         ("greet", "invalid_argument"),
     ],
 )
-def test_a_prompt_that_cannot_be_given_is_refused(
-    tmp_path: Path, counter: MemoryPromptService, era: str, name: str, code: str
+def test_unavailable_prompt_is_rejected(
+    tmp_path: Path, prompt_service: MemoryPromptService, era: str, name: str, code: str
 ) -> None:
-    asked = run_client(
-        server_with(tmp_path, counter),
+    error = run_client(
+        server_with(tmp_path, prompt_service),
         lambda client: read_error(client.get_prompt(name, {"who": ""})),
         era,
     )
-    assert asked == (INVALID_PARAMS, code)
+    assert error == (INVALID_PARAMS, code)
 
 
-def test_skills_of_folders_are_prompts_unless_they_need_files(tmp_path: Path) -> None:
+def test_skills_without_files_are_prompts(tmp_path: Path) -> None:
     arguments = "\n  - name: who\n    required: true"
     plain = make_skill_md("plain", body="Hello {{who}}.\n", arguments=arguments)
     make_skill(tmp_path, "plain", data=plain)
@@ -130,9 +132,9 @@ def test_every_file_is_a_resource(tmp_path: Path, era: str) -> None:
         lambda client: list_all(client, "resources/list", "resources"),
         era,
     )
-    told = {row["uri"]: (row["name"], row.get("mimeType"), row["size"]) for row in rows}
+    resources = {row["uri"]: (row["name"], row.get("mimeType"), row["size"]) for row in rows}
     own = len(make_skill_md("pdf"))
-    assert told == {
+    assert resources == {
         "skill://pdf/SKILL.md": ("pdf", "text/markdown", own),
         "skill://pdf/LICENSE": ("LICENSE", None, 0),
         "skill://pdf/docs/a.md": ("a.md", "text/markdown", 1),
@@ -143,10 +145,10 @@ def test_every_file_is_a_resource(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_a_template_says_how_addresses_look(tmp_path: Path, era: str) -> None:
+def test_resource_template_describes_uris(tmp_path: Path, era: str) -> None:
     async def templates(client: Client) -> list[str]:
-        found = await client.list_resource_templates()
-        return [template.uri_template for template in found.resource_templates]
+        result = await client.list_resource_templates()
+        return [template.uri_template for template in result.resource_templates]
 
     assert run_client(make_folder_server(tmp_path), templates, era) == [
         "skill://{+skill_path}/{+file}"
@@ -154,20 +156,20 @@ def test_a_template_says_how_addresses_look(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_text_and_bytes_are_read_as_they_are(tmp_path: Path, era: str) -> None:
+def test_text_and_binary_resources_are_unchanged(tmp_path: Path, era: str) -> None:
     text, blob = "\ufeffa\r\né\n".encode(), b"\x89PNG\xff"
     make_skill(tmp_path, "pdf", files={"a.txt": text, "logo.png": blob, "zero": b"\0"})
 
     async def read(client: Client) -> list[tuple[str | None, bytes]]:
-        found = []
+        result = []
         for path in ("a.txt", "logo.png", "zero"):
             [content] = (await client.read_resource(f"skill://pdf/{path}")).contents
             if isinstance(content, TextResourceContents):
-                found.append((content.mime_type, content.text.encode()))
+                result.append((content.mime_type, content.text.encode()))
             else:
                 assert isinstance(content, BlobResourceContents)
-                found.append((content.mime_type, base64.b64decode(content.blob)))
-        return found
+                result.append((content.mime_type, base64.b64decode(content.blob)))
+        return result
 
     assert run_client(make_folder_server(tmp_path), read, era) == [
         ("text/plain", text),
@@ -193,26 +195,26 @@ def test_text_and_bytes_are_read_as_they_are(tmp_path: Path, era: str) -> None:
         ("file:///etc/passwd", "not_found"),
     ],
 )
-def test_what_is_not_served_is_refused(tmp_path: Path, era: str, uri: str, code: str) -> None:
+def test_unknown_resource_is_rejected(tmp_path: Path, era: str, uri: str, code: str) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"docs/a.md": b""})
     (tmp_path / "skills" / "secret").write_bytes(b"secret")
     (tmp_path / "skills" / "pdf" / "link").symlink_to(tmp_path / "skills" / "secret")
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path / "skills"),
         lambda client: read_error(client.read_resource(uri)),
         era,
     )
-    assert asked == (INVALID_PARAMS, code)
+    assert error == (INVALID_PARAMS, code)
 
 
 @eras
-def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
+def test_tools_are_marked_read_only(tmp_path: Path, era: str) -> None:
     make_skill(tmp_path, "pdf")
 
     async def tools(client: Client) -> dict[str, object]:
-        found = (await client.list_tools()).tools
-        assert all(tool.annotations and tool.annotations.read_only_hint for tool in found)
-        return {tool.name: tool.input_schema["required"] for tool in found}
+        result = (await client.list_tools()).tools
+        assert all(tool.annotations and tool.annotations.read_only_hint for tool in result)
+        return {tool.name: tool.input_schema["required"] for tool in result}
 
     assert run_client(make_folder_server(tmp_path), tools, era) == {
         "list_skills": [],
@@ -223,7 +225,7 @@ def test_the_tools_only_read(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_without_skills_there_are_no_tools(tmp_path: Path, era: str) -> None:
+def test_no_tools_without_skills(tmp_path: Path, era: str) -> None:
     async def tools(client: Client) -> object:
         refused = await read_error(client.call_tool("load_skill", {"name": "x"}))
         return (await client.list_tools()).tools, refused
@@ -232,7 +234,7 @@ def test_without_skills_there_are_no_tools(tmp_path: Path, era: str) -> None:
 
 
 @eras
-def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
+def test_tool_calls_return_results(tmp_path: Path, era: str) -> None:
     make_skill(tmp_path, "pdf", files={"a.md": b"A."})
 
     async def answers(client: Client) -> list[str]:
@@ -243,14 +245,14 @@ def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
             client.call_tool("load_skill", {"name": "pdf"}),
             client.call_tool("read_skill_file", {"name": "pdf", "path": "a.md"}),
         ]
-        found = []
+        texts = []
         for call in calls:
             result = await call
             assert not result.is_error
             [content] = result.content
             assert isinstance(content, TextContent)
-            found.append(content.text)
-        return found
+            texts.append(content.text)
+        return texts
 
     listed, searched, first, second, file = run_client(make_folder_server(tmp_path), answers, era)
     expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
@@ -272,7 +274,7 @@ def test_a_tool_answers_every_time(tmp_path: Path, era: str) -> None:
         ("read_skill_file", {"name": "pdf", "path": "../x"}, "invalid_path"),
     ],
 )
-def test_a_tool_that_cannot_says_why_by_its_class(
+def test_tool_error_has_a_code(
     tmp_path: Path, era: str, tool: str, arguments: dict[str, object], code: str
 ) -> None:
     make_skill(tmp_path, "pdf")
@@ -287,32 +289,32 @@ def test_a_tool_that_cannot_says_why_by_its_class(
 
 
 @eras
-def test_a_bug_is_told_to_the_log_alone(
+def test_bug_is_described_only_in_the_log(
     tmp_path: Path, era: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    counter = MemoryPromptService(error=RuntimeError("a secret of the machine"))
-    asked = run_client(
-        server_with(tmp_path, counter), lambda client: read_error(client.list_prompts()), era
+    prompt_service = MemoryPromptService(error=RuntimeError("a secret of the machine"))
+    error = run_client(
+        server_with(tmp_path, prompt_service), lambda client: read_error(client.list_prompts()), era
     )
-    assert asked == (-32603, "internal")
+    assert error == (-32603, "internal")
     assert "a secret of the machine" in caplog.text
 
 
 @eras
-def test_an_unknown_method_is_refused(tmp_path: Path, era: str) -> None:
-    asked = run_client(
+def test_unknown_method_is_rejected(tmp_path: Path, era: str) -> None:
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, "skills/dance")),
         era,
     )
-    assert asked[0] == METHOD_NOT_FOUND
+    assert error[0] == METHOD_NOT_FOUND
 
 
-def test_a_disk_that_fails_is_told_without_its_place(tmp_path: Path) -> None:
+def test_storage_error_does_not_leak_the_path(tmp_path: Path) -> None:
     fault = OSError(5, "Input/output error", str(tmp_path))
-    asked = run_client(
+    error = run_client(
         server_with(tmp_path, MemoryPromptService(error=fault)),
         lambda client: read_error(client.list_prompts()),
         MODERN,
     )
-    assert asked == (-32603, "storage_unavailable")
+    assert error == (-32603, "storage_unavailable")

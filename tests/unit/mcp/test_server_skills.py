@@ -34,7 +34,7 @@ def listed(root: Path, **options: Any) -> list[dict[str, Any]]:  # noqa: ANN401 
     return run_client(server, lambda client: list_all(client, "skills/list", "skills"))
 
 
-def test_the_extension_and_its_setting_are_declared_to_clients_that_can_use_it(
+def test_extension_is_declared_to_modern_clients_only(
     tmp_path: Path,
 ) -> None:
     async def extensions(client: Client) -> object:
@@ -46,7 +46,7 @@ def test_the_extension_and_its_setting_are_declared_to_clients_that_can_use_it(
     assert not run_client(make_folder_server(tmp_path), extensions, HANDSHAKE)
 
 
-def test_an_entry_is_a_complete_manifest_with_digests(tmp_path: Path) -> None:
+def test_skill_entry_is_a_complete_manifest(tmp_path: Path) -> None:
     data = make_skill_md("pdf", license="MIT", version="1.10", keywords="[a, 2, true]")
     make_skill(tmp_path, "pdf", data=data, files={"docs/a b.md": b"x", "logo.png": b"\xff\0"})
     [entry] = listed(tmp_path)
@@ -74,7 +74,7 @@ def test_an_entry_is_a_complete_manifest_with_digests(tmp_path: Path) -> None:
     }
 
 
-def test_text_fields_of_the_specification_stay_text(tmp_path: Path) -> None:
+def test_string_fields_of_the_specification_stay_strings(tmp_path: Path) -> None:
     data = make_skill_md("pdf", metadata="{version: 1.0}", license="2")
     make_skill(tmp_path, "pdf", data=data)
     [entry] = listed(tmp_path)
@@ -82,7 +82,7 @@ def test_text_fields_of_the_specification_stay_text(tmp_path: Path) -> None:
     assert entry["frontmatter"]["license"] == "2"
 
 
-def test_lists_entries_and_directories_say_how_long_they_may_be_cached(tmp_path: Path) -> None:
+def test_responses_have_a_cache_ttl(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
 
     async def results(client: Client) -> list[dict[str, Any]]:
@@ -99,15 +99,15 @@ def test_lists_entries_and_directories_say_how_long_they_may_be_cached(tmp_path:
         assert isinstance(result["ttlMs"], int)
 
 
-def test_one_skill_is_got_by_its_address(tmp_path: Path) -> None:
+def test_skills_get_returns_a_skill_by_uri(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
 
     async def both(client: Client) -> tuple[Any, Any]:
         entry = await send_request(client, "skills/get", uri="skill://pdf/SKILL.md")
         return entry["skill"], (await send_request(client, "skills/list"))["skills"][0]
 
-    one, other = run_client(make_folder_server(tmp_path), both)
-    assert one == other
+    first, second = run_client(make_folder_server(tmp_path), both)
+    assert first == second
 
 
 @pytest.mark.parametrize(
@@ -124,23 +124,23 @@ def test_one_skill_is_got_by_its_address(tmp_path: Path) -> None:
         "\0",
     ],
 )
-def test_what_is_no_skill_is_refused(tmp_path: Path, uri: str) -> None:
+def test_skills_get_rejects_other_uris(tmp_path: Path, uri: str) -> None:
     make_skill(tmp_path, "pdf", files={"notes.md": b""})
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, "skills/get", uri=uri)),
     )
-    assert asked == (INVALID_PARAMS, "not_found")
+    assert error == (INVALID_PARAMS, "not_found")
 
 
-def test_pages_hold_every_skill_once_and_whole(tmp_path: Path) -> None:
+def test_pages_contain_every_skill_once(tmp_path: Path) -> None:
     names = [f"s{number:04}" for number in range(2 * SKILLS_PAGE_SIZE + 1)]
     for name in names:
         write_skill(tmp_path / name)
     assert [entry["frontmatter"]["name"] for entry in listed(tmp_path)] == names
 
 
-def test_a_list_goes_on_where_a_skill_was_removed(tmp_path: Path) -> None:
+def test_cursor_of_a_removed_skill_still_works(tmp_path: Path) -> None:
     for number in range(SKILLS_PAGE_SIZE + 2):
         write_skill(tmp_path / f"s{number:04}")
 
@@ -155,17 +155,17 @@ def test_a_list_goes_on_where_a_skill_was_removed(tmp_path: Path) -> None:
     assert run_client(make_folder_server(tmp_path), two_pages) == expected
 
 
-def test_a_foreign_cursor_is_refused(tmp_path: Path) -> None:
+def test_invalid_cursor_is_rejected(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf")
     for method in ("skills/list", "resources/list", "prompts/list"):
-        asked = run_client(
+        error = run_client(
             make_folder_server(tmp_path),
             lambda client, method=method: read_error(send_request(client, method, cursor="7")),  # type: ignore[misc]
         )
-        assert asked == (INVALID_PARAMS, "invalid_argument")
+        assert error == (INVALID_PARAMS, "invalid_argument")
 
 
-def test_skills_that_a_strict_host_would_refuse_are_not_listed_but_can_be_got(
+def test_skills_invalid_for_strict_hosts_are_unlisted_but_readable(
     tmp_path: Path,
 ) -> None:
     make_skill(tmp_path, "good")
@@ -199,9 +199,7 @@ UNVERIFIABLE = {
 
 
 @pytest.mark.parametrize("data", UNVERIFIABLE.values(), ids=UNVERIFIABLE)
-def test_a_skill_whose_frontmatter_other_readers_refuse_is_no_entry(
-    tmp_path: Path, data: bytes
-) -> None:
+def test_skill_with_nonstandard_frontmatter_has_no_entry(tmp_path: Path, data: bytes) -> None:
     make_skill(tmp_path, "broken", data=data)
     make_skill(tmp_path, "good")
     uri = "skill://broken/SKILL.md"
@@ -216,11 +214,11 @@ def test_a_skill_whose_frontmatter_other_readers_refuse_is_no_entry(
         )
 
     refused = INVALID_PARAMS, "invalid_skill"
-    told = run_client(make_folder_server(tmp_path), everything)
-    assert told == (["skill://good/SKILL.md"], refused, data, False)
+    result = run_client(make_folder_server(tmp_path), everything)
+    assert result == (["skill://good/SKILL.md"], refused, data, False)
 
 
-def test_every_listed_frontmatter_equals_what_a_plain_yaml_reader_says(tmp_path: Path) -> None:
+def test_listed_frontmatter_equals_plain_yaml(tmp_path: Path) -> None:
     fields = {"license": "MIT", "version": "1.10", "keywords": "[a, 2, true]", "nested": "{a: 1}"}
     make_skill(tmp_path, "pdf", data=make_skill_md("pdf", **fields))
     make_skill(tmp_path, "folded", data=make_skill_md("folded", note=">-\n  a\n  b: c"))
@@ -242,14 +240,14 @@ def test_every_listed_frontmatter_equals_what_a_plain_yaml_reader_says(tmp_path:
         assert announced == read
 
 
-def test_two_skills_of_one_name_have_two_addresses(tmp_path: Path) -> None:
+def test_skills_with_the_same_name_have_different_uris(tmp_path: Path) -> None:
     make_skill(tmp_path, "a", data=make_skill_md("pdf"))
     make_skill(tmp_path, "b", data=make_skill_md("pdf"))
     uris = [entry["uri"] for entry in listed(tmp_path, profile=SKILL_IMPORT)]
     assert uris == ["skill://pdf/SKILL.md", "skill://~b/pdf/SKILL.md"]
 
 
-def test_a_hidden_skill_is_nowhere(tmp_path: Path) -> None:
+def test_hidden_skill_is_not_served(tmp_path: Path) -> None:
     make_skill(tmp_path, "quiet", data=make_skill_md("quiet", disable_model_invocation="true"))
 
     async def everything(client: Client) -> object:
@@ -265,7 +263,7 @@ def test_a_hidden_skill_is_nowhere(tmp_path: Path) -> None:
     assert run_client(make_folder_server(tmp_path), everything) == ([], [], unknown, unknown)
 
 
-def test_a_skill_beyond_the_limits_is_served_as_resources_alone(tmp_path: Path) -> None:
+def test_skill_over_the_limits_is_served_only_as_resources(tmp_path: Path) -> None:
     files = {f"f{number}.txt": b"x" for number in range(MAX_MANIFEST_FILES)}
     make_skill(tmp_path, "many", files=files)
     make_skill(tmp_path, "heavy", files={"a": bytes(9 << 20), "b": bytes(8 << 20)})
@@ -281,23 +279,23 @@ def test_a_skill_beyond_the_limits_is_served_as_resources_alone(tmp_path: Path) 
         )
 
     beyond = INVALID_PARAMS, "too_large"
-    told = run_client(make_folder_server(tmp_path), everything)
-    assert told == ([], beyond, beyond, 1, MAX_MANIFEST_FILES + 1 + 3)
+    result = run_client(make_folder_server(tmp_path), everything)
+    assert result == ([], beyond, beyond, 1, MAX_MANIFEST_FILES + 1 + 3)
 
 
-def test_a_skill_at_the_limit_is_listed(tmp_path: Path) -> None:
+def test_skill_at_the_limit_is_listed(tmp_path: Path) -> None:
     files = {f"f{number}.txt": b"x" for number in range(MAX_MANIFEST_FILES - 1)}
     make_skill(tmp_path, "many", files=files)
     [entry] = listed(tmp_path)
     assert len(entry["resources"]) == MAX_MANIFEST_FILES
 
 
-def test_an_edit_of_any_file_changes_its_digest(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, "pdf", files={"notes.md": b"one"})
+def test_editing_a_file_changes_its_digest(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path, "pdf", files={"notes.md": b"one"})
 
     async def before_and_after(client: Client) -> list[str]:
         before = await send_request(client, "skills/list")
-        (place / "notes.md").write_bytes(b"two")
+        (folder / "notes.md").write_bytes(b"two")
         after = await send_request(client, "skills/list")
         return [one["skills"][0]["resources"][1]["digest"] for one in (before, after)]
 
@@ -306,16 +304,16 @@ def test_an_edit_of_any_file_changes_its_digest(tmp_path: Path) -> None:
     assert two == f"sha256:{hashlib.sha256(b'two').hexdigest()}"
 
 
-def test_a_directory_shows_its_direct_children(tmp_path: Path) -> None:
+def test_directory_lists_its_direct_children(tmp_path: Path) -> None:
     make_skill(tmp_path, "pdf", files={"docs/a.md": b"", "docs/more/b.md": b"", "run.py": b""})
 
     async def two(client: Client) -> list[list[tuple[str, str]]]:
-        found = []
+        children = []
         for uri in ("skill://pdf", "skill://pdf/docs"):
             answer = await send_request(client, "resources/directory/read", uri=uri)
             assert answer["resultType"] == "complete"
-            found.append([(one["uri"], one["mimeType"]) for one in answer["resources"]])
-        return found
+            children.append([(row["uri"], row["mimeType"]) for row in answer["resources"]])
+        return children
 
     assert run_client(make_folder_server(tmp_path), two) == [
         [
@@ -330,25 +328,25 @@ def test_a_directory_shows_its_direct_children(tmp_path: Path) -> None:
     ]
 
 
-def test_a_directory_of_ours_shows_the_skills_in_it(tmp_path: Path) -> None:
+def test_parent_directory_lists_its_skills(tmp_path: Path) -> None:
     make_skill(tmp_path, "odd", data=make_skill_md("Odd"))
     answer = run_client(
         make_folder_server(tmp_path),
         lambda client: send_request(client, "resources/directory/read", uri="skill://~odd"),
     )
-    assert [one["uri"] for one in answer["resources"]] == ["skill://~odd/Odd"]
+    assert [row["uri"] for row in answer["resources"]] == ["skill://~odd/Odd"]
 
 
 @pytest.mark.parametrize(
     "uri", ["skill://pdf/SKILL.md", "skill://pdf/nothing", "skill://x", "skill://pdf/", "skill://"]
 )
-def test_what_is_no_directory_is_refused(tmp_path: Path, uri: str) -> None:
+def test_directory_read_rejects_other_uris(tmp_path: Path, uri: str) -> None:
     make_skill(tmp_path, "pdf")
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, "resources/directory/read", uri=uri)),
     )
-    assert asked == (INVALID_PARAMS, "not_a_file")
+    assert error == (INVALID_PARAMS, "not_a_file")
 
 
 @pytest.mark.parametrize(
@@ -365,30 +363,28 @@ def test_what_is_no_directory_is_refused(tmp_path: Path, uri: str) -> None:
         ("resources/directory/read", "skill://none", MODERN),
     ],
 )
-def test_an_error_about_an_unknown_resource_names_its_uri(
+def test_unknown_resource_error_contains_the_uri(
     tmp_path: Path, method: str, uri: str, era: str
 ) -> None:
     make_skill(tmp_path, "pdf")
 
-    told = run_client(
+    result = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error_data(send_request(client, method, uri=uri)),
         era,
     )
-    assert isinstance(told, dict)
-    assert told["uri"] == uri
-    assert told["code"] in {"not_found", "not_a_file", "invalid_path"}
+    assert isinstance(result, dict)
+    assert result["uri"] == uri
+    assert result["code"] in {"not_found", "not_a_file", "invalid_path"}
 
 
 @pytest.mark.parametrize("method", ["skills/list", "skills/get", "resources/directory/read"])
-def test_clients_of_the_handshake_era_do_not_have_these_methods(
-    tmp_path: Path, method: str
-) -> None:
+def test_legacy_clients_do_not_have_extension_methods(tmp_path: Path, method: str) -> None:
     make_skill(tmp_path, "pdf")
     uri = "skill://pdf/SKILL.md"
-    asked = run_client(
+    error = run_client(
         make_folder_server(tmp_path),
         lambda client: read_error(send_request(client, method, uri=uri)),
         HANDSHAKE,
     )
-    assert asked[0] == METHOD_NOT_FOUND
+    assert error[0] == METHOD_NOT_FOUND

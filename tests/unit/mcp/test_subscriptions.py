@@ -1,4 +1,4 @@
-"""Clients are told of changes, each era in its way."""
+"""Change notifications, for both protocol versions."""
 
 import threading
 import time
@@ -20,7 +20,7 @@ from mcp.client.subscriptions import (
 from mcp.shared.exceptions import MCPError
 
 from skillhall._internal.catalog.skill_view import FolderSkillProvider, SkillView
-from skillhall._internal.mcp import subscriptions as news
+from skillhall._internal.mcp import subscriptions
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.root import Root
@@ -42,8 +42,10 @@ EVERYTHING = {
 }
 
 
-def heard(root: Path, change: Callable[[], object], count: int, *uris: str) -> list[ServerEvent]:
-    """The first events after a change."""
+def collect_events(
+    root: Path, change: Callable[[], object], count: int, *uris: str
+) -> list[ServerEvent]:
+    """Return the first `count` events after a change."""
 
     async def listen(client: Client) -> list[ServerEvent]:
         events: list[ServerEvent] = []
@@ -58,32 +60,32 @@ def heard(root: Path, change: Callable[[], object], count: int, *uris: str) -> l
     return run_client(make_folder_server(root), listen)
 
 
-def test_a_new_skill_is_heard_of(tmp_path: Path) -> None:
+def test_new_skill_is_notified(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
-    events = heard(tmp_path, lambda: make_skill(tmp_path, "two"), 3)
+    events = collect_events(tmp_path, lambda: make_skill(tmp_path, "two"), 3)
     assert set(events) == {ResourcesListChanged(), ToolsListChanged(), PromptsListChanged()}
 
 
-def test_a_removed_skill_is_heard_of(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, "one")
-    events = heard(tmp_path, (place / "SKILL.md").unlink, 1)
+def test_removed_skill_is_notified(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path, "one")
+    events = collect_events(tmp_path, (folder / "SKILL.md").unlink, 1)
     assert events == [ResourcesListChanged()]
 
 
-def test_an_edit_of_a_file_is_heard_of_by_who_asked_for_it(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+def test_edited_file_is_notified_to_its_subscribers(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path, "one", files={"notes.md": b"one"})
     uri = "skill://one/notes.md"
-    events = heard(tmp_path, lambda: (place / "notes.md").write_bytes(b"two"), 1, uri)
+    events = collect_events(tmp_path, lambda: (folder / "notes.md").write_bytes(b"two"), 1, uri)
     assert events == [ResourceUpdated(uri=uri)]
 
 
-def test_what_nobody_asked_for_is_not_told(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, "one", files={"a.md": b"one"})
+def test_unsubscribed_events_are_not_sent(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path, "one", files={"a.md": b"one"})
 
     async def listen(client: Client) -> list[ServerEvent]:
         async with client.listen(resource_subscriptions=["skill://one/a.md"]) as stream:
             make_skill(tmp_path, "two")
-            (place / "a.md").write_bytes(b"other")
+            (folder / "a.md").write_bytes(b"other")
             async for event in stream:
                 return [event]
         return []
@@ -93,8 +95,10 @@ def test_what_nobody_asked_for_is_not_told(tmp_path: Path) -> None:
     ]
 
 
-def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str]) -> set[str]:
-    """The notifications that a client of the handshake era gets after a change."""
+def collect_notifications(
+    server: SkillServer, change: Callable[[Client], Any], expected: set[str]
+) -> set[str]:
+    """Return the notifications that a legacy client gets after a change."""
 
     async def main() -> set[str]:
         methods: set[str] = set()
@@ -102,7 +106,7 @@ def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str])
 
         async def note(message: Any) -> None:  # noqa: ANN401 - whatever the server sends
             methods.add(message.method)
-            if wanted <= methods:
+            if expected <= methods:
                 done.set()
 
         with anyio.fail_after(DEADLINE):
@@ -115,29 +119,29 @@ def told(server: SkillServer, change: Callable[[Client], Any], wanted: set[str])
     return anyio.run(main)
 
 
-def test_a_client_of_the_handshake_era_is_told_too(tmp_path: Path) -> None:
+def test_legacy_client_is_notified(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
 
     async def add(_: Client) -> None:
         make_skill(tmp_path, "two")
 
     lists = {f"notifications/{kind}/list_changed" for kind in ("tools", "prompts", "resources")}
-    assert told(make_folder_server(tmp_path), add, lists) == lists
+    assert collect_notifications(make_folder_server(tmp_path), add, lists) == lists
 
 
-def test_and_of_the_resources_it_subscribed_to(tmp_path: Path) -> None:
-    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+def test_legacy_client_is_notified_of_subscribed_resources(tmp_path: Path) -> None:
+    folder = make_skill(tmp_path, "one", files={"notes.md": b"one"})
 
     async def edit(client: Client) -> None:
         await send_request(client, "resources/subscribe", uri="skill://one/notes.md")
-        (place / "notes.md").write_bytes(b"two")
+        (folder / "notes.md").write_bytes(b"two")
 
     updated = {"notifications/resources/updated"}
-    assert told(make_folder_server(tmp_path), edit, updated) == updated
+    assert collect_notifications(make_folder_server(tmp_path), edit, updated) == updated
 
 
 class SlowOnce:
-    """A folder's skills; one reading of them takes longer than all others."""
+    """The skills of a folder; one read of them is slow."""
 
     def __init__(self, root: Path, *, is_armed: bool) -> None:
         self._folder = FolderSkillProvider([Root(str(root))], LENIENT)
@@ -152,7 +156,7 @@ class SlowOnce:
         return self._folder.current_view()
 
 
-def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
+def test_change_right_after_the_first_response_is_reported(tmp_path: Path) -> None:
     make_skill(tmp_path, "one")
     server = SkillServer(SlowOnce(tmp_path, is_armed=True), ttl_factor=0, poll_interval=0.01)
 
@@ -160,13 +164,13 @@ def test_a_change_right_after_the_first_response_is_reported(tmp_path: Path) -> 
         make_skill(tmp_path, "two")
 
     changed = {"notifications/resources/list_changed"}
-    assert changed <= told(server, add, changed)
+    assert changed <= collect_notifications(server, add, changed)
 
 
-def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running(
+def test_change_after_a_subscription_during_a_poll_is_reported(
     tmp_path: Path,
 ) -> None:
-    place = make_skill(tmp_path, "one", files={"notes.md": b"one"})
+    folder = make_skill(tmp_path, "one", files={"notes.md": b"one"})
     skills = SlowOnce(tmp_path, is_armed=False)
     server = SkillServer(skills, ttl_factor=0, poll_interval=0.01)
 
@@ -174,35 +178,37 @@ def test_a_change_right_after_a_subscription_is_reported_while_a_poll_is_running
         skills.is_armed = True
         await anyio.to_thread.run_sync(skills.has_begun.wait)
         await send_request(client, "resources/subscribe", uri="skill://one/notes.md")
-        (place / "notes.md").write_bytes(b"other")
+        (folder / "notes.md").write_bytes(b"other")
 
     updated = {"notifications/resources/updated"}
-    assert told(server, edit, updated) == updated
+    assert collect_notifications(server, edit, updated) == updated
 
 
-def test_an_edit_of_the_instructions_changes_what_is_loaded(tmp_path: Path) -> None:
+def test_edited_instructions_are_loaded(tmp_path: Path) -> None:
     write_skill(tmp_path / "one")
 
     async def before_and_after(client: Client) -> list[str]:
-        found = [str((await client.call_tool("load_skill", {"name": "one"})).content)]
+        before = [str((await client.call_tool("load_skill", {"name": "one"})).content)]
         text = "---\nname: one\ndescription: x\n---\nDo that instead.\n"
         (tmp_path / "one" / "SKILL.md").write_text(text, encoding="utf-8")
-        return [*found, str((await client.call_tool("load_skill", {"name": "one"})).content)]
+        return [*before, str((await client.call_tool("load_skill", {"name": "one"})).content)]
 
     before, after = run_client(make_folder_server(tmp_path), before_and_after)
     assert "Do it." in before
     assert "Do that instead." in after
 
 
-def test_nobody_may_ask_about_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(news, "MAX_SUBSCRIBED_URIS", 3)
+def test_too_many_subscriptions_are_rejected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subscriptions, "MAX_SUBSCRIBED_URIS", 3)
     uris = [f"skill://s/{number}" for number in range(4)]
 
     async def listen(client: Client) -> None:
         async with client.listen(resource_subscriptions=uris):
             pass
 
-    with pytest.raises(MCPError, match="at most 3 resources"):
+    with pytest.raises(MCPError, match="the limit is 3 resources"):
         run_client(make_folder_server(tmp_path), listen)
 
     async def subscribe(client: Client) -> object:

@@ -1,1 +1,1 @@
-"""The readers: what an agent is given of skills – instructions, functions, a tool, a sandbox."""
+"""Skills for LLM agents: system prompt, tools, chat and framework adapters."""

@@ -1,4 +1,4 @@
-"""The skills of one agent: what it is told of them each turn, and what it can ask for."""
+"""The skills of one agent: its system prompt and the skills that its tools can load."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.profiles import Profile
 
 DEFAULT_AGENT = "default"
-# Where the agent of a folder without a config finds skills: its own, then those of every agent.
+# The roots of an agent without a config: the local skills, then those of all coding agents.
 _DEFAULT_ROOTS = tuple(dict.fromkeys(path for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)))
 
 
 class ListingRow(NamedTuple):
-    """A skill of the listing, under the name that the tools know it by."""
+    """A skill of the listing, under the name that the tools use."""
 
     name: str
     description: str
@@ -48,7 +48,7 @@ class ListingRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AgentSkillsSnapshot:
-    """Everything about an agent's skills at one moment."""
+    """An agent's skills, prompt plan and findings at one moment."""
 
     instructions: LoadedInstructions
     skill_view: SkillView
@@ -56,10 +56,7 @@ class AgentSkillsSnapshot:
 
 
 class AgentSkills:
-    """The skills of one agent. What is asked for is read again only if a file changed.
-
-    Any number of threads may ask.
-    """
+    """The skills of one agent, loaded again only if a file changed. Thread-safe."""
 
     def __init__(
         self,
@@ -72,8 +69,10 @@ class AgentSkills:
         self.settings = settings or Settings.read()
         self.profile = profile
         base, follow = self.settings.working_directory, self.settings.follow_links
-        located = [one.resolve_root(base, follow_links=follow) for one in agent.skills]
-        self._sources = [*zip(located, (one.globs for one in agent.skills), strict=True)]
+        self._sources = [
+            (source.resolve_root(base, follow_links=follow), source.globs)
+            for source in agent.skills
+        ]
         self._loader = InstructionLoader(profile, LocalHost.from_settings(self.settings))
         self._lock = threading.Lock()
         self._snapshot: AgentSkillsSnapshot | None = None
@@ -81,10 +80,10 @@ class AgentSkills:
 
     @classmethod
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
-        """The skills of these folders; without any, those of the usual ones."""
-        usual = [InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS]
-        given = [InstructionSource(fspath(root)) for root in roots]
-        agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(given or usual))
+        """Return the skills of `roots`, by default of the default folders."""
+        default = [InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS]
+        sources = [InstructionSource(fspath(root)) for root in roots]
+        agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(sources or default))
         return cls(agent, settings, profile=LENIENT)
 
     @classmethod
@@ -94,45 +93,45 @@ class AgentSkills:
         config: str | PathLike[str] | None = None,
         settings: Settings | None = None,
     ) -> AgentSkills:
-        """The skills of an agent of the config; that is `skillhall.toml` unless said otherwise.
+        """Return the skills of an agent of a config, by default `skillhall.toml`.
 
         Raises: ConfigInvalid.
         """
         settings = settings or Settings.read()
-        found = config or find_config(settings.working_directory)
-        file = found or Path(settings.working_directory, "skillhall.toml")
+        path = config or find_config(settings.working_directory)
+        file = path or Path(settings.working_directory, "skillhall.toml")
         return cls(read_config(file).find_agent(identity), settings)
 
     def snapshot(self) -> AgentSkillsSnapshot:
-        """What there is now: the same value as before if nothing changed."""
+        """Return the current skills; the same value as before if nothing changed."""
         with self._lock:
-            built = self._snapshot
-            if built is None or not built.instructions.fingerprint.is_current():
-                built = self._rebuild(built, self._loader(self._sources))
-            self._snapshot = built
-            return built
+            snapshot = self._snapshot
+            if snapshot is None or not snapshot.instructions.fingerprint.is_current():
+                snapshot = self._rebuild(snapshot, self._loader(self._sources))
+            self._snapshot = snapshot
+            return snapshot
 
     def current_view(self) -> SkillView:
-        """The skills that the tools know."""
+        """Return the skills that the tools can load."""
         return self.snapshot().skill_view
 
     def system_prompt(self) -> str:
-        """The system prompt: the agent's own instructions, then its skills.
+        """Return the system prompt: the agent's own instructions, then its skills.
 
-        Every surface that sends or shows a system prompt takes it from here.
+        Every surface that sends or shows a system prompt uses this method.
         """
         return self._join_instructions(self.snapshot().plan)
 
     def get_directory(self, row: ViewedSkill) -> str:
-        """The folder of a skill, as it is in the prompt."""
+        """Return the folder of a skill, as shown in the prompt."""
         return row.skill.directory
 
     def get_location(self, row: ViewedSkill) -> str:
-        """The SKILL.md of a skill, as it is in the prompt."""
+        """Return the SKILL.md of a skill, as shown in the prompt."""
         return row.skill.location
 
     def mark_plan_sent(self, plan: PromptPlan) -> bool:
-        """Whether a model is told this plan for the first time, and there is something in it."""
+        """Record that a plan is sent; return whether it is new and contains skills."""
         with self._lock:
             is_first = plan is not self._last_plan and bool(plan.skills)
             self._last_plan = plan
@@ -140,7 +139,7 @@ class AgentSkills:
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """Everything that was noticed: what is broken, hidden, shadowed or missing."""
+        """The findings about rejected, shadowed, unusable and missing skills."""
         return self.snapshot().instructions.findings
 
     def _join_instructions(self, plan: PromptPlan) -> str:
@@ -150,10 +149,11 @@ class AgentSkills:
         self, previous: AgentSkillsSnapshot | None, loaded: LoadedInstructions
     ) -> AgentSkillsSnapshot:
         if previous is not None and _has_same_content(previous.instructions, loaded):
+            # Keep the plan object: `mark_plan_sent` compares plans by identity.
             return replace(previous, instructions=loaded)
-        offer = SkillView(_compute_revision(loaded), self.profile, loaded.skills)
-        plan = plan_prompt(self._build_plan_request(loaded, offer), self.agent.budgets.catalog)
-        return AgentSkillsSnapshot(loaded, offer, plan)
+        view = SkillView(_compute_revision(loaded), self.profile, loaded.skills)
+        plan = plan_prompt(self._build_plan_request(loaded, view), self.agent.budgets.catalog)
+        return AgentSkillsSnapshot(loaded, view, plan)
 
     def _build_plan_request(self, loaded: LoadedInstructions, view: SkillView) -> PlanRequest:
         entries = {id(row.skill): self._build_listing_row(row) for row in view}
@@ -162,7 +162,7 @@ class AgentSkills:
         return PlanRequest.for_tools(self.agent.tools, listed, inlined)
 
     def _render_prompt_for(self, entry: ListingRow) -> str:
-        """The system prompt as it would be with this skill alone."""
+        """Return the system prompt as if this were the only skill."""
         plan = plan_prompt(PlanRequest.for_tools(self.agent.tools, [entry]))
         return self._join_instructions(plan)
 
@@ -171,15 +171,15 @@ class AgentSkills:
 
 
 def estimate_load_tokens(skill: Skill, profile: Profile) -> int | None:
-    """What it costs to load a skill; `None` if it cannot be loaded."""
+    """Return the estimated tokens of loading a skill; `None` if that fails."""
     try:
         return estimate_tokens(activate(skill, profile))
     except (SkillhallError, OSError):
         return None
 
 
-def _has_same_content(one: LoadedInstructions, other: LoadedInstructions) -> bool:
-    return _content_parts(one) == _content_parts(other)
+def _has_same_content(first: LoadedInstructions, second: LoadedInstructions) -> bool:
+    return _content_parts(first) == _content_parts(second)
 
 
 def _content_parts(loaded: LoadedInstructions) -> tuple[object, ...]:

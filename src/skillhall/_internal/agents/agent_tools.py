@@ -1,6 +1,6 @@
-"""The tools of one conversation with an agent, whatever framework calls them.
+"""The tools of one conversation with an agent, independent of the framework.
 
-Every call is told to whoever listens, noted in the usage log, and traced.
+Every call is reported as an event, recorded in the usage log and traced.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.storage.usage_log import UsageEvent
 
-_MAX_QUOTED = 80  # characters of a wrong name that an error repeats
+_MAX_QUOTED = 80  # characters of an unknown name in an error
 _SKILL_CALL = re.compile(r"/(skill:)?(\S+)(?:\s+(.*))?", re.DOTALL)
 
 
 class UserMessage(NamedTuple):
-    """A person's message as the model gets it, and the skill that it called, if any."""
+    """A user's message as the model gets it, and the skill that it called, if any."""
 
     text: str
     skill: str = ""
 
 
 class AgentTools:
-    """The tools of one conversation; each skill's instructions are given once in it."""
+    """The tools of one conversation. The instructions of a skill are returned once."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class AgentTools:
             skills.agent.id, settings.log_usage, settings.data_directory, now
         )
         self._loaded_skills = LoadedSkills()
-        self._user_called: dict[str, Skill] = {}  # by a person, though no model is told of them
+        self._user_called: dict[str, Skill] = {}  # hidden skills that the user called
         self._loaded_names: dict[str, None] = {}
         read = ReadTools(
             settings.working_directory,
@@ -73,7 +73,7 @@ class AgentTools:
         self._read_file = read.tools[0]
 
     def system_prompt(self) -> str:
-        """What the model is told before anything else, as it is now."""
+        """Return the current system prompt and record the offered skills."""
         plan = self.skills.snapshot().plan
         if self.skills.mark_plan_sent(plan):
             self._recorder.record(
@@ -82,32 +82,32 @@ class AgentTools:
         return self.skills.system_prompt()
 
     def tools(self) -> tuple[Tool, ...]:
-        """The tools there are now; those of skills only if there are skills."""
-        every: tuple[Tool, ...] = (*self._build_skill_tools().tools(), self._read_file)
-        given = self.skills.agent.tools
-        return tuple(_RecordedTool(tool, self) for tool in every if tool.name in given)
+        """Return the current tools; skill tools only if there are skills."""
+        candidates: tuple[Tool, ...] = (*self._build_skill_tools().tools(), self._read_file)
+        enabled = self.skills.agent.tools
+        return tuple(_RecordedTool(tool, self) for tool in candidates if tool.name in enabled)
 
     def call(self, name: str, arguments: object) -> ToolResult:
-        """The answer of the tool of that name, also if there is none."""
+        """Call a tool. An unknown name gives an error result."""
         tools = {tool.name: tool for tool in self.tools()}
         if name in tools:
             return tools[name].call(arguments)
         known = ", ".join(tools) or "none"
-        problem = f"Error: there is no tool {name[:_MAX_QUOTED]!r}. Tools: {known}"
+        problem = f"Error: unknown tool {name[:_MAX_QUOTED]!r}. Tools: {known}"
         return ToolResult(problem, is_error=True, code="not_found")
 
     @property
     def loaded_names(self) -> tuple[str, ...]:
-        """The skills whose instructions the conversation has, in the order they came."""
+        """The skills loaded in this conversation, in order."""
         return tuple(self._loaded_names)
 
     def sync_history(self, texts: Iterable[str]) -> None:
-        """Know what the texts of the conversation hold, and nothing else: they may be cut."""
+        """Find the loaded skills in the texts of the conversation, which may be truncated."""
         self._loaded_skills.reset()
         self._loaded_names.clear()
-        for found in filter(None, map(find_activation, texts)):
-            self._loaded_skills.mark_loaded(*found)
-            self._loaded_names[found[0]] = None
+        for activation in filter(None, map(find_activation, texts)):
+            self._loaded_skills.mark_loaded(*activation)
+            self._loaded_names[activation[0]] = None
 
     def reset(self) -> None:
         """Start a new conversation."""
@@ -115,37 +115,37 @@ class AgentTools:
         self._user_called.clear()
 
     def current_view(self) -> SkillView:
-        """The skills that the tools know: the agent's, and those that a person called."""
-        offer = self.skills.current_view()
+        """Return the agent's skills and the hidden ones that the user called."""
+        view = self.skills.current_view()
         if not self._user_called:
-            return offer
-        skills = (*(row.skill for row in offer), *self._user_called.values())
-        return SkillView(offer.revision, offer.profile, skills)
+            return view
+        skills = (*(row.skill for row in view), *self._user_called.values())
+        return SkillView(view.revision, view.profile, skills)
 
     def expand_message(self, message: str) -> UserMessage:
-        """A message as the model gets it: `/name …` and `/skill:name …` bring the skill along.
+        """Expand `/name …` and `/skill:name …` to the skill's instructions and the rest.
 
-        Other text that begins with a slash stays as it is. Raises: SkillNotFound, SkillRejected.
+        Other messages are unchanged. Raises: SkillNotFound, SkillRejected.
         """
-        found = _SKILL_CALL.fullmatch(message.strip())
-        if found is None:
+        match = _SKILL_CALL.fullmatch(message.strip())
+        if match is None:
             return UserMessage(message)
-        row = self._find_skill(found[2])
+        row = self._find_skill(match[2])
         if row is None:
-            if found[1]:
-                raise SkillNotFound(found[2], hint="'/skills' lists those you can call")
+            if match[1]:  # `/skill:name` can only mean a skill
+                raise SkillNotFound(match[2], hint="'/skills' lists those you can call")
             return UserMessage(message)
         text = self._activate(row)
-        return UserMessage("\n\n".join(filter(None, (text, found[3]))), row.name)
+        return UserMessage("\n\n".join(filter(None, (text, match[3]))), row.name)
 
     def user_invocable_names(self) -> tuple[str, ...]:
-        """The skills that a person can call by name."""
+        """Return the skills that the user can call by name."""
         hidden = (skill.name for skill in self.skills.snapshot().instructions.hidden)
         return tuple(dict.fromkeys((*self.skills.current_view().skills, *hidden)))
 
     def _build_skill_tools(self) -> SkillTools:
-        given = self.skills.agent.tools
-        return SkillTools(self, self._loaded_skills, self.skills.get_directory, given)
+        names = self.skills.agent.tools
+        return SkillTools(self, self._loaded_skills, self.skills.get_directory, names)
 
     def _build_file_resolver(self) -> SkillFileResolver:
         return SkillFileResolver(self.current_view(), self.skills.get_directory)
@@ -160,68 +160,68 @@ class AgentTools:
             return None
 
     def _resolve_name(self, name_or_id: str) -> str:
-        """What the skill is called; it may have been asked for by its id, and be gone by now."""
+        """Return the name of a skill; the argument itself if the skill is gone."""
         try:
             return self.current_view().find(name_or_id).name
         except SkillNotFound:
             return name_or_id
 
     def _activate(self, row: ViewedSkill) -> str:
-        answer = self._build_skill_tools().load_skill(row.name)
-        if answer.is_error:
-            raise SkillRejected(row.skill.location, [str(answer.content).removeprefix("Error: ")])
-        self.record_call("load_skill", {"name": row.name}, answer, by_user=True)
-        return str(answer.content)
+        result = self._build_skill_tools().load_skill(row.name)
+        if result.is_error:
+            raise SkillRejected(row.skill.location, [str(result.content).removeprefix("Error: ")])
+        self.record_call("load_skill", {"name": row.name}, result, by_user=True)
+        return str(result.content)
 
     def record_call(
         self, tool: str, arguments: object, result: ToolResult, *, by_user: bool = False
     ) -> int:
-        """Tell and note what a call gave; how many tokens that was."""
+        """Report a call as an event, record it and return the tokens of its result."""
         text = to_text(result.content)
         tokens = estimate_tokens(text)
         if result.is_error:
             self.on_event(ToolFailed(tool, text.removeprefix("Error: ")))
             return tokens
-        given = arguments if isinstance(arguments, Mapping) else {}
-        skill = str(given.get("name", ""))
-        if tool == "load_skill" and (found := find_activation(text)):
-            name, _ = found
+        values = arguments if isinstance(arguments, Mapping) else {}
+        skill = str(values.get("name", ""))
+        if tool == "load_skill" and (activation := find_activation(text)):
+            name, _ = activation
             self._loaded_names[name] = None
             self._recorder.record("loaded", (name,), tokens)
             self.on_event(SkillLoaded(name, tokens, by_user))
         elif tool == "read_skill_file":
             name = self._resolve_name(skill)
             self._recorder.record("read", (name,), tokens)
-            self.on_event(FileRead(name, str(given["path"]), tokens))
+            self.on_event(FileRead(name, str(values["path"]), tokens))
         elif tool == self._read_file.name:
-            self.on_event(FileRead("", str(given["path"]), tokens))
+            self.on_event(FileRead("", str(values["path"]), tokens))
         return tokens
 
 
 @dataclass(frozen=True, slots=True)
 class _RecordedTool(ToolWrapper["Tool"]):
-    """A tool whose calls are told, noted and traced."""
+    """A tool whose calls are reported, recorded and traced."""
 
     agent_tools: AgentTools = field(repr=False)
 
     def call(self, arguments: object) -> ToolResult:
-        """The answer, and whether it is an error."""
+        """Call the tool and return its result."""
         agent = self.agent_tools.skills.agent.id
         attributes = {"gen_ai.tool.name": self.name, "gen_ai.agent.id": agent}
-        with span(f"execute_tool {self.name}", attributes) as noticed:
-            answer = self.tool.call(arguments)
-            noticed["skillhall.tokens"] = self.agent_tools.record_call(self.name, arguments, answer)
-            noticed.update(_build_span_attributes(arguments, answer))
-        return answer
+        with span(f"execute_tool {self.name}", attributes) as details:
+            result = self.tool.call(arguments)
+            details["skillhall.tokens"] = self.agent_tools.record_call(self.name, arguments, result)
+            details.update(_build_span_attributes(arguments, result))
+        return result
 
 
 def to_text(content: str | Mapping[str, object]) -> str:
-    """What a tool answered, as one text."""
+    """Return the content of a tool result as text."""
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
 def _build_span_attributes(arguments: object, result: ToolResult) -> Iterator[tuple[str, str]]:
-    """What a span says besides: the name of a skill that exists, or the class of the error."""
+    """Yield the name of the skill, or the class of the error."""
     if result.is_error:
         yield "error.type", result.code or "tool_error"
     elif isinstance(arguments, Mapping) and isinstance(arguments.get("name"), str):
@@ -230,7 +230,7 @@ def _build_span_attributes(arguments: object, result: ToolResult) -> Iterator[tu
 
 @dataclass(frozen=True, slots=True)
 class _UsageRecorder:
-    """Notes what an agent does with skills, unless that is turned off."""
+    """Records an agent's use of skills, unless disabled."""
 
     agent: str
     is_enabled: bool
@@ -239,5 +239,7 @@ class _UsageRecorder:
 
     def record(self, event: UsageEvent, skills: tuple[str, ...], tokens: int) -> None:
         if self.is_enabled and self.data_directory:
-            at = self.now().isoformat(timespec="seconds")
-            UsageLog(self.data_directory).record(UsageRecord(at, self.agent, event, skills, tokens))
+            timestamp = self.now().isoformat(timespec="seconds")
+            UsageLog(self.data_directory).record(
+                UsageRecord(timestamp, self.agent, event, skills, tokens)
+            )

@@ -1,4 +1,4 @@
-"""The skills that a server shows, as an agent gets them: of its folders and of its repository."""
+"""The skills of a server's collection, as an agent gets them."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USE
 
 
 class _StaticProvider(NamedTuple):
-    """An offering that never changes."""
+    """A provider of a fixed skill view."""
 
     view: SkillView
 
     def current_view(self) -> SkillView:
-        """The same every time."""
+        """Return the view."""
         return self.view
 
 
 class CollectionSkills(AgentSkills):
-    """Every skill of a collection that finds here what it needs, as it is when it is asked for."""
+    """The skills of a collection whose requirements this machine meets."""
 
     def __init__(self, collection: Collection) -> None:
         agent = AgentDefinition(DEFAULT_AGENT)
@@ -58,27 +58,27 @@ class CollectionSkills(AgentSkills):
         self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 
     def snapshot(self) -> AgentSkillsSnapshot:
-        """What there is now: the same value as before if nothing changed."""
-        shown = self._collection.snapshot()
+        """Return the current skills; the same value as before if nothing changed."""
+        current = self._collection.snapshot()
         with self._lock:
-            built = self._snapshot
-            if built is None or built.skill_view.revision != shown.revision:
-                built = self._snapshot = self._build_snapshot(shown)
-            return built
+            snapshot = self._snapshot
+            if snapshot is None or snapshot.skill_view.revision != current.revision:
+                snapshot = self._snapshot = self._build_snapshot(current)
+            return snapshot
 
     def get_directory(self, row: ViewedSkill) -> str:
-        """The folder of a skill: in the run directory, else an address; never a server's path."""
+        """Return the folder relative to the run directory, else a URI; never a server's path."""
         folder = row.skill.directory
         if not folder.startswith(self._agents_folder):
             return row.uri
         return f"{AGENTS_FOLDER}/{folder[len(self._agents_folder) :].replace(os.sep, '/')}"
 
     def get_location(self, row: ViewedSkill) -> str:
-        """The SKILL.md of a skill, below its place."""
+        """Return the SKILL.md of a skill, below its folder or URI."""
         return f"{self.get_directory(row)}/{row.skill.file}"
 
     def render_prompt_for_skill(self, identity: str) -> str:
-        """The system prompt with one skill alone; "" if models are not told of it.
+        """Return the system prompt with only this skill; "" if it is hidden from models.
 
         Raises: SkillNotFound.
         """
@@ -86,35 +86,32 @@ class CollectionSkills(AgentSkills):
         return "" if row is None else self._render_prompt_for(self._build_listing_row(row))
 
     def render_prompt_for_draft(self, draft: StoredSkill) -> str:
-        """The same for a skill that is not written yet."""
+        """Return the system prompt with only this unsaved skill; "" if it is hidden."""
         if not is_visible_to_models(draft):
             return ""
         location = f"{_USER_FOLDER}/{draft.id}/{SKILL_MD}"
         return self._render_prompt_for(ListingRow(draft.name, draft.description, location))
 
     def render_activation_text(self, identity: str) -> str:
-        """What `load_skill` gives for a skill, also for one that only people may call.
+        """Return the result of `load_skill`, also for a hidden skill.
 
         Raises: SkillNotFound.
         """
         skill = self._collection.find(identity)
-        row, offer = self._find_visible(skill), self.current_view()
+        row, view = self._find_visible(skill), self.current_view()
         if row is None:
-            offer = SkillView(offer.revision, self.profile, [skill._replace(hidden=False)])
-            (row,) = offer
-        return str(
-            SkillTools(_StaticProvider(offer), get_directory=self.get_directory)
-            .load_skill(row.name)
-            .content
-        )
+            view = SkillView(view.revision, self.profile, [skill._replace(hidden=False)])
+            (row,) = view
+        tools = SkillTools(_StaticProvider(view), get_directory=self.get_directory)
+        return str(tools.load_skill(row.name).content)
 
     def _find_visible(self, skill: Skill) -> ViewedSkill | None:
         return next(
             (row for row in self.current_view() if row.skill.location == skill.location), None
         )
 
-    def _build_snapshot(self, collection_snapshot: CollectionSnapshot) -> AgentSkillsSnapshot:
-        skills = [collection_snapshot.skills[identity] for identity in collection_snapshot.ids]
+    def _build_snapshot(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
+        skills = [current.skills[skill_id] for skill_id in current.ids]
         hidden = tuple(skill for skill in skills if not is_visible_to_models(skill))
         listed = tuple(
             skill
@@ -122,10 +119,8 @@ class CollectionSkills(AgentSkills):
             if is_visible_to_models(skill)
             and check_requirements(skill.frontmatter, self._host) is None
         )
-        loaded = LoadedInstructions(
-            listed, (), hidden, collection_snapshot.findings, Fingerprint({}, 0)
-        )
-        offer = SkillView(collection_snapshot.revision, self.profile, listed)
+        loaded = LoadedInstructions(listed, (), hidden, current.findings, Fingerprint({}, 0))
+        view = SkillView(current.revision, self.profile, listed)
         return AgentSkillsSnapshot(
-            loaded, offer, plan_prompt(self._build_plan_request(loaded, offer), None)
+            loaded, view, plan_prompt(self._build_plan_request(loaded, view), None)
         )

@@ -1,4 +1,4 @@
-"""The files of the skills that a model was told about, found by the paths that it was told."""
+"""Resolves the paths in prompts to files of skills."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 
 class ResolvedFile(NamedTuple):
-    """A file of a skill; `is_location` is true for the SKILL.md that a listing names."""
+    """A file of a skill. `is_location` is true for the SKILL.md in a listing."""
 
     path: str  # relative to the skill's folder
     is_location: bool
-    read: Callable[[], bytes]  # raises what `Offer.read_file` raises
+    read: Callable[[], bytes]  # raises what `SkillView.read_file` raises
 
 
 @dataclass(frozen=True)
 class SkillFileResolver:
-    """The skills of one offer, by the folders that a model was told."""
+    """The skills of a view, by the folders in the prompt."""
 
     skill_view: SkillView
     get_directory: Callable[[ViewedSkill], str]
 
     def find(self, path: str) -> ResolvedFile | None:
-        """The file that a path means; `None` if it is in none of the folders."""
-        spelled = _normalize(path)
-        told = self._skills_by_location.get(spelled)
-        if told is not None:
-            return self._build_file(told, told.skill.file, is_location=True)
-        for folder, rest in _iter_splits(spelled):
+        """Return the file at `path`; `None` if it is in none of the folders."""
+        normalized = _normalize(path)
+        located = self._skills_by_location.get(normalized)
+        if located is not None:
+            return self._build_file(located, located.skill.file, is_location=True)
+        for folder, rest in _iter_splits(normalized):
             row = self._skills_by_folder.get(folder)
             if row is not None:
                 return self._build_file(row, rest, is_location=False)
@@ -63,9 +63,9 @@ class SkillFileResolver:
         return {folder: row for row in reversed(rows) for folder in self._folder_spellings(row)}
 
     def _folder_spellings(self, row: ViewedSkill) -> Iterator[str]:
-        """The folder as a model was told it, as it was written in the prompt, and as it is."""
-        told = _to_posix(self.get_directory(row))
-        return iter((told, escape_field(told), _to_posix(row.skill.directory)))
+        """Return the folder as shown to models, as escaped in the prompt, and as it is on disk."""
+        shown = _to_posix(self.get_directory(row))
+        return iter((shown, escape_field(shown), _to_posix(row.skill.directory)))
 
 
 def _to_posix(path: str) -> str:
@@ -73,15 +73,15 @@ def _to_posix(path: str) -> str:
 
 
 def _normalize(path: str) -> str:
-    """The path without `//`, `.` and `..`; the scheme of an address keeps its slashes."""
+    """Return the path without `//`, `.` and `..`, except in the scheme of a URI."""
     slashed = _to_posix(path)
     scheme = SCHEME if slashed.startswith(SCHEME) else ""
     return scheme + posixpath.normpath(slashed.removeprefix(scheme))
 
 
 def _iter_splits(path: str) -> Iterator[tuple[str, str]]:
-    """Every way to cut a path into a folder and what is below it, the longest folder first."""
-    at = path.rfind("/")
-    while at > 0:
-        yield path[:at], path[at + 1 :]
-        at = path.rfind("/", 0, at)
+    """Yield every split of a path into a folder and the rest, the longest folder first."""
+    end = path.rfind("/")
+    while end > 0:
+        yield path[:end], path[end + 1 :]
+        end = path.rfind("/", 0, end)

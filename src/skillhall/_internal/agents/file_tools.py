@@ -1,6 +1,6 @@
-"""ReadFile, ReadSkill and ListSkillFiles: what an agent may read below its run directory.
+"""ReadFile, ReadSkill and ListSkillFiles: read-only tools for a run directory.
 
-Whatever a model sends, the answer is text: what was asked for, or one line that begins "Error: ".
+For any input the result is text: the content, or one line that starts with "Error: ".
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.file_resolver import ResolvedFile
     from skillhall._internal.catalog.catalog import Catalog, Skill
 
-MAX_FILE_BYTES = 1024 * 1024  # bytes of one file
-MAX_FILES = 200  # files that one answer names
-_MAX_LISTED_SKILLS = 100  # skills that an error names
-_MAX_QUOTED = 80  # characters of a wrong name that an error repeats
+MAX_FILE_BYTES = 1024 * 1024
+MAX_FILES = 200  # files in one result
+_MAX_LISTED_SKILLS = 100  # skills in an error
+_MAX_QUOTED = 80  # characters of an unknown name in an error
 
 PATH_REQUIRED = "path is required."
 PATH_OUTSIDE = "path must be under the run directory."
@@ -60,22 +60,22 @@ LOCATION_PATH_HELP = "The path: a location that you were given, or relative to t
 
 
 class _FileToolError(Exception):
-    """The one line that a model gets instead of a text; it never leaves this module."""
+    """An error line for the model; never leaves this module."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextTool:
-    """A tool with one argument that answers in text, whatever it is called with."""
+    """A tool with one argument and a text result."""
 
     name: str
     description: str
     argument_name: str
-    argument_description: str  # the argument
+    argument_description: str
     handler: Callable[[object], str]
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """The JSON Schema of the call."""
+        """The JSON Schema of the arguments."""
         return {
             "type": "object",
             "properties": {
@@ -86,54 +86,54 @@ class TextTool:
         }
 
     def call(self, arguments: object) -> ToolResult:
-        """The text, or the line that says why there is none."""
-        given = arguments.get(self.argument_name) if isinstance(arguments, Mapping) else None
+        """Return the text or an error line."""
+        argument = arguments.get(self.argument_name) if isinstance(arguments, Mapping) else None
         try:
-            return ToolResult(self.handler(given))
-        except _FileToolError as refusal:
-            return ToolResult(f"Error: {refusal}", is_error=True)
+            return ToolResult(self.handler(argument))
+        except _FileToolError as error:
+            return ToolResult(f"Error: {error}", is_error=True)
 
     def __call__(self, arguments: object) -> str:
-        """The answer alone."""
+        """Return the content of the result."""
         return str(self.call(arguments).content)
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTools:
-    """The reading tools of one run directory; every call sees the files as they are then.
+    """The read tools of a run directory. Every call reads the current files.
 
-    Raises: ValueError for an extension that cannot be one; ConfigInvalid if the settings name it.
+    Raises: ValueError for an invalid extension, ConfigInvalid for one in the settings.
     """
 
     run_directory: str | os.PathLike[str]
-    extensions: Sequence[str] = ()  # that ReadFile returns; else those of the settings
-    catalog: Callable[[], Catalog] | None = None  # where skills are found; else the local ones
+    extensions: Sequence[str] = ()  # that ReadFile may return; by default those of the settings
+    catalog: Callable[[], Catalog] | None = None  # by default the local skills
     settings: Settings = field(default_factory=Settings.read)
-    # Further skills whose files ReadFile returns wherever they are.
+    # Further skills, whose files ReadFile may return wherever they are.
     resolve_extra_files: Callable[[], SkillFileResolver] | None = None
     path_description: str = RUN_DIRECTORY_PATH_HELP
 
     def __post_init__(self) -> None:
-        """Complete what was left out."""
+        """Apply the defaults."""
         chosen = normalize_extensions(self.extensions) or _read_configured_extensions(self.settings)
         object.__setattr__(self, "extensions", chosen)
         object.__setattr__(self, "run_directory", os.fspath(self.run_directory))
 
     def read_file(self, path: object) -> str:
-        """The text of a file, or a line that begins with "Error: "."""
+        """Return the text of a file, or a line that starts with "Error: "."""
         return self.tools[0]({"path": path})
 
     def read_skill(self, name: object) -> str:
-        """The instructions of a skill, marked as such, or an error."""
+        """Return the instructions of a skill, or an error."""
         return self.tools[1]({"name": name})
 
     def list_skill_files(self, name: object) -> str:
-        """The files of a skill, one in a line, or an error."""
+        """Return the files of a skill, one per line, or an error."""
         return self.tools[2]({"name": name})
 
     @property
     def tools(self) -> tuple[TextTool, TextTool, TextTool]:
-        """The three as tools for a model."""
+        """The three tools for a model."""
         allowed = " ".join(self.extensions)
         given = "" if self.resolve_extra_files is None else " or at a location that you were given"
         where = f"below the run directory{given}"
@@ -173,38 +173,38 @@ def _read_configured_extensions(settings: Settings) -> tuple[str, ...]:
 
 
 def _read_file_text(tools: ReadTools, path: object) -> str:
-    """The text at `path`: below the run directory, else in a skill that the model was told of."""
+    """Return the text at `path`, below the run directory or in a skill of the prompt."""
     if not isinstance(path, str) or not path.strip():
         raise _FileToolError(PATH_REQUIRED)
     try:
         return _read_run_directory_text(tools, path.strip())
     except _FileToolError:
-        told = _find_skill_file(tools, path.strip())
-        if told is None:
+        file = _find_skill_file(tools, path.strip())
+        if file is None:
             raise
-        return _read_skill_file_text(tools, told)
+        return _read_skill_file_text(tools, file)
 
 
 def _read_run_directory_text(tools: ReadTools, path: str) -> str:
-    """The text at `path`: its shape is judged first, then its place and type, then the disk."""
-    asked = _resolve_requested_path(tools, path)
+    """Return the text at `path`. The path is checked before the disk is read."""
+    requested = _resolve_requested_path(tools, path)
     admit = partial(_reject_private, _find_own_folders(tools))
-    admit(asked.text)
-    _reject_type(asked.text, tools.extensions)
+    admit(requested.text)  # `read_contained_file` repeats this check behind links
+    _reject_type(requested.text, tools.extensions)
     try:
-        found = read_contained_file(os.fspath(tools.run_directory), asked, MAX_FILE_BYTES, admit)
+        file = read_contained_file(os.fspath(tools.run_directory), requested, MAX_FILE_BYTES, admit)
     except UnsafePath:
         raise _FileToolError(PATH_OUTSIDE) from None
     except TooLarge:
         raise _FileToolError(FILE_TOO_LARGE) from None
     except SkillhallError:
         raise _FileToolError(FILE_NOT_FOUND) from None
-    _reject_type(found.path, tools.extensions)
-    return _decode_text(found.data)
+    _reject_type(file.path, tools.extensions)  # a link may lead to another type
+    return _decode_text(file.data)
 
 
 def _resolve_requested_path(tools: ReadTools, path: str) -> RelativePath:
-    """The path from the run directory on, for every spelling that means a place in it."""
+    """Return the path relative to the run directory, for absolute and linked spellings too."""
     full = _to_absolute_path(tools, path)
     for root in (_to_absolute_path(tools, "."), os.path.realpath(tools.run_directory)):
         start = root.rstrip(os.sep) + os.sep
@@ -225,14 +225,14 @@ def _to_absolute_path(tools: ReadTools, path: str) -> str:
 
 
 def _find_skill_file(tools: ReadTools, path: str) -> ResolvedFile | None:
-    known: list[Callable[[], SkillFileResolver]] = [partial(_build_file_resolver, tools)]
+    resolvers: list[Callable[[], SkillFileResolver]] = [partial(_build_file_resolver, tools)]
     if tools.resolve_extra_files is not None:
-        known.insert(0, tools.resolve_extra_files)
-    for told in known:
-        files = told()
-        found = files.find(path) or files.find(_to_absolute_path(tools, path))
-        if found is not None:
-            return found
+        resolvers.insert(0, tools.resolve_extra_files)
+    for build_resolver in resolvers:
+        files = build_resolver()
+        file = files.find(path) or files.find(_to_absolute_path(tools, path))
+        if file is not None:
+            return file
     return None
 
 
@@ -261,13 +261,13 @@ def _read_skill_file_text(tools: ReadTools, file: ResolvedFile) -> str:
 
 
 def _find_own_folders(tools: ReadTools) -> tuple[tuple[str, ...], ...]:
-    """The folders in the run directory that Skillhall keeps for itself, name by name."""
-    kept = [tools.settings.cache_directory, tools.settings.data_directory]
-    return tuple(filter(None, (_relative_parts(tools.run_directory, folder) for folder in kept)))
+    """Return Skillhall's own folders in the run directory, as path parts."""
+    folders = [tools.settings.cache_directory, tools.settings.data_directory]
+    return tuple(filter(None, (_relative_parts(tools.run_directory, path) for path in folders)))
 
 
 def _relative_parts(run_directory: str | os.PathLike[str], folder: str) -> tuple[str, ...]:
-    """The way from the run directory to `folder`, if that lies in it."""
+    """Return the parts of `folder` relative to the run directory; () if it is outside."""
     try:
         relative = Path(folder).resolve().relative_to(Path(run_directory).resolve())
     except (OSError, ValueError):
@@ -276,7 +276,7 @@ def _relative_parts(run_directory: str | os.PathLike[str], folder: str) -> tuple
 
 
 def _reject_private(own_folders: tuple[tuple[str, ...], ...], path: str) -> None:
-    """Answer for a private place as for one that is not there, whether or not it is."""
+    """Reject private paths with "file not found", so that models cannot probe for them."""
     parts = path.split("/")
     names = tuple(map(fold_name, parts))
     if is_private_path(parts) or any(names[: len(folder)] == folder for folder in own_folders):
@@ -319,17 +319,17 @@ def _render_skill_files(tools: ReadTools, name: object) -> str:
         f"{directory}/{to_single_line(path)} ({file.size} bytes)"
         for path, file in islice(files.items(), MAX_FILES)
     ]
-    left = len(files) - len(lines)
-    more = [f"({left} more {'file is' if left == 1 else 'files are'} not listed here)"]
-    return "\n".join(lines + more * (left > 0))
+    rest = len(files) - len(lines)
+    more = [f"({rest} more {'file is' if rest == 1 else 'files are'} not listed here)"]
+    return "\n".join(lines + more * (rest > 0))
 
 
 def _find_skill(tools: ReadTools, name: object) -> tuple[Catalog, Skill]:
-    """The skill of that id, else of that name, if a model may know it."""
+    """Return the visible skill with this id, else with this name."""
     catalog = _load_catalog(tools)
     if not isinstance(name, str) or not name.strip():
         raise _FileToolError(f"name is required. {_format_available(catalog)}")
-    for skill in sorted(catalog.visible, key=lambda one: one.id != name):
+    for skill in sorted(catalog.visible, key=lambda skill: skill.id != name):
         if name in (skill.id, skill.name):
             return catalog, skill
     raise _FileToolError(f"there is no skill {name[:_MAX_QUOTED]!r}. {_format_available(catalog)}")
@@ -348,7 +348,7 @@ def _format_available(catalog: Catalog) -> str:
 
 
 def _get_directory(tools: ReadTools, skill: Skill) -> str:
-    """Where the skill stands, as ReadFile takes it."""
+    """Return the skill's folder in the form that ReadFile accepts."""
     try:
         return Path(skill.directory).relative_to(Path(tools.run_directory).absolute()).as_posix()
     except ValueError:

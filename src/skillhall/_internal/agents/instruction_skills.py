@@ -1,4 +1,4 @@
-"""Instruction skills: the part of an agent's system prompt that its config makes of skills."""
+"""Instruction skills: the part of an agent's system prompt that comes from skills."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ logger = logging.getLogger("skillhall.agents")
 
 @dataclass(frozen=True, slots=True)
 class InstructionSource:
-    """A folder of skills, and which of them an agent gets."""
+    """A folder of skills and the globs that select from it."""
 
     root: str | PathLike[str]
     globs: Globs = field(default_factory=Globs)
-    base: str = ""  # where a relative root starts; "" is the working directory
-    expected: bool = True  # whether its absence is worth a finding
-    follow_links: bool = False  # whether links in it may lead to folders outside of it
+    base: str = ""  # base of a relative root; "" is the working directory
+    expected: bool = True  # whether a missing folder gives a finding
+    follow_links: bool = False  # whether links may lead out of the folder
 
     def resolve_root(self, working_directory: str, *, follow_links: bool = False) -> Root:
-        """The folder itself: `~` expands. `follow_links` allows links for every source."""
+        """Return the root, with `~` expanded. `follow_links` allows links for every source."""
         base = str(Path(working_directory, self.base))
         follow = self.follow_links or follow_links
         return Root.resolve(fspath(self.root), base, is_required=self.expected, follow_links=follow)
@@ -56,32 +56,32 @@ class InstructionSource:
 
 @dataclass(frozen=True)
 class LoadedInstructions:
-    """What the sources gave at one moment."""
+    """The skills of the sources at one moment."""
 
     listed: tuple[Skill, ...]
     inlined: tuple[tuple[Skill, str], ...]  # with their bodies
-    hidden: tuple[Skill, ...]  # chosen too, but no model is told of them
+    hidden: tuple[Skill, ...]  # selected, but hidden from models
     findings: tuple[JudgedFinding, ...]
     fingerprint: Fingerprint
 
     @cached_property
     def text(self) -> str:
-        """What the system prompt says about the skills; "" if nothing is selected."""
+        """The text for the system prompt; "" if nothing is selected."""
         return render_instructions(self.listed, [to_inlined(*pair) for pair in self.inlined])
 
     @property
     def skills(self) -> tuple[Skill, ...]:
-        """Every skill that the model is told of, listed ones first."""
+        """All skills visible to the model, listed ones first."""
         return (*self.listed, *(skill for skill, _ in self.inlined))
 
 
 def to_inlined(skill: Skill, body: str) -> InlineSkill:
-    """The skill as it stands in a system prompt."""
+    """Return the skill for inlining in a system prompt."""
     return InlineSkill(skill.name, skill.location, skill.directory, body)
 
 
 class InstructionSkills:
-    """The instructions of one agent, read when made and kept until they are read again."""
+    """The instructions of one agent, read at construction and by `refresh`."""
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class InstructionSkills:
 
     @property
     def text(self) -> str:
-        """The text for the system prompt, as last read; "" if nothing is selected."""
+        """The text for the system prompt as last read; "" if nothing is selected."""
         return self._loaded.text
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """Everything that was noticed at the last reading; what is not accepted was logged."""
+        """The findings of the last read. Those with an effect other than accept were logged."""
         return self._loaded.findings
 
     def refresh(self) -> None:
@@ -119,11 +119,11 @@ class InstructionSkills:
         _log_findings(judged for judged in self.findings if judged not in before)
 
     def current(self) -> str:
-        """The text, read again if a file changed; with `watch=False` it is `text`."""
+        """Return the text, read again if a file changed; with `watch=False` it is `text`."""
         return self.load_current().text
 
     def load_current(self) -> LoadedInstructions:
-        """What the sources give; the same value as before if nothing changed."""
+        """Return the skills; the same value as before if nothing changed."""
         if self._watch and not self._loaded.fingerprint.is_current():
             self.refresh()
         return self._loaded
@@ -131,29 +131,30 @@ class InstructionSkills:
 
 @dataclass(frozen=True, slots=True)
 class InstructionLoader:
-    """Reads sources by the rules of a profile, for agents on one machine."""
+    """Loads sources under a profile, for agents on one machine."""
 
     profile: Profile
     host: HostFacts
 
     def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> LoadedInstructions:
-        """What `sources` give, in their order. Never raises on what it finds."""
+        """Load `sources` in order. Problems become findings, not exceptions."""
+        # Taken before loading, so that a change during the load is noticed later.
         follow = {root.path for root, _ in sources if root.follow_links}
-        stamps = take_fingerprint(
+        fingerprint = take_fingerprint(
             [root.path for root, _ in sources], self.profile.scan_policy, follow
         )
-        chosen = _SkillSelector(self.profile, self.host)
+        selector = _SkillSelector(self.profile, self.host)
         for number, (root, globs) in enumerate(sources):
-            chosen.add_source(number, root, globs)
-        chosen.resolve_duplicates()
-        inlined = chosen.read_bodies()
-        listed, for_people = tuple(chosen.listed), tuple(chosen.hidden)
-        return LoadedInstructions(listed, inlined, for_people, tuple(chosen.findings), stamps)
+            selector.add_source(number, root, globs)
+        selector.resolve_duplicates()
+        inlined = selector.read_bodies()
+        listed, hidden = tuple(selector.listed), tuple(selector.hidden)
+        return LoadedInstructions(listed, inlined, hidden, tuple(selector.findings), fingerprint)
 
 
 @dataclass(slots=True)
 class _SkillSelector:
-    """The skills chosen so far, source by source."""
+    """The skills selected so far."""
 
     profile: Profile
     host: HostFacts
@@ -164,7 +165,7 @@ class _SkillSelector:
     findings: list[JudgedFinding] = field(default_factory=list)
 
     def add_source(self, number: int, root: Root, globs: Globs) -> None:
-        """Choose from one source. It is loaded alone, so that its links stay inside it."""
+        """Select from one source. It is loaded alone, so that its links stay inside it."""
         catalog = load_roots([root], self.profile, with_bodies=True)
         self.findings += catalog.findings
         skills = [skill._replace(root_number=number) for skill in catalog]
@@ -181,20 +182,20 @@ class _SkillSelector:
         self.findings += self.profile.load_policy.judge(located)
 
     def resolve_duplicates(self) -> None:
-        """See to equal names across sources."""
-        kept, _, equal_names = resolve_duplicates(self.all_skills, self.profile.precedence_policy)
-        self.findings += self.profile.load_policy.judge(equal_names)
-        stays = {id(skill) for skill in kept}
-        self.listed = [skill for skill in self.listed if id(skill) in stays]
-        self.inlined = [skill for skill in self.inlined if id(skill) in stays]
+        """Drop shadowed skills of the same name in other sources."""
+        winners, _, findings = resolve_duplicates(self.all_skills, self.profile.precedence_policy)
+        self.findings += self.profile.load_policy.judge(findings)
+        ids = {id(skill) for skill in winners}
+        self.listed = [skill for skill in self.listed if id(skill) in ids]
+        self.inlined = [skill for skill in self.inlined if id(skill) in ids]
 
     def read_bodies(self) -> tuple[tuple[Skill, str], ...]:
-        """The inlined skills with their bodies; one that cannot be read is left out and found."""
+        """Return the inlined skills with their bodies. An unreadable one becomes a finding."""
         bodies = ((skill, self._read_body(skill)) for skill in self.inlined)
         return tuple((skill, body) for skill, body in bodies if body is not None)
 
     def _filter_usable(self, skills: Iterable[Skill]) -> list[Skill]:
-        """The skills that find here what they need; the others are found."""
+        """Return the skills whose requirements are met; the others become findings."""
         usable = []
         for skill in skills:
             finding = check_requirements(skill.frontmatter, self.host)
@@ -215,12 +216,12 @@ class _SkillSelector:
             body, findings = parsed.body, parsed.findings
         known = {judged.finding.code for judged in skill.findings}
         judged = self.profile.load_policy.judge(
-            found.with_location(skill.location, skill.name)
-            for found in findings
-            if found.code not in known
+            finding.with_location(skill.location, skill.name)
+            for finding in findings
+            if finding.code not in known
         )
-        self.findings += [one for one in judged if one.effect is not Effect.ACCEPT]
-        return None if any(one.effect is Effect.REJECT for one in judged) else body
+        self.findings += [each for each in judged if each.effect is not Effect.ACCEPT]
+        return None if any(each.effect is Effect.REJECT for each in judged) else body
 
 
 def _log_findings(findings: Iterable[JudgedFinding]) -> None:

@@ -1,4 +1,4 @@
-"""The machine that an agent runs on, as far as skills ask about it."""
+"""Facts about this machine that skills can require."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocalHost:
-    """This machine; of its environment the names alone are known."""
+    """This machine. Of environment variables, only the names are known."""
 
     variable_names: frozenset[str] = frozenset()
     platform: str = sys.platform
 
     @classmethod
     def from_settings(cls, settings: Settings) -> LocalHost:
-        """The machine of these settings."""
+        """Return the machine described by the settings."""
         return cls(settings.variable_names)
 
     def has_program(self, name: str) -> bool:
-        """Whether a program of that name is on the search path; a path is none."""
+        """Whether a program with this name is on the search path. Paths are not accepted."""
         return "/" not in name and "\\" not in name and shutil.which(name) is not None
 
     def has_environment_variable(self, name: str) -> bool:
-        """Whether the environment has that variable, and not an empty one."""
+        """Whether the environment variable is set and not empty."""
         return name in self.variable_names

@@ -1,7 +1,7 @@
-"""list_skills, search_skills, load_skill and read_skill_file: one set of tools for every reader.
+"""list_skills, search_skills, load_skill and read_skill_file: the skill tools of all agents.
 
-Whatever a model sends, a tool answers: with what was asked for, or with one line that begins
-"Error: ", and the class of the error beside it.
+For any input a tool returns a result: the content, or one line that starts with "Error: " and an
+error code.
 """
 
 from __future__ import annotations
@@ -28,42 +28,42 @@ if TYPE_CHECKING:
     Arguments: TypeAlias = Mapping[str, object]
     ToolContent: TypeAlias = str | Mapping[str, object]
 
-MAX_ENUM = 200  # names that the schema of load_skill spells out; with more, they are searched for
-MAX_LIST_RESULTS = 100  # skills in one answer of list_skills
-MAX_SEARCH_RESULTS = 50  # skills in one answer of search_skills
-MAX_FILE_BYTES = 1024 * 1024  # bytes of one file
-MAX_DESCRIPTION = 1024  # characters of a description that an answer repeats; the specification's
+MAX_ENUM = 200  # with more skills, the schema of load_skill does not list the names
+MAX_LIST_RESULTS = 100  # skills in one result of list_skills
+MAX_SEARCH_RESULTS = 50  # skills in one result of search_skills
+MAX_FILE_BYTES = 1024 * 1024
+MAX_DESCRIPTION = 1024  # characters of a description in a result; the specification's limit
 SKILL_TOOL_NAMES = ("list_skills", "search_skills", "load_skill", "read_skill_file")
-_MAX_QUOTED = 80  # characters of a wrong argument that an error repeats
-_DEFAULT_RESULTS = 10  # skills that a search gives unless it is told
+_MAX_QUOTED = 80  # characters of an invalid argument in an error
+_DEFAULT_RESULTS = 10  # skills in a search result by default
 
 
 class LoadedSkills:
-    """What a model was given in one conversation, so that no instructions are given twice."""
+    """The skills loaded in one conversation, so that no instructions are returned twice."""
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}
 
     def mark_loaded(self, name: str, text: str) -> bool:
-        """Whether the skill was not given yet, or is not the same any more; it is noted."""
+        """Record a loaded skill; return whether it is new or has changed."""
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         is_known = self._digests.get(name) == digest
         self._digests[name] = digest
         return not is_known
 
     def reset(self) -> None:
-        """Start anew."""
+        """Start a new conversation."""
         self._digests.clear()
 
 
 def get_skill_uri(row: ViewedSkill) -> str:
-    """Where a model is told that a skill stands: in no folder of a machine."""
+    """Return the skill's URI, which reveals no local path."""
     return row.uri
 
 
 @dataclass(frozen=True, slots=True)
 class SkillsTool:
-    """One of the four tools."""
+    """One of the four skill tools."""
 
     name: str
     description: str
@@ -73,7 +73,7 @@ class SkillsTool:
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """The JSON Schema of the call, for the skills there are now."""
+        """The JSON Schema of the arguments, for the current skills."""
         return {
             "type": "object",
             "properties": self.build_properties(),
@@ -82,61 +82,59 @@ class SkillsTool:
         }
 
     def call(self, arguments: object) -> ToolResult:
-        """What was asked for, or the line that says why there is none."""
+        """Return the content or an error line."""
         try:
             return ToolResult(self.handler(self._validate_arguments(arguments)))
-        except _SkillToolError as refusal:
-            return ToolResult(f"Error: {refusal}", is_error=True, code=refusal.code)
+        except _SkillToolError as error:
+            return ToolResult(f"Error: {error}", is_error=True, code=error.code)
 
     def __call__(self, arguments: object) -> ToolContent:
-        """What the model sees."""
+        """Return what the model sees."""
         return self.call(arguments).content
 
     def _validate_arguments(self, arguments: object) -> Arguments:
-        """The arguments, if they are the right ones of the right types."""
-        given = {} if arguments is None else arguments
-        if not isinstance(given, Mapping):
+        """Return the arguments if their names and types are valid."""
+        values = {} if arguments is None else arguments
+        if not isinstance(values, Mapping):
             raise _SkillToolError("invalid_argument", "the arguments must be a JSON object.")
         schema = self.build_properties()
-        for name, value in given.items():
+        for name, value in values.items():
             if name not in schema:
                 known = ", ".join(schema) or "no arguments"
                 problem = f"unknown argument {_quote(name)}; {self.name} takes: {known}."
                 raise _SkillToolError("invalid_argument", problem)
             _check_type(name, value, schema[name])
         for name in self.required:
-            if not str(given.get(name, "")).strip():
+            if not str(values.get(name, "")).strip():
                 raise _SkillToolError("invalid_argument", f"{name} is required.")
-        return given
+        return values
 
 
 @dataclass(frozen=True, slots=True)
 class SkillTools:
-    """The tools over one offering; without a conversation, every load gives the text.
+    """The skill tools of one provider. Without `loaded_skills`, every load returns the text.
 
-    No text names a tool that is not among `given`.
+    No text mentions a tool that is not in `tool_names`.
     """
 
     provider: SkillProvider
     loaded_skills: LoadedSkills | None = None
-    get_directory: Callable[[ViewedSkill], str] = (
-        get_skill_uri  # what a model is told as the skill's directory
-    )
+    get_directory: Callable[[ViewedSkill], str] = get_skill_uri  # the directory shown to models
     tool_names: Collection[str] = SKILL_TOOL_NAMES  # the tools that the model has
 
     def tools(self) -> tuple[Tool, ...]:
-        """Those of the four tools that are given; none without skills: then register nothing."""
+        """Return the tools in `tool_names`; none if there are no skills."""
         if not len(self.provider.current_view()):
             return ()
         return tuple(tool for tool in self._all_tools() if tool.name in self.tool_names)
 
     def load_skill(self, name: str) -> ToolResult:
-        """What `load_skill` answers, also if the model does not have it."""
+        """Return the result of `load_skill`, even if the model does not have that tool."""
         load = next(tool for tool in self._all_tools() if tool.name == "load_skill")
         return load.call({"name": name})
 
     def text_if_available(self, tool: str, text: str) -> str:
-        """A text about a tool, if the model has it; else nothing."""
+        """Return `text` if the model has the tool, else ""."""
         return text if tool in self.tool_names else ""
 
     def _all_tools(self) -> tuple[Tool, ...]:
@@ -202,7 +200,7 @@ def _integer_schema(maximum: int) -> Mapping[str, object]:
 
 
 class _SkillToolError(Exception):
-    """The class of an error and its line for the model; nobody outside meets it."""
+    """An error code and the error line for the model; never leaves this module."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -210,41 +208,41 @@ class _SkillToolError(Exception):
 
 
 def _check_type(name: str, value: object, schema: object) -> None:
-    wanted = schema["type"] if isinstance(schema, Mapping) else "string"
-    right = (
+    expected = schema["type"] if isinstance(schema, Mapping) else "string"
+    is_valid = (
         isinstance(value, str)
-        if wanted == "string"
-        else isinstance(value, int) and not isinstance(value, bool)
+        if expected == "string"
+        else isinstance(value, int) and not isinstance(value, bool)  # `bool` is a subclass of `int`
     )
-    if not right:
-        kind = "text" if wanted == "string" else "a whole number"
+    if not is_valid:
+        kind = "a string" if expected == "string" else "an integer"
         raise _SkillToolError("invalid_argument", f"{name} must be {kind}.")
 
 
 def _list_skills(tools: SkillTools, arguments: Arguments) -> ToolContent:
-    """A part of the list; it goes on after the last name of it."""
-    offer, after = tools.provider.current_view(), str(arguments.get("after", ""))
-    names = [*offer.skills]
-    start = names.index(after) + 1 if after in offer.skills else 0
+    """Return a page of the list; the next one starts after its last name."""
+    view, after = tools.provider.current_view(), str(arguments.get("after", ""))
+    names = [*view.skills]
+    start = names.index(after) + 1 if after in view.skills else 0
     if after and not start:
-        raise _build_not_found_error(SkillNotFound(after, ()), tools, offer)
-    rows = islice(offer, start, start + MAX_LIST_RESULTS)
-    told: dict[str, object] = {"skills": _serialize_rows(tools, rows), "total": len(offer)}
-    if start + MAX_LIST_RESULTS < len(offer):
-        told["more"] = f"call list_skills with after={names[start + MAX_LIST_RESULTS - 1]!r}"
-    return told
+        raise _build_not_found_error(SkillNotFound(after, ()), tools, view)
+    rows = islice(view, start, start + MAX_LIST_RESULTS)
+    result: dict[str, object] = {"skills": _serialize_rows(tools, rows), "total": len(view)}
+    if start + MAX_LIST_RESULTS < len(view):
+        result["more"] = f"call list_skills with after={names[start + MAX_LIST_RESULTS - 1]!r}"
+    return result
 
 
 def _search_skills(tools: SkillTools, arguments: Arguments) -> ToolContent:
-    """What a search finds."""
+    """Return the best matches."""
     limit = arguments.get("limit", _DEFAULT_RESULTS)
-    most = min(limit, MAX_SEARCH_RESULTS) if isinstance(limit, int) else _DEFAULT_RESULTS
-    rows, total = tools.provider.current_view().search(str(arguments["query"]), max(1, most))
+    count = min(limit, MAX_SEARCH_RESULTS) if isinstance(limit, int) else _DEFAULT_RESULTS
+    rows, total = tools.provider.current_view().search(str(arguments["query"]), max(1, count))
     return {"skills": _serialize_rows(tools, rows), "total": total}
 
 
 def _serialize_rows(tools: SkillTools, rows: Iterable[ViewedSkill]) -> list[Mapping[str, str]]:
-    """Names and descriptions, and locations for a model without a tool that takes names."""
+    """Return names and descriptions; locations if no tool accepts names."""
     by_name = "load_skill" in tools.tool_names or "read_skill_file" in tools.tool_names
     return [
         {
@@ -257,13 +255,13 @@ def _serialize_rows(tools: SkillTools, rows: Iterable[ViewedSkill]) -> list[Mapp
 
 
 def _load_skill(tools: SkillTools, arguments: Arguments) -> ToolContent:
-    """The instructions of a skill, or that they were given before."""
-    offer = tools.provider.current_view()
-    row = _find_skill(tools, offer, str(arguments["name"]))
+    """Return the instructions of a skill, or that they are already loaded."""
+    view = tools.provider.current_view()
+    row = _find_skill(tools, view, str(arguments["name"]))
     try:
-        body, files = offer.read_body(row), offer.list_files(row)
+        body, files = view.read_body(row), view.list_files(row)
     except SkillRejected as error:
-        problem = f"the skill {row.name!r} is broken: {'; '.join(error.reasons)}"
+        problem = f"the skill {row.name!r} is invalid: {'; '.join(error.reasons)}"
         raise _SkillToolError(error.code, problem) from None
     except (SkillhallError, OSError) as error:
         raise _build_read_error(error, f"the skill {row.name!r}", tools) from None
@@ -274,32 +272,32 @@ def _load_skill(tools: SkillTools, arguments: Arguments) -> ToolContent:
 
 
 def _read_skill_file(tools: SkillTools, arguments: Arguments) -> ToolContent:
-    """The text of a file."""
-    offer, path = tools.provider.current_view(), str(arguments["path"])
-    row = _find_skill(tools, offer, str(arguments["name"]))
-    asked = f"the file {_quote(path)} of the skill {row.name!r}"
+    """Return the text of a file."""
+    view, path = tools.provider.current_view(), str(arguments["path"])
+    row = _find_skill(tools, view, str(arguments["name"]))
+    subject = f"the file {_quote(path)} of the skill {row.name!r}"
     try:
-        data = offer.read_file(row, path)
+        data = view.read_file(row, path)
     except (SkillhallError, OSError) as error:
-        raise _build_read_error(error, asked, tools) from None
+        raise _build_read_error(error, subject, tools) from None
     if len(data) > MAX_FILE_BYTES:
-        raise _SkillToolError("too_large", f"{asked} has more than {MAX_FILE_BYTES} bytes.")
+        raise _SkillToolError("too_large", f"{subject} is larger than {MAX_FILE_BYTES} bytes.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _SkillToolError("not_text", f"{asked} is not UTF-8 text.") from None
+        raise _SkillToolError("not_text", f"{subject} is not UTF-8 text.") from None
 
 
 _ERROR_TEMPLATES: Mapping[str, str] = {
-    "not_found": "is not there{files}.",
-    "invalid_path": "is refused: the path must be plain, relative, and stay in the skill.",
-    "not_a_file": "is no regular file.",
+    "not_found": "was not found{files}.",
+    "invalid_path": "is not allowed: use a plain relative path inside the skill.",
+    "not_a_file": "is not a regular file.",
     "too_large": "is too large.",
 }
 
 
 def _build_read_error(error: Exception, subject: str, tools: SkillTools) -> _SkillToolError:
-    """The refusal for what a disk or a check reported; it does not leak the path."""
+    """Return the error for a failed read; it does not leak the path."""
     code = error.code if isinstance(error, SkillhallError) else "storage_unavailable"
     files = tools.text_if_available("load_skill", "; load_skill names the files")
     return _SkillToolError(
@@ -323,8 +321,8 @@ def _build_not_found_error(
     more = (
         "" if len(names) <= _DEFAULT_RESULTS else f" and {len(names) - _DEFAULT_RESULTS} more{see}"
     )
-    near = f"Near names: {shown}." if error.close else f"Available skills: {shown}{more}."
-    return _SkillToolError("not_found", f"there is no skill {_quote(error.name)}. {near}")
+    names_text = f"Similar names: {shown}." if error.close else f"Available skills: {shown}{more}."
+    return _SkillToolError("not_found", f"there is no skill {_quote(error.name)}. {names_text}")
 
 
 def _quote(text: object) -> str:

@@ -1,4 +1,4 @@
-"""What a tool for agents is, whichever framework or protocol calls it, and what it answers."""
+"""The tool protocol: tools for agents, independent of framework and transport."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 
 class ToolResult(NamedTuple):
-    """What a tool says, and whether it could not do what it was asked."""
+    """The content of a tool result, and whether it is an error."""
 
     content: str | Mapping[str, object]
     is_error: bool = False
-    code: str = ""  # the class of the error, where the tool knows it
+    code: str = ""  # the error code, if known
 
 
 class ToolDescription(Protocol):
-    """What a model is told of a tool."""
+    """The description of a tool for a model."""
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name for the model."""
 
     @property
     def description(self) -> str:
-        """What it does and when to call it."""
+        """What the tool does and when to call it."""
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -33,13 +33,13 @@ class ToolDescription(Protocol):
 
 
 class Tool(ToolDescription, Protocol):
-    """What a framework needs to know of a tool. No call raises, whatever it is given."""
+    """A tool for a framework. Calls never raise."""
 
     def call(self, arguments: object) -> ToolResult:
-        """The answer, and whether it is an error."""
+        """Call the tool and return its result."""
 
     def __call__(self, arguments: object) -> str | Mapping[str, object]:
-        """What the model sees."""
+        """Call the tool and return what the model sees."""
 
 
 T = TypeVar("T", bound=ToolDescription)
@@ -47,18 +47,18 @@ T = TypeVar("T", bound=ToolDescription)
 
 @dataclass(frozen=True, slots=True)
 class ToolWrapper(ABC, Generic[T]):
-    """A tool that is described as another one, and answers in its own way."""
+    """A tool with the description of another one and its own `call`."""
 
     tool: T
 
     @property
     def name(self) -> str:
-        """What the model calls it."""
+        """The name for the model."""
         return self.tool.name
 
     @property
     def description(self) -> str:
-        """What it does and when to call it."""
+        """What the tool does and when to call it."""
         return self.tool.description
 
     @property
@@ -68,8 +68,8 @@ class ToolWrapper(ABC, Generic[T]):
 
     @abstractmethod
     def call(self, arguments: object) -> ToolResult:
-        """The answer, and whether it is an error."""
+        """Call the tool and return its result."""
 
     def __call__(self, arguments: object) -> str | Mapping[str, object]:
-        """What the model sees."""
+        """Call the tool and return what the model sees."""
         return self.call(arguments).content

@@ -1,4 +1,4 @@
-"""OpenTelemetry spans around tool calls, if this process has it set up; else nothing happens."""
+"""OpenTelemetry spans around tool calls, if the process uses OpenTelemetry."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _TRACE_MODULE = "opentelemetry.trace"
 
 @contextmanager
 def span(name: str, attributes: Mapping[str, str | int]) -> Iterator[dict[str, str | int]]:
-    """A span; what is put into the mapping meanwhile becomes attributes of it too."""
-    noticed: dict[str, str | int] = {}
-    # Whoever set tracing up has imported it; looking there costs nothing for all the others.
+    """Open a span and yield a mapping for further attributes."""
+    details: dict[str, str | int] = {}
+    # A process that set up tracing has imported it; the others must not pay for the import.
     api = sys.modules.get(_TRACE_MODULE)
     if api is None:
-        yield noticed
+        yield details
         return
     with api.get_tracer("skillhall", VERSION).start_as_current_span(name) as current:
         try:
-            yield noticed
+            yield details
         finally:
-            current.set_attributes({**attributes, **noticed})
+            current.set_attributes({**attributes, **details})

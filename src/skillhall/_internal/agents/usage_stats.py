@@ -1,4 +1,4 @@
-"""What agents do with skills, counted from the usage log."""
+"""Usage counts of skills, from the usage log."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class SkillUsage:
     offered: int = 0
     loaded: int = 0
     read: int = 0
-    tokens: int = 0  # that loading and reading gave to models
-    last: str = ""  # when it was last loaded or read
+    tokens: int = 0  # of loaded instructions and read files
+    last: str = ""  # time of the last load or read
 
 
 def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage]:
-    """Every skill of the log, the most loaded first; of one agent if it is named."""
+    """Count the usage of each skill, most loaded first; optionally of one agent."""
     uses: dict[str, SkillUsage] = {}
     for usage in UsageLog(settings.data_directory).read():
         if agent is not None and usage.agent != agent:

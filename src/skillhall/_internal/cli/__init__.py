@@ -1,1 +1,1 @@
-"""The command line. Modules are imported when a command needs them, so that starting is cheap."""
+"""The command line. Commands import their modules when they run, so that startup stays fast."""

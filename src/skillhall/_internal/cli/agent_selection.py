@@ -1,4 +1,4 @@
-"""The agent that a command is about: named by options, described in a config file."""
+"""Selects the configured agent for a command."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 def select_agent(
     config_path: str | None, agent_id: str | None, settings: Settings
 ) -> AgentDefinition:
-    """The agent that `--config` and `--agent` name. Raises: ConfigInvalid, CommandFailed."""
+    """Return the agent named by `--config` and `--agent`. Raises: ConfigInvalid, CommandFailed."""
     from skillhall._internal.agents.config.agent_config import (
         CONFIG_FILES,
         find_config,
         read_config,
     )
 
-    found = config_path or find_config(settings.working_directory)
-    if found is None:
+    path = config_path or find_config(settings.working_directory)
+    if path is None:
         raise CommandFailed(
             "not_found",
-            f"there is no agent {agent_id!r}: this folder has no {' and no '.join(CONFIG_FILES)}",
+            f"agent {agent_id!r} not found: no {' or '.join(CONFIG_FILES)} in this folder",
             "name the config with --config, or go to its folder",
         )
-    config = read_config(found)
+    config = read_config(path)
     return config.find_agent(agent_id) if agent_id is not None else _get_only_agent(config)
 
 
 def open_agent_skills(
     config_path: str | None, agent_id: str | None, roots: tuple[str, ...], settings: Settings
 ) -> AgentSkills:
-    """The skills of the agent that the options name; without a config, of given or usual folders.
+    """Open the skills of the selected agent, or of `roots` or the default folders.
 
     Raises: ConfigInvalid, CommandFailed.
     """
@@ -47,26 +47,26 @@ def open_agent_skills(
     from skillhall._internal.agents.config.agent_config import find_config
 
     if roots and (agent_id or config_path):
-        raise click.UsageError("give --root, or --agent and --config", click.get_current_context())
-    named = None if agent_id == DEFAULT_AGENT and not config_path else agent_id
+        raise click.UsageError("use either --root, or --agent and --config")
+    name = None if agent_id == DEFAULT_AGENT and not config_path else agent_id
     is_configured = (
-        named or config_path or (not agent_id and find_config(settings.working_directory))
+        name or config_path or (not agent_id and find_config(settings.working_directory))
     )
     if roots or not is_configured:
         return AgentSkills.of(*roots, settings=settings)
-    return AgentSkills(select_agent(config_path, named, settings), settings)
+    return AgentSkills(select_agent(config_path, name, settings), settings)
 
 
 def _get_only_agent(config: AgentConfig) -> AgentDefinition:
     if len(config.agents) != 1:
         known = ", ".join(agent.id for agent in config.agents)
-        problem = f"say which agent with --agent; the config has: {known or 'none'}"
-        raise click.UsageError(problem, click.get_current_context())
+        problem = f"select an agent with --agent; the config defines: {known or 'none'}"
+        raise click.UsageError(problem)
     return config.agents[0]
 
 
 def format_budget_cut(plan: PromptPlan) -> str:
-    """How many skills were shortened or left out to fit the budget; "" if none."""
+    """Say how many skills were shortened or omitted to fit the budget; "" if none."""
     from skillhall._internal.cli.catalog_loader import format_count
 
     if not plan.reduced_skills:
@@ -77,19 +77,19 @@ def format_budget_cut(plan: PromptPlan) -> str:
     )
 
 
-def serialize_token_costs(built: AgentSkillsSnapshot) -> dict[str, object]:
-    """What each skill costs, for scripts: each turn, and when it is loaded."""
+def serialize_token_costs(snapshot: AgentSkillsSnapshot) -> dict[str, object]:
+    """Return the tokens of each skill, per turn and per load, for JSON output."""
     from skillhall._internal.agents.agent_skills import estimate_load_tokens
 
-    plan, profile = built.plan, built.skill_view.profile
-    by_place = {skill.location: skill for skill in built.instructions.skills}
+    plan, profile = snapshot.plan, snapshot.skill_view.profile
+    by_location = {skill.location: skill for skill in snapshot.instructions.skills}
     shares = [
         {
             "name": share.name,
             "location": share.location,
             "shown": share.detail.value,
             "tokensPerTurn": share.tokens,
-            "tokensPerLoad": estimate_load_tokens(by_place[share.location], profile),
+            "tokensPerLoad": estimate_load_tokens(by_location[share.location], profile),
         }
         for share in plan.skills
     ]

@@ -1,4 +1,4 @@
-"""The commands by name. A command's module is imported when it is used, not before."""
+"""The command table. The module of a command is imported only when the command runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skillhall._version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Help texts are here, so that `skillhall --help` imports no command.
+# The help texts are here so that `skillhall --help` imports no command module.
 COMMAND_SECTIONS = {
     "Common commands": {
         "list": "List skills.",
@@ -25,41 +25,41 @@ COMMAND_SECTIONS = {
         "serve": "Serve skills and prompts over HTTP: web pages, REST and MCP.",
     },
     "Find and read skills": {
-        "search": "Search skills by words.",
+        "search": "Search skills by name and description.",
         "show": "Show everything about one skill.",
         "read": "Print a skill, or one of its files, for an agent.",
-        "prompt": "Print the text that tells a model about skills.",
-        "scan": "Look for risky content in skills.",
+        "prompt": "Print the skill listing for a system prompt.",
+        "scan": "Scan skills for risky content.",
         "why": "Explain which copy of a skill is used, and why.",
     },
     "Manage installed skills": {
         "install": "Install the skills in the lock file.",
         "update": "Update skills and keep local edits.",
-        "outdated": "Show which skills have changed in their source.",
+        "outdated": "Show which skills have changed upstream.",
         "verify": "Compare installed skills with the lock file.",
         "remove": "Remove skills.",
-        "rollback": "Undo the last change of a skill.",
-        "agents": "List the agents that skills can be added for.",
+        "rollback": "Undo the last change to a skill.",
+        "agents": "List the supported coding agents.",
     },
     "Run agents with skills": {
-        "chat": "Talk to an agent that uses skills.",
-        "session": "Manage sessions: blocks, skills, templates, and the context made of them.",
+        "chat": "Chat with an agent that uses skills.",
+        "session": "Manage sessions: blocks, skills, templates and the compiled context.",
         "stats": "Show which skills agents use.",
         "local": "Manage the skills of a run directory: list, add, import, delete, share, setup.",
-        "tool": "Call the tools that agents are given.",
+        "tool": "Call the tools that agents use.",
     },
     "Connect servers": {
         "mcp": "Serve skills to an MCP client over stdin and stdout.",
-        "mcp-servers": "Name MCP servers, and list and read their skills.",
+        "mcp-servers": "Register MCP servers, and list and read their skills.",
         "prompts": "Use a prompt server: list, get, refresh, upload.",
-        "generate": "Write the prompts of a server as skills for agents.",
+        "generate": "Write the prompts of a server as skills for coding agents.",
         "token": "Manage the access tokens of servers: new, list, revoke.",
-        "backup": "Write all sessions and templates to one file.",
+        "backup": "Back up all sessions and templates to a file.",
         "restore": "Restore sessions and templates from a backup.",
     },
     "Configure": {
-        "path": "Show the folders that are searched, and the index.",
-        "profiles": "Show the profiles and what they make of each finding.",
+        "path": "Show the searched folders and the cache.",
+        "profiles": "Show the profiles and the effect of each finding.",
         "completion": "Print the completion script for a shell.",
     },
 }
@@ -78,69 +78,37 @@ ALIASES = {
     "uninstall": "remove",
 }
 
-
 _TOPICS = {
-    "add": "install",
-    "agents": "install",
-    "backup": "servers",
-    "chat": "agent",
-    "completion": "commands",
-    "generate": "servers",
-    "init": "author",
-    "install": "install",
-    "list": "browse",
-    "local": "servers",
-    "mcp": "servers",
-    "mcp_servers": "servers",
-    "outdated": "install",
-    "path": "browse",
-    "profiles": "browse",
-    "prompt": "agent",
-    "prompts": "servers",
-    "read": "browse",
-    "remove": "install",
-    "restore": "servers",
-    "rollback": "install",
-    "scan": "author",
-    "search": "browse",
-    "serve": "servers",
+    "agent": "chat prompt stats tool",
+    "author": "init scan validate",
+    "browse": "list path profiles read search show why",
+    "install": "add agents install outdated remove rollback update verify",
+    "servers": "backup generate local mcp mcp-servers prompts restore serve token",
     "session": "session",
-    "show": "browse",
-    "stats": "agent",
-    "token": "servers",
-    "tool": "agent",
-    "update": "install",
-    "validate": "author",
-    "verify": "install",
-    "why": "browse",
 }
-
-
-def _module_of(command: str) -> str:
-    stem = command.replace("-", "_")
-    topic = _TOPICS[stem]
-    folder = "" if topic == "commands" else f"{topic}."
-    return f"skillhall._internal.cli.commands.{folder}{stem}"
+_TOPIC_OF = {name: topic for topic, names in _TOPICS.items() for name in names.split()}
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name, and imports only the one that is called."""
+    """A click group that imports a command's module on first use."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """Every command, in the order of the help."""
+        """Return all commands, in help order."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command of that name, or of the name behind an alias."""
+        """Return the command with this name or alias."""
         name = ALIASES.get(cmd_name, cmd_name)
         if name not in COMMANDS:
             return None
-        module = import_module(_module_of(name))
-        command: click.Command = module.command
+        package = "skillhall._internal.cli.commands"
+        if name in _TOPIC_OF:
+            package = f"{package}.{_TOPIC_OF[name]}"
+        command: click.Command = import_module(f"{package}.{name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The commands in the help, by section, with the most common ones first."""
+        """Write the commands by section, the common ones first."""
         width = max(map(len, COMMANDS))
         for title, commands in COMMAND_SECTIONS.items():
             with formatter.section(title):
@@ -149,16 +117,16 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that `args` name; a wrong name gets the nearest right one."""
+        """Return the command in `args`. For an unknown name, suggest the closest one."""
         name = args[0]
         if not name.startswith("-") and name not in COMMANDS and name not in ALIASES:
             from difflib import get_close_matches
 
-            near = get_close_matches(name, [*COMMANDS, *ALIASES], n=1)
+            matches = get_close_matches(name, [*COMMANDS, *ALIASES], n=1)
             raise CommandFailed(
                 "usage",
-                f"there is no command {name!r}",
-                f"did you mean 'skillhall {near[0]}'?" if near else "see 'skillhall --help'",
+                f"unknown command {name!r}",
+                f"did you mean 'skillhall {matches[0]}'?" if matches else "see 'skillhall --help'",
             )
         return super().resolve_command(ctx, args)
 
@@ -175,24 +143,24 @@ class LazyGroup(click.Group):
 def cli(ctx: click.Context) -> None:
     """Find, check and render Agent Skills: folders with a SKILL.md.
 
-    Data goes to stdout, everything else to stderr. With --json, every command prints one object.
-    Exit codes: 0 fine, 1 something is rejected, 2 wrong usage, 3 refused, 4 not found,
-    5 a host failed, 6 conflict, 7 the disk failed, 8 not let in.
+    Data goes to stdout, messages to stderr. With --json, every command prints one JSON object.
+    Exit codes: 0 success, 1 check failed, 2 usage error, 3 rejected, 4 not found,
+    5 network error, 6 conflict, 7 storage error, 8 unauthorized.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
 
 def invoke(argv: Sequence[str]) -> int:
-    """Run the command that `words` name; its exit code. Raises: CommandFailed for wrong usage."""
+    """Run the command in `argv` and return its exit code. Raises: CommandFailed."""
     if COMPLETE_VARIABLE in os.environ:
         return _run_shell_completion()
     try:
-        # Not `cli.main`: it would turn a broken pipe into an exit code of its own.
+        # `cli.main` would turn a broken pipe into an exit code of its own.
         with cli.make_context("skillhall", [*argv]) as context:
             code = cli.invoke(context)
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
@@ -201,7 +169,7 @@ def invoke(argv: Sequence[str]) -> int:
 
 
 def _run_shell_completion() -> int:
-    """Answer the completion script of a shell."""
+    """Print completions for the shell script that called us."""
     from click.shell_completion import shell_complete
 
     instruction = os.environ[COMPLETE_VARIABLE]
@@ -211,6 +179,7 @@ def _run_shell_completion() -> int:
 def _convert_click_error(error: click.ClickException) -> CommandFailed:
     context = error.ctx if isinstance(error, click.UsageError) else None
     path = context.command_path if context else "skillhall"
+    # Click writes sentences; our errors start in lower case and have no full stop.
     message = error.format_message().rstrip(".")
     hint = f"see '{path} --help'"
     command = path.partition(" ")[2] or path

@@ -1,4 +1,4 @@
-"""A checklist on the terminal: arrows move, space marks, enter takes what is marked."""
+"""A checklist on the terminal."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MAX_ROW_WIDTH = 100  # characters of a row
 
 
 class ChecklistRow(NamedTuple):
-    """One thing to mark."""
+    """A row of a checklist."""
 
     title: str
-    disabled_reason: str = ""  # why it cannot be marked, if it cannot
+    disabled_reason: str = ""  # why the row cannot be selected
 
 
 def select_rows(
@@ -30,25 +30,22 @@ def select_rows(
     key_input: Input | None = None,
     screen_output: Output | None = None,
 ) -> list[int]:
-    """The numbers of the rows that were marked, on the terminal if no other is given.
-
-    Raises: click.Abort if none is.
-    """
+    """Ask for a selection and return the row numbers. Raises: click.Abort if it is empty."""
     import questionary
 
     choices = [
         questionary.Choice(
             sanitize_line(row.title)[:_MAX_ROW_WIDTH],
-            value=at,
+            value=number,
             disabled=sanitize_line(row.disabled_reason) or None,
         )
-        for at, row in enumerate(rows)
+        for number, row in enumerate(rows)
     ]
-    told = "(space marks, a marks all, enter takes)"
-    asked = questionary.checkbox(
-        question, choices=choices, instruction=told, input=key_input, output=screen_output
+    instruction = "(space selects, a selects all, enter confirms)"
+    prompt = questionary.checkbox(
+        question, choices=choices, instruction=instruction, input=key_input, output=screen_output
     )
-    marked = asked.unsafe_ask()
-    if not marked:
+    selected = prompt.unsafe_ask()
+    if not selected:
         raise click.Abort
-    return list(marked)
+    return list(selected)

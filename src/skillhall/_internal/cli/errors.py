@@ -1,4 +1,4 @@
-"""Errors in words, and the exit code of each class of error."""
+"""Error output and the exit code of each error class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OK, FAILED, USAGE, REJECTED, NOT_FOUND, NETWORK_ERROR, CONFLICT, STORAGE_ERROR, 
     range(9)
 )
 
-# One table for every class of error; the same classes become statuses of the server.
+# The REST API maps the same error codes to HTTP statuses.
 EXIT_CODES: Mapping[str, int] = {
     "usage": USAGE,
     "invalid_skill": REJECTED,
@@ -51,13 +51,13 @@ EXIT_CODES: Mapping[str, int] = {
     "internal": FAILED,
 }
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
-# Commands that have commands.
+# Commands with subcommands.
 _COMMAND_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
 _DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 
 
 class CommandFailed(SkillhallError):
-    """A command that cannot go on, for a reason that only the command line knows."""
+    """An error of the command line itself, not of the library."""
 
     def __init__(self, code: str, message: str, hint: str = "", command: str = "") -> None:
         super().__init__(message)
@@ -67,7 +67,7 @@ class CommandFailed(SkillhallError):
 
 
 class ErrorInfo(NamedTuple):
-    """What a person and a script are told about an error."""
+    """An error as the command line shows it."""
 
     code: str
     message: str
@@ -75,11 +75,11 @@ class ErrorInfo(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of its class."""
+        """The exit code of the error's class."""
         return EXIT_CODES.get(self.code, FAILED)
 
     def serialize(self) -> dict[str, object]:
-        """The error as scripts read it."""
+        """Return the error for JSON output."""
         report: dict[str, object] = {"code": self.code, "message": sanitize_line(self.message)}
         if self.hint:
             report["hint"] = sanitize_line(self.hint)
@@ -87,15 +87,15 @@ class ErrorInfo(NamedTuple):
 
 
 def to_error_info(error: Exception) -> ErrorInfo:
-    """The class and the words of an error."""
+    """Return code, message and hint of an exception."""
     if isinstance(error, SkillhallError):
         return ErrorInfo(error.code, str(error), error.hint)
     if isinstance(error, OSError):
         code = "storage_full" if error.errno in _DISK_FULL_ERRNOS else "storage_unavailable"
-        # Where a folder of ours lies is nobody's business, and may name the person.
+        # Only the file name: the full path may contain the user's name.
         name = error.filename.rpartition(os.sep)[2] if isinstance(error.filename, str) else ""
         where = f": {name}" if name else ""
-        return ErrorInfo(code, f"{(error.strerror or 'the disk failed').lower()}{where}")
+        return ErrorInfo(code, f"{(error.strerror or 'storage error').lower()}{where}")
     return ErrorInfo(
         "internal",
         f"internal error ({type(error).__name__}); this is a bug in skillhall",
@@ -104,33 +104,33 @@ def to_error_info(error: Exception) -> ErrorInfo:
 
 
 def report_error(error: Exception, argv: Sequence[str]) -> int:
-    """Tell about `error`, as JSON if that was asked for; the exit code."""
+    """Print `error`, as JSON if requested, and return the exit code."""
     if os.environ.get(_DEBUG_VARIABLE):
         import traceback
 
         traceback.print_exception(error)
-    failure = to_error_info(error)
+    info = to_error_info(error)
     if is_json_requested(argv):
         from skillhall._internal.cli.json_output import print_json_error
 
         print_json_error(
-            getattr(error, "command", "") or _parse_command_name(argv), failure.serialize()
+            getattr(error, "command", "") or _parse_command_name(argv), info.serialize()
         )
     else:
         _try_flush_stdout()
-        print_error_text(failure)
-    return failure.exit_code
+        print_error_text(info)
+    return info.exit_code
 
 
 def print_error_text(error: ErrorInfo, subject: str = "") -> None:
-    """The failure and what to do about it, for a person."""
+    """Print the error and its hint to stderr."""
     print_message(f"error: {subject}: {error.message}" if subject else f"error: {error.message}")
     if error.hint:
         print_message(f"hint: {error.hint}")
 
 
 def _try_flush_stdout() -> None:
-    """Let the data come before the error, unless stdout is what the error is about."""
+    """Flush stdout so that data precedes the error. Ignore a stdout that is itself broken."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -140,7 +140,7 @@ def _try_flush_stdout() -> None:
 
 
 def is_json_requested(argv: Sequence[str]) -> bool:
-    """Whether the answer must be JSON, even if the rest of the words is wrong."""
+    """Whether JSON output is requested, even if the other arguments are invalid."""
     options = argv[: argv.index("--")] if "--" in argv else argv
     if "--json" in options or "--format=json" in options:
         return True
@@ -148,5 +148,5 @@ def is_json_requested(argv: Sequence[str]) -> bool:
 
 
 def _parse_command_name(argv: Sequence[str]) -> str:
-    named = [word for word in argv if not word.startswith("-")]
-    return " ".join(named[: 2 if named[:1] in _COMMAND_GROUPS else 1])
+    words = [word for word in argv if not word.startswith("-")]
+    return " ".join(words[: 2 if words[:1] in _COMMAND_GROUPS else 1])

@@ -1,7 +1,7 @@
-"""The words of `skillhall list`, read without click: loading click costs more than a short listing.
+"""Parses the arguments of `skillhall list` without click, whose import is slower than a listing.
 
-Whatever is not plain here (help, a typo, an unknown option) goes to click, which explains it. A
-test holds both readings equal.
+Anything unusual (help, a typo, an unknown option) is left to click. A test checks that both
+parsers agree.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FORMATS = {"json": True, "text": False}
 
 
 class ListRequest(NamedTuple):
-    """What `skillhall list` was asked for."""
+    """The options of `skillhall list`."""
 
     roots: tuple[str, ...] = ()
     profile: str = "lenient"
@@ -29,11 +29,11 @@ class ListRequest(NamedTuple):
 
 
 class _NeedsClick(Exception):
-    """Something that click should look at."""
+    """The arguments must be parsed by click."""
 
 
 def parse_list_arguments(argv: Sequence[str]) -> ListRequest | None:
-    """The request, if `words` are a plain `list` command."""
+    """Return the request if `argv` is a plain `list` command."""
     if not argv or argv[0] not in _COMMAND_NAMES:
         return None
     try:
@@ -46,20 +46,20 @@ def _parse_arguments(arguments: Iterator[str]) -> ListRequest:
     roots: list[str] = []
     flags = dict.fromkeys(_FLAG_FIELDS.values(), False)
     profile, has_json_format = ListRequest().profile, False
-    for word in arguments:
-        option, equals, value = word.partition("=")
-        if word in _FLAG_FIELDS:
-            flags[_FLAG_FIELDS[word]] = True
+    for argument in arguments:
+        option, equals, value = argument.partition("=")
+        if argument in _FLAG_FIELDS:
+            flags[_FLAG_FIELDS[argument]] = True
         elif option == "--profile":
             profile = _parse_profile(value if equals else next(arguments, ""))
         elif option == "--format":
             has_json_format = _parse_format(value if equals else next(arguments, ""))
-        elif word == "--":
+        elif argument == "--":
             roots += arguments
-        elif word.startswith("-"):
+        elif argument.startswith("-"):
             raise _NeedsClick
         else:
-            roots.append(word)
+            roots.append(argument)
     as_json = flags["as_json"] or has_json_format
     return ListRequest(tuple(roots), profile, as_json, flags["long"], flags["no_index"])
 

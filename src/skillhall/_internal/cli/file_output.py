@@ -1,4 +1,4 @@
-"""A skill's file on stdout: its bytes, words for a person at a terminal, or JSON."""
+"""Output of a skill's file: raw bytes, text on a terminal, or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_content(content: bytes, path: str) -> None:
-    """The bytes as they are; a terminal gets text only. Raises: CommandFailed."""
+    """Write the bytes unchanged; a terminal gets only text. Raises: CommandFailed."""
     if is_terminal(sys.stdout):
         _print_to_terminal(content, path)
     else:
@@ -23,7 +23,7 @@ def print_content(content: bytes, path: str) -> None:
 
 
 def serialize_content(content: bytes) -> Mapping[str, object]:
-    """The fields that tell a script a file's size and bytes."""
+    """Return the size and content of a file for JSON output."""
     try:
         encoded = {"encoding": "utf-8", "content": content.decode("utf-8")}
     except UnicodeDecodeError:

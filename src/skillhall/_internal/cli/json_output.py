@@ -1,4 +1,4 @@
-"""The JSON that scripts rely on: one object on stdout, written piece by piece."""
+"""JSON output: one object on stdout, written in batches."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _T = TypeVar("_T")
 
 SCHEMA_VERSION = 1
 _PATH, _LINE, _HINT, _SKILL = '"path"', '"line"', '"hint"', '"skill"'
-_BATCH_SIZE = 512  # items encoded at once: 60,000 skills never make one giant text
+_BATCH_SIZE = 512  # items encoded at once, so that 60,000 skills never form one large string
 
 
 class EncodedItems(NamedTuple):
-    """The items of a list, each written as JSON already."""
+    """The items of a list, already encoded as JSON."""
 
     json_items: Iterator[str]
 
@@ -35,7 +35,7 @@ def print_json_report(
     findings: Iterable[JudgedFinding] = (),
     error: Mapping[str, object] | None = None,
 ) -> None:
-    """The answer of a command; values of `data` that are iterators are written as they come."""
+    """Print the result of a command. Iterators in `data` are consumed while writing."""
     head: dict[str, object] = {"schemaVersion": SCHEMA_VERSION, "command": command}
     head["ok"] = error is None
     if error is not None:
@@ -52,33 +52,33 @@ def print_json_report(
 
 
 def print_json_error(command: str, error: Mapping[str, object]) -> None:
-    """The answer of a command that could not do its work."""
+    """Print the error of a command that failed."""
     head: dict[str, object] = {"schemaVersion": SCHEMA_VERSION, "command": command, "ok": False}
     _write(_encode({**head, "error": error}) + "\n")
 
 
 def print_json_value(value: object) -> None:
-    """A bare value, for formats that are not ours."""
+    """Print a bare value, for formats such as SARIF."""
     _write(_encode(value) + "\n")
 
 
 def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
-    """A finding as scripts read it; what is empty is left out."""
-    found, effect = judged
+    """Return a finding for JSON output, without empty fields."""
+    finding, effect = judged
     report: dict[str, Json] = {
-        "code": found.code.value,
+        "code": finding.code.value,
         "effect": effect.value,
-        "message": sanitize_line(found.message),
-        "path": found.path,
-        "line": found.line,
-        "hint": sanitize_line(found.hint),
-        "skill": found.skill,
+        "message": sanitize_line(finding.message),
+        "path": finding.path,
+        "line": finding.line,
+        "hint": sanitize_line(finding.hint),
+        "skill": finding.skill,
     }
     return {key: value for key, value in report.items() if value not in ("", None)}
 
 
 def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
-    """The same as JSON. Written out by hand: a large listing may have tens of thousands."""
+    """Encode findings without `json`, for speed: a large listing has tens of thousands."""
     from json.encoder import encode_basestring as quoted
 
     for (code, message, line, hint, path, skill), effect in findings:
@@ -102,21 +102,21 @@ def _write_value(value: object) -> None:
 
 
 def _write_items(items: Iterable[object]) -> None:
-    _write_encoded(_encode(some)[1:-1] for some in _iter_batches(iter(items)))
+    _write_encoded(_encode(batch)[1:-1] for batch in _iter_batches(iter(items)))
 
 
 def _write_encoded(encoded_items: Iterator[str]) -> None:
     _write("[")
     separator = ""
-    for some in _iter_batches(encoded_items):
-        _write(separator + ", ".join(some))
+    for batch in _iter_batches(encoded_items):
+        _write(separator + ", ".join(batch))
         separator = ", "
     _write("]")
 
 
 def _iter_batches(items: Iterator[_T]) -> Iterator[list[_T]]:
-    while some := list(islice(items, _BATCH_SIZE)):
-        yield some
+    while batch := list(islice(items, _BATCH_SIZE)):
+        yield batch
 
 
 def _encode(value: object) -> str:
@@ -126,12 +126,12 @@ def _encode(value: object) -> str:
 
 
 def _write(text: str) -> None:
-    """Write UTF-8, whatever the stream was made for.
+    """Write UTF-8 regardless of the stream's encoding.
 
-    Half a character, from a path that is not UTF-8, becomes a question mark: no JSON may hold it.
+    A lone surrogate, from a path that is not UTF-8, becomes a question mark: JSON has none.
     """
     sys.stdout.flush()
-    left = memoryview(text.encode("utf-8", "replace"))
-    # An unbuffered stream may take less than it is given.
-    while left:
-        left = left[sys.stdout.buffer.write(left) :]
+    rest = memoryview(text.encode("utf-8", "replace"))
+    # An unbuffered stream may write only a part.
+    while rest:
+        rest = rest[sys.stdout.buffer.write(rest) :]

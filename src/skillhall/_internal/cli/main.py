@@ -1,4 +1,4 @@
-"""Where the `skillhall` command starts."""
+"""Entry point of the `skillhall` command."""
 
 import sys
 
@@ -6,7 +6,7 @@ from skillhall._version import VERSION
 
 
 def run_and_exit() -> None:
-    """Run the command line and end the process at once: taking a catalog apart takes long."""
+    """Run the command line and exit without interpreter cleanup, which is slow for a catalog."""
     import os
 
     code = main()
@@ -15,13 +15,14 @@ def run_and_exit() -> None:
             stream.flush()
         except (OSError, ValueError):
             code = code or 1
+    # Unlike `sys.exit`, this skips the deallocation of the catalog.
     os._exit(code)
 
 
 def main() -> int:
-    """Run the command line of this process; the exit code."""
-    words = sys.argv[1:]
-    if words[:1] in (["--version"], ["-V"]):
+    """Run the command in `sys.argv` and return its exit code."""
+    argv = sys.argv[1:]
+    if argv[:1] in (["--version"], ["-V"]):
         sys.stdout.write(f"skillhall {VERSION}\n")
         return 0
     _ensure_utf8_mode()
@@ -29,10 +30,10 @@ def main() -> int:
 
     from skillhall._internal.cli.runner import prepare_streams, run
 
-    # A command makes no garbage worth looking for: at 60,000 skills looking costs a third.
+    # A command creates little garbage; with 60,000 skills, collecting takes a third of the time.
     gc.disable()
     prepare_streams()
-    return run(words)
+    return run(argv)
 
 
 def _ensure_utf8_mode() -> None:
@@ -43,7 +44,8 @@ def _ensure_utf8_mode() -> None:
     """
     if sys.getfilesystemencoding() == "utf-8" or not sys.executable:
         return
-    if any(word.endswith("utf8=0") for word in sys.orig_argv):  # it would win again
+    # An explicit `-X utf8=0` would win again, and the restart would loop.
+    if any(argument.endswith("utf8=0") for argument in sys.orig_argv):
         return
     import contextlib
     import os

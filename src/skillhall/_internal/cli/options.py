@@ -8,7 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -16,26 +16,28 @@ _FORMAT_META_KEY = f"{__name__}.format"
 
 
 class ProfileParam(click.ParamType[str]):
-    """The name of a profile; a wrong one gets the nearest right one."""
+    """The name of a profile. An unknown name gets a suggestion."""
 
     name = "profile"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The checked name."""
+        """Return the validated name."""
         from skillhall._internal.policy.profiles import PROFILES
 
         if value not in PROFILES:
             from difflib import get_close_matches
 
-            near = get_close_matches(value, PROFILES, n=1)
-            told = f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(PROFILES)}"
-            self.fail(f"there is no profile {value!r}; {told}", param, ctx)
+            matches = get_close_matches(value, PROFILES, n=1)
+            suggestion = (
+                f"did you mean {matches[0]!r}?" if matches else f"one of: {', '.join(PROFILES)}"
+            )
+            self.fail(f"unknown profile {value!r}; {suggestion}", param, ctx)
         return value
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The profiles that begin so."""
+        """Return the profiles that start with `incomplete`."""
         del ctx, param
         from skillhall._internal.policy.profiles import PROFILES
 
@@ -47,14 +49,14 @@ class ProfileParam(click.ParamType[str]):
 
 
 class SkillNameParam(click.ParamType[str]):
-    """The name of a skill, completed from the folders that the command would search."""
+    """The name of a skill, completed from the folders that the command searches."""
 
     name = "name"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The skills that begin so."""
+        """Return the skills that start with `incomplete`."""
         del param
         from skillhall._internal.cli.terminal import sanitize_line
         from skillhall._internal.wiring.catalog import load_catalog
@@ -69,37 +71,37 @@ class SkillNameParam(click.ParamType[str]):
 
 
 def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
-    """`--profile`: which rules apply."""
+    """Add `--profile`."""
     return click.option(
         "--profile",
         type=ProfileParam(),
         default=default,
         show_default=True,
         metavar="PROFILE",
-        help="The rules to apply; 'skillhall profiles' shows them all.",
+        help="Apply the rules of this profile; 'skillhall profiles' lists them.",
     )
 
 
 def roots_option(function: _F) -> _F:
-    """`--root`: where to look, for commands whose arguments are names."""
+    """Add `--root`, for commands whose arguments are names."""
     return click.option(
         "-r",
         "--root",
         "roots",
         multiple=True,
         metavar="DIR",
-        help="A folder to search instead of the usual ones; may be repeated.",
+        help="Search this folder instead of the default ones. Repeatable.",
     )(function)
 
 
 def json_option(function: _F) -> _F:
-    """`--json`, and `--format json`, which means the same."""
+    """Add `--json` and its synonym `--format json`."""
     function = click.option(
         "--format",
         type=click.Choice(["text", "json"]),
         default="text",
         hidden=True,
-        is_eager=True,  # so that it is known when `--json` is asked
+        is_eager=True,  # the callback of `--json` reads it
         expose_value=False,
         callback=_store_format,
     )(function)
@@ -107,7 +109,7 @@ def json_option(function: _F) -> _F:
         "--json",
         "as_json",
         is_flag=True,
-        help="Print one JSON object.",
+        help="Print the result as one JSON object.",
         callback=_resolve_json_flag,
     )(function)
 
@@ -120,55 +122,79 @@ def _resolve_json_flag(ctx: click.Context, _: click.Parameter, value: bool) -> b
     return value or ctx.meta.get(_FORMAT_META_KEY) == "json"
 
 
+def format_options(formats: Sequence[str]) -> Callable[[_F], _F]:
+    """Add `--format`, whose default is the first format, and `--json`."""
+    json_flag = click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
+    format_option = click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="Print the result in this format.",
+    )
+    return lambda function: format_option(json_flag(function))
+
+
 def no_index_option(function: _F) -> _F:
-    """`--no-index`: read everything afresh."""
+    """Add `--no-index`."""
     return click.option(
-        "--no-index", is_flag=True, help="Read every file, without the index of earlier runs."
+        "--no-index", is_flag=True, help="Read every file instead of using the cache."
     )(function)
 
 
 def search_options(function: _F) -> _F:
-    """`--depth` and `--follow-links`: how far a search goes."""
+    """Add `--depth` and `--follow-links`."""
     from skillhall._internal.policy.scan_rules import MAX_DEPTH
 
     return click.option(
         "--depth",
         type=click.IntRange(1, MAX_DEPTH),
         metavar="N",
-        help="Search N levels of folders.  [default: 6, or what the profile says]",
+        help="Search N levels of folders.  [default: set by the profile, else 6]",
     )(follow_links_option(function))
 
 
 def follow_links_option(function: _F) -> _F:
-    """`--follow-links`: links may lead out of the searched folders."""
+    """Add `--follow-links`."""
     return click.option(
         "--follow-links",
         is_flag=True,
-        help="Follow links from a searched folder to folders outside of it.",
+        help="Follow links that lead out of the searched folder.",
     )(function)
 
 
 def config_option(function: _F) -> _F:
-    """`--config`: where the agents are described."""
+    """Add `--config`."""
     return click.option(
         "--config",
         metavar="FILE",
-        help="The agent config; skillhall.toml or skillhall.json here if not given.",
+        help="Read the agents from this file.  [default: ./skillhall.toml or ./skillhall.json]",
     )(function)
 
 
 def run_directory_option(function: _F) -> _F:
-    """`--root`: the run directory of an agent."""
+    """Add `--root`, the run directory of an agent."""
     return click.option(
         "--root",
         default=".",
         metavar="DIR",
         type=click.Path(exists=True, file_okay=False),
-        help="The run directory; the working directory if not given.",
+        help="Use this run directory.  [default: the working directory]",
     )(function)
 
 
+def confirm(question: str, *, can_ask: bool = True) -> None:
+    """Ask a yes-or-no question. Raises: UsageError without a terminal, Abort for no."""
+    from skillhall._internal.cli.terminal import is_interactive, sanitize_line
+
+    text = sanitize_line(question)
+    if not (can_ask and is_interactive()):
+        raise click.UsageError(f"cannot ask for confirmation; use -y to answer yes to: {text}")
+    click.confirm(text, abort=True, err=True)
+
+
 def print_group_help(ctx: click.Context) -> None:
-    """What a group of commands says when none of them is named."""
+    """Print the help of a group that was called without a subcommand."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

@@ -1,6 +1,6 @@
-"""Parameter types whose values a shell completes: agents and installed skills.
+"""Parameter types with shell completion: agents and installed skills.
 
-They accept any text. The command checks it and words the error.
+They accept any text; the command validates it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class CompletedParamType(click.ParamType[str]):
-    """Text, completed from the names that a subclass knows."""
+    """Text, completed from the names that a subclass lists."""
 
     name = "text"
 
     def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """All names, given the parameters before this one."""
+        """Return all names, given the parameters before this one."""
         raise NotImplementedError
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The known names that begin with `incomplete`."""
+        """Return the names that start with `incomplete`."""
         del param
         from skillhall._internal.cli.terminal import sanitize_line
         from skillhall.errors import SkillhallError
 
         try:
             names = sorted(set(self.list_choices(ctx.params)))
-        except (SkillhallError, OSError):  # a shell has no place for a message
+        except (SkillhallError, OSError):  # completion cannot show an error
             return []
         return [
             CompletionItem(sanitize_line(name)) for name in names if name.startswith(incomplete)
@@ -43,10 +43,10 @@ class CompletedParamType(click.ParamType[str]):
 
 
 class CodingAgentParam(CompletedParamType):
-    """An agent that skills can be added for."""
+    """A supported coding agent."""
 
     def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """The supported agents."""
+        """Return the ids of the supported coding agents."""
         del params
         from skillhall._internal.installer.agent_folders import AGENTS
 
@@ -54,10 +54,10 @@ class CodingAgentParam(CompletedParamType):
 
 
 class ConfiguredAgentParam(CompletedParamType):
-    """An agent of the config that the command would read."""
+    """An agent of the config that the command reads."""
 
     def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """The agents of the config, if there is one."""
+        """Return the agents of the config, if there is one."""
         from skillhall._internal.agents.config.agent_config import find_config, read_config
 
         path = params.get("config") or find_config(str(params.get("root") or "."))
@@ -68,7 +68,7 @@ class InstalledSkillParam(CompletedParamType):
     """A skill in the lock file."""
 
     def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """The folder names in the lock file."""
+        """Return the folder names in the lock file."""
         return _folder_names(_open_project(params).read_lock().entries)
 
 
@@ -76,11 +76,11 @@ class RollbackSkillParam(CompletedParamType):
     """A skill with a change that can be rolled back."""
 
     def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """The folder names in the history."""
+        """Return the folder names in the history."""
         from skillhall._internal.installer.rollback import list_changes
 
         return _folder_names(
-            place for one in list_changes(_open_project(params)) for place in one.paths
+            path for change in list_changes(_open_project(params)) for path in change.paths
         )
 
 
@@ -91,4 +91,4 @@ def _open_project(params: Mapping[str, object]) -> Project:
 
 
 def _folder_names(paths: Iterable[str]) -> Iterable[str]:
-    return (place.rpartition("/")[2] for place in paths)
+    return (path.rpartition("/")[2] for path in paths)

@@ -1,4 +1,4 @@
-"""A sign of life on stderr while a scan or a transfer takes long."""
+"""Progress on stderr while a scan or a transfer takes long."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPINNER_DELAY = 0.5  # seconds before anything is shown
 def scan_progress(
     stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[int], None] | None]:
-    """What to call with the number of skills found so far; `None` if nobody would see it."""
+    """Yield a callback for the number of skills found so far; `None` without a terminal."""
     stream = stream or sys.stderr
     if not is_smart_terminal(stream):
         yield None
@@ -41,11 +41,11 @@ class _Spinner:
         self._clock = clock
         self._start_time = clock()
         self._status: Status | None = None
-        self._finished_count = 0  # skills of the roots that are done: each root counts from one
+        self._finished_count = 0  # skills of finished roots; each root restarts the count
         self._last_count = 0
 
     def update(self, count: int) -> None:
-        """Show the count, if the wait is long enough."""
+        """Show the count once the scan takes longer than `SPINNER_DELAY`."""
         if count < self._last_count:
             self._finished_count += self._last_count
         self._last_count = count
@@ -61,7 +61,7 @@ class _Spinner:
             self._status.update(text)
 
     def stop(self) -> None:
-        """Leave no trace."""
+        """Remove the output."""
         if self._status is not None:
             self._status.stop()
 
@@ -70,7 +70,7 @@ class _Spinner:
 def transfer_progress(
     stream: TextIO | None = None,
 ) -> Iterator[Callable[[str, int, int], None] | None]:
-    """What to call with a step and how much of it is done; `None` if nobody would see it."""
+    """Yield a callback for a step, its progress and its total; `None` without a terminal."""
     stream = stream or sys.stderr
     if not is_smart_terminal(stream):
         yield None
@@ -83,7 +83,7 @@ def transfer_progress(
 
 
 class _ProgressBars:
-    """One bar for each step that was heard of."""
+    """One progress bar per step."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -91,7 +91,7 @@ class _ProgressBars:
         self._tasks: dict[str, TaskID] = {}
 
     def update(self, step: str, done: int, total: int) -> None:
-        """Move the bar of a step; a total of 0 is unknown."""
+        """Update the bar of a step. A total of 0 means unknown."""
         if self._progress is None:
             from rich.progress import Progress as RichProgress
 
@@ -102,6 +102,6 @@ class _ProgressBars:
         self._progress.update(self._tasks[step], completed=done, total=total or None)
 
     def stop(self) -> None:
-        """Leave no trace."""
+        """Remove the output."""
         if self._progress is not None:
             self._progress.stop()

@@ -1,4 +1,4 @@
-"""What the commands on installed skills share: which shelf, a sign of life, rows and JSON."""
+"""Options and output shared by the commands on installed skills."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 
 
 def user_scope_option(function: _F) -> _F:
-    """`-g`: the skills of the person, not of the project."""
+    """Add `--global`: user scope instead of project scope."""
     return click.option(
         "-g",
         "--global",
         "is_user",
         is_flag=True,
-        help="Your own skills, in your home folder, instead of the project's.",
+        help="Use the skills in your home folder instead of the project's.",
     )(function)
 
 
 def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
-    """The shelf that a command is about."""
+    """Open the project, or the user scope."""
     from skillhall._internal.installer.project import Project
 
     return Project.from_settings(read_settings(follow_links=follow_links), user=is_user)
 
 
 def print_table_or_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table for a person, plain lines for a pipe."""
+    """Print a table on a terminal, tab-separated lines in a pipe."""
     if is_smart_terminal(sys.stdout):
         print_table(headings, rows)
     else:
@@ -52,12 +52,12 @@ def print_table_or_rows(headings: Sequence[str], rows: Iterable[Sequence[object]
 
 
 def print_errors(errors: Iterable[tuple[str, ErrorInfo]]) -> None:
-    """One line for each skill, then each hint once."""
+    """Print one line per skill, then each distinct hint once."""
     hints: dict[str, None] = {}
-    for key, failure in errors:
-        is_named = failure.message.startswith(key)
-        print_message(failure.message if is_named else f"{key}: {failure.message}")
-        if failure.hint:
-            hints[failure.hint] = None
+    for key, info in errors:
+        is_named = info.message.startswith(key)
+        print_message(info.message if is_named else f"{key}: {info.message}")
+        if info.hint:
+            hints[info.hint] = None
     for hint in hints:
         print_message(f"hint: {hint}")

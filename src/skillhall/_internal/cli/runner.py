@@ -1,4 +1,4 @@
-"""Running one command: streams that take any text, one place for errors, exit codes."""
+"""Runs one command: prepares the streams, reports errors, returns the exit code."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-BROKEN_PIPE = 141  # what a shell reports for a program that SIGPIPE ended
-INTERRUPTED = 130  # the same for Ctrl-C
-COMPLETE_VARIABLE = "_SKILLHALL_COMPLETE"  # set by the shell scripts of 'skillhall completion'
+BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells report it
+INTERRUPTED = 130  # 128 + SIGINT
+COMPLETE_VARIABLE = "_SKILLHALL_COMPLETE"  # set by the scripts of 'skillhall completion'
 
 
 def prepare_streams() -> None:
-    """Let stdout and stderr take any text, whatever the locale says, and be there at all."""
+    """Make stdout and stderr accept any text regardless of the locale, and replace missing ones."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -25,7 +25,7 @@ def prepare_streams() -> None:
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run the command that `words` name; the exit code. No exception leaves it."""
+    """Run the command in `argv` and return its exit code. Never raises."""
     try:
         code = _dispatch(list(argv))
         sys.stdout.flush()
@@ -34,7 +34,7 @@ def run(argv: Sequence[str]) -> int:
         return BROKEN_PIPE
     except KeyboardInterrupt:
         return INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last net: a person never meets a traceback
+    except Exception as error:  # noqa: BLE001 - users never see a traceback
         return _handle_error(error, argv)
     return code
 
@@ -43,6 +43,7 @@ def _dispatch(argv: list[str]) -> int:
     if COMPLETE_VARIABLE not in os.environ:
         from skillhall._internal.cli.fast_list import parse_list_arguments
 
+        # `None` if click must parse the arguments.
         request = parse_list_arguments(argv)
         if request is not None:
             from skillhall._internal.cli.commands.browse.list_output import print_list
@@ -63,17 +64,17 @@ def _handle_error(error: Exception, argv: Sequence[str]) -> int:
         _discard_stdout()
         return BROKEN_PIPE
     except OSError:
-        # Nobody can be told: the disk behind stdout is full, or it is gone.
+        # stdout cannot be written, for example because its disk is full.
         _discard_stdout()
         return 7
     return code
 
 
 def _discard_stdout() -> None:
-    """Send what is still buffered nowhere, so that the interpreter's last flush stays silent."""
+    """Redirect stdout to the null device, so that the interpreter's final flush is silent."""
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
     except (OSError, ValueError):
         return

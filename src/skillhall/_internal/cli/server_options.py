@@ -1,4 +1,4 @@
-"""What the commands on a prompt server share: which server, which of its prompts."""
+"""Options shared by the commands on a prompt server."""
 
 from __future__ import annotations
 
@@ -17,29 +17,31 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _SELECTOR_OPTIONS = (
-    ("--repo", "repo", "URL", "The prompts of this repository, not of the server's own."),
-    ("--branch", "branch", "NAME", "Its branch."),
-    ("--prompt-path", "prompt_path", "PATH", "Its folder of prompts."),
-    ("--source", "source", "NAME", "The prompts that were uploaded under this name."),
+    ("--repo", "repo", "URL", "Use the prompts of this repository instead of the server's."),
+    ("--branch", "branch", "NAME", "Use this branch of the repository."),
+    ("--prompt-path", "prompt_path", "PATH", "Use this folder of the repository."),
+    ("--source", "source", "NAME", "Use the prompts uploaded under this name."),
 )
 
 
 def server_option(function: _F) -> _F:
-    """`--server`: whom to ask."""
+    """Add `--server`."""
     return click.option(
         "--server",
         default="",
         metavar="URL",
-        help="The server to ask.  [default: SKILLHALL_SERVER, or http://127.0.0.1:8321]",
+        help="Connect to this server.  [default: SKILLHALL_SERVER, or http://127.0.0.1:8321]",
     )(function)
 
 
 def source_selector_options(function: Callable[..., int]) -> Callable[..., int]:
-    """Which prompts of the server a command is about, as `asked`."""
+    """Add the options that select prompts of a server, passed on as `selector`."""
 
     @wraps(function)
     def run(*, repo: str, branch: str, prompt_path: str, source: str, **others: object) -> int:
-        return function(asked=_build_source_selector(repo, branch, prompt_path, source), **others)
+        return function(
+            selector=_build_source_selector(repo, branch, prompt_path, source), **others
+        )
 
     for option, name, metavar, text in reversed(_SELECTOR_OPTIONS):
         run = click.option(option, name, default="", metavar=metavar, help=text)(run)
@@ -49,16 +51,14 @@ def source_selector_options(function: Callable[..., int]) -> Callable[..., int]:
 def _build_source_selector(
     repo: str, branch: str, prompt_path: str, source: str
 ) -> Mapping[str, str]:
-    """The same as the server calls it. Raises: UsageError."""
+    """Return the query parameters of the server. Raises: UsageError."""
     if source and (repo or branch or prompt_path):
-        raise click.UsageError(
-            "--source goes without --repo, --branch and --prompt-path", click.get_current_context()
-        )
+        raise click.UsageError("--source cannot be combined with --repo, --branch or --prompt-path")
     return {"repo": repo, "branch": branch, "path": prompt_path, "source": source}
 
 
 def open_server(server: str, source_selector: Mapping[str, str] | None = None) -> PromptClient:
-    """The server that a command asks. Raises: SourceRejected, ConfigInvalid."""
+    """Open the client of a prompt server. Raises: SourceRejected, ConfigInvalid."""
     from skillhall._internal.prompts.generate.prompt_server import open_prompt_client
 
     return open_prompt_client(read_settings(), server, source_selector)

@@ -1,7 +1,7 @@
-"""Text for a terminal: nothing in it moves the cursor, changes colours or turns its direction.
+"""Terminal output, sanitized.
 
-Names, descriptions and paths come from strangers. Whatever is not a visible character is shown as
-an escape, on a terminal and in a pipe alike.
+Names, descriptions and paths are untrusted. Control, invisible and direction-changing characters
+are printed as escapes, on a terminal and in a pipe alike.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-_BATCH_SIZE = 512  # lines written at once
-_MAX_COLUMN_WIDTH = 40  # cells of a column that is not the description
+    from skillhall._internal.policy.effects import JudgedFinding
+
+_BATCH_SIZE = 512  # lines per write: each write may be a system call
+_MAX_COLUMN_WIDTH = 40  # terminal cells; the description column has no limit
 _WHITESPACE = r"[ \t\r\n\f\v\x85\u2028\u2029]+"
 
 
 def sanitize_line(text: str) -> str:
-    """`text` on one line, with everything unseen made visible."""
+    """Return `text` on one line, with invisible characters escaped."""
     if text.isprintable():
         return text
     return _escape_invisible(re.sub(_WHITESPACE, " ", text).strip())
 
 
 def sanitize_text(text: str) -> str:
-    """The same for a text that may have lines and tabs."""
+    """Return `text` with invisible characters escaped; newlines and tabs stay."""
     return _escape_invisible(text.replace("\r\n", "\n"))
 
 
@@ -49,7 +51,7 @@ def _escape_character(character: str) -> str:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a person reads along."""
+    """Whether the stream is a terminal."""
     try:
         return stream.isatty()
     except ValueError:  # closed
@@ -57,51 +59,58 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def is_interactive() -> bool:
-    """Whether a person sits there who can be asked: not in a pipe, and not in CI."""
+    """Whether prompts are possible: on a terminal, and not in CI."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not os.environ.get("CI")
 
 
 def is_smart_terminal(stream: TextIO) -> bool:
-    """Whether tables and progress can be shown: on a terminal that moves its cursor."""
+    """Whether tables and progress can be shown: a terminal that can move its cursor."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 
 def has_color(stream: TextIO) -> bool:
-    """Whether colours can be shown: also if the user has not set NO_COLOR."""
+    """Whether colors can be shown; respects NO_COLOR."""
     return is_smart_terminal(stream) and not os.environ.get("NO_COLOR")
 
 
 def print_message(text: str) -> None:
-    """One line to stderr, for the person: stdout belongs to the data."""
+    """Print one line to stderr. stdout is reserved for data."""
     sys.stderr.write(f"{sanitize_line(text)}\n")
 
 
+def print_findings(findings: Iterable[JudgedFinding]) -> None:
+    """Print one line per finding to stderr, in the format of compilers."""
+    for finding, effect in findings:
+        where = f"{finding.path}:{finding.line or 1}"
+        print_message(f"{where}: {effect}[{finding.code}]: {finding.message}")
+
+
 def print_rows(rows: Iterable[Iterable[object]]) -> None:
-    """Tab-separated lines on stdout."""
+    """Print tab-separated lines to stdout."""
     print_lines("\t".join([sanitize_line(str(cell)) for cell in row]) for row in rows)
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Lines on stdout, many at a time: each write may be a system call."""
-    left = iter(lines)
-    while some := list(islice(left, _BATCH_SIZE)):
-        sys.stdout.write("\n".join(some) + "\n")
+    """Print lines to stdout, in batches."""
+    rest = iter(lines)
+    while batch := list(islice(rest, _BATCH_SIZE)):
+        sys.stdout.write("\n".join(batch) + "\n")
 
 
 def print_text(text: str) -> None:
-    """A text on stdout: exact in a pipe, cleaned on a terminal."""
+    """Print text to stdout: unchanged in a pipe, sanitized on a terminal."""
     sys.stdout.write(sanitize_text(text) if is_terminal(sys.stdout) else text)
 
 
 def build_console(stream: TextIO) -> Console:
-    """A rich console that takes text as it is: no markup, no highlighting, no emoji codes."""
+    """Return a rich console without markup, highlighting and emoji codes."""
     from rich.console import Console as RichConsole
 
     return RichConsole(file=stream, highlight=False, markup=False, emoji=False)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
-    """A table on a terminal: the second column takes what the others leave."""
+    """Print a table. The second column gets the remaining width."""
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text

@@ -1,1 +1,1 @@
-"""MCP: prompts, resources, the skills extension and tools, by stdio and by streamable HTTP."""
+"""The MCP server: prompts, resources, tools and the skills extension, over stdio and HTTP."""

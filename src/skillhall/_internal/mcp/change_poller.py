@@ -1,4 +1,4 @@
-"""Watching: looks for changes while somebody listens, as often as that is cheap."""
+"""Polls for changes while there are subscribers."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ if TYPE_CHECKING:
     from skillhall._internal.mcp.skill_index import SkillIndex
     from skillhall._internal.mcp.subscriptions import Subscriptions
 
-MIN_POLL_INTERVAL = 2.0  # seconds between two looks, at least
+MIN_POLL_INTERVAL = 2.0  # seconds
 
 
 class ObservedState(NamedTuple):
-    """What a look saw."""
+    """The state of the skills, prompts and subscribed files at one poll."""
 
     skills_revision: str
     prompts_digest: str
-    file_states: Mapping[str, str]  # digests by address
+    file_states: Mapping[str, str]  # by URI
 
     def diff(self, other: ObservedState) -> CatalogChange:
-        """What is not as it was."""
+        """Return what changed between this state and `other`."""
         uris = [
             uri
             for uri, digest in other.file_states.items()
             if self.file_states.get(uri, digest) != digest
         ]
-        skills, prompts = (
+        return CatalogChange(
             self.skills_revision != other.skills_revision,
             self.prompts_digest != other.prompts_digest,
+            tuple(uris),
         )
-        return CatalogChange(skills, prompts, tuple(uris))
 
 
 class ChangePoller:
-    """Compares what there is with what listeners know."""
+    """Compares the current state with the last one and notifies subscribers."""
 
     def __init__(
         self,
@@ -61,20 +61,20 @@ class ChangePoller:
         self._min_interval = min_interval
         self._ttl_factor = ttl_factor
         self._baseline: ObservedState | None = None
-        # A look that began before a subscription must not replace the state it was promised.
+        # A poll that began before a subscription must not replace the subscription's baseline.
         self._poll_lock = anyio.Lock()
 
     async def record_baseline(self, uris: Sequence[str] = ()) -> None:
-        """Remember how things are, before the first listener is promised to hear of changes."""
+        """Record the current state, so that later changes are noticed for new subscribers."""
         if not self._find_unknown(uris) and self._baseline is not None:
             return
         async with self._poll_lock:
             unknown = self._find_unknown(uris)
             if unknown or self._baseline is None:
-                seen = await run_sync(self._observe, unknown)
-                known = self._baseline or seen
+                observed = await run_sync(self._observe, unknown)
+                known = self._baseline or observed
                 self._baseline = known._replace(
-                    file_states={**seen.file_states, **known.file_states}
+                    file_states={**observed.file_states, **known.file_states}
                 )
 
     def _find_unknown(self, uris: Sequence[str]) -> list[str]:
@@ -82,28 +82,28 @@ class ChangePoller:
         return [uri for uri in uris if known is None or uri not in known.file_states]
 
     async def run(self) -> None:
-        """Look, and tell, until cancelled."""
+        """Poll and notify until cancelled. Slow polls are followed by longer pauses."""
         pause = self._min_interval
         while True:
             await anyio.sleep(pause)
-            begun = time.monotonic()
+            started = time.monotonic()
             if self._subscriptions.has_subscribers:
                 await self._poll_and_notify()
             else:
                 self._baseline = None
-            pause = max(self._min_interval, self._ttl_factor * (time.monotonic() - begun))
+            pause = max(self._min_interval, self._ttl_factor * (time.monotonic() - started))
 
     async def _poll_and_notify(self) -> None:
         async with self._poll_lock:
             try:
-                seen = await run_sync(
+                observed = await run_sync(
                     self._observe, self._subscriptions.subscribed_uris, abandon_on_cancel=True
                 )
-            except (SkillhallError, OSError) as error:  # the next look may see more
-                LOG.warning("changes cannot be looked for: %s", error)
+            except (SkillhallError, OSError) as error:  # retried with the next poll
+                LOG.warning("cannot poll for changes: %s", error)
                 return
-            known, self._baseline = self._baseline or seen, seen
-        change = known.diff(seen)
+            known, self._baseline = self._baseline or observed, observed
+        change = known.diff(observed)
         if any(change):
             await self._subscriptions.notify(change)
 

@@ -1,4 +1,4 @@
-"""Where a list goes on, and how a wrong address is repeated."""
+"""Cursors of paginated lists."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from skillhall._internal.render.escape import to_single_line
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-CURSOR_PREFIX = "after:"  # what our cursors begin with
-_MAX_QUOTED = 200  # characters of a wrong address that an error repeats
+CURSOR_PREFIX = "after:"
+_MAX_QUOTED = 200  # characters of a URI in an error message
 
 
 def find_start(names: Sequence[str], cursor: str | None) -> int:
-    """Where a list goes on after a cursor, whether or not that name is still there.
+    """Return the index after the cursor's name, which may be gone by now.
 
-    Raises: MCPError for a cursor that is none of ours.
+    Raises: MCPError for an invalid cursor.
     """
     if cursor is None:
         return 0
     if not cursor.startswith(CURSOR_PREFIX):
-        raise build_invalid_params("the cursor is none of this server's", "invalid_argument")
+        raise build_invalid_params("invalid cursor", "invalid_argument")
     return bisect_right(names, cursor.removeprefix(CURSOR_PREFIX))
 
 
 def quote_uri(uri: str) -> str:
-    """An address as an error repeats it."""
+    """Return a URI, shortened for an error message."""
     return to_single_line(uri[:_MAX_QUOTED])

@@ -1,4 +1,4 @@
-"""Directories of the skill namespace: the skills' own, those in them, and what holds several."""
+"""Directory resources: skill folders, folders inside them and parents of several skills."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ DIRECTORY_PAGE_SIZE = 500
 
 
 def read_directory(view: IndexView, uri: str, cursor: str | None) -> JsonObject:
-    """What stands directly in a directory, by address. Raises: MCPError if it is none."""
-    found = {
+    """Return a page of the direct children of a directory. Raises: MCPError if it is none."""
+    children = {
         child["uri"]: child
         for child in (*_list_skills_below(view, uri), *_list_skill_children(view, uri))
     }
-    if not found:
+    if not children:
         raise build_invalid_params(f"{quote_uri(uri)} is not a directory resource", "not_a_file")
-    uris = sorted(found)
+    uris = sorted(children)
     start = find_start(uris, cursor)
     end = start + DIRECTORY_PAGE_SIZE
-    following = f"{CURSOR_PREFIX}{uris[end - 1]}" if end < len(uris) else None
-    return serialize_page("resources", [found[one] for one in uris[start:end]], following)
+    next_cursor = f"{CURSOR_PREFIX}{uris[end - 1]}" if end < len(uris) else None
+    return serialize_page("resources", [children[uri] for uri in uris[start:end]], next_cursor)
 
 
 def _list_skills_below(view: IndexView, uri: str) -> Iterator[JsonObject]:
-    """The skills in a directory of ours that is no skill itself."""
+    """Yield the skills below a directory that is not itself a skill."""
     start = f"{uri.removeprefix(SCHEME)}/"
     for row in view.rows:
         if row.path.startswith(start) and uri.startswith(SCHEME):
@@ -46,7 +46,7 @@ def _list_skills_below(view: IndexView, uri: str) -> Iterator[JsonObject]:
 
 
 def _list_skill_children(view: IndexView, uri: str) -> Iterator[JsonObject]:
-    """Files and directories of a skill."""
+    """Yield the files and directories of a skill."""
     split = split_uri(uri)
     row = None if split is None else view.by_path.get(split[0])
     manifest = None if row is None else view.read_manifest(row)

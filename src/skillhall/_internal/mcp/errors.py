@@ -1,21 +1,17 @@
-"""Errors as MCP tells them: one table for every class of error."""
+"""Translation of errors to MCP errors."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
 from skillhall.errors import SkillhallError, SkillRejected
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 LOG = logging.getLogger("skillhall.mcp")
 
-# What was asked for is at fault; of everything else, the server is.
+# The request caused these errors; all others are internal errors of the server.
 _CLIENT_ERROR_CODES = frozenset(
     {
         "invalid_argument",
@@ -31,20 +27,20 @@ _CLIENT_ERROR_CODES = frozenset(
 
 
 def build_invalid_params(message: str, code: str = "not_found") -> MCPError:
-    """A request for something that is not there, or not in that shape."""
+    """Return the error for a request with invalid parameters."""
     return MCPError(INVALID_PARAMS, message, {"code": code})
 
 
 def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
-    """Return the error that a client gets. Bugs are only described in the log.
+    """Return the MCP error for an exception. Details of bugs go only to the log.
 
-    `uri` is the resource that the request named, which the protocol wants in the error's data.
+    `uri` is the requested resource, which the protocol requires in the error's data.
     """
-    failure = _translate(error)
-    data = failure.error.data
-    if uri is None or failure.error.code != INVALID_PARAMS or not isinstance(data, dict):
-        return failure
-    return MCPError(failure.error.code, failure.error.message, {**data, "uri": uri})
+    translated = _translate(error)
+    data = translated.error.data
+    if uri is None or translated.error.code != INVALID_PARAMS or not isinstance(data, dict):
+        return translated
+    return MCPError(translated.error.code, translated.error.message, {**data, "uri": uri})
 
 
 def _translate(error: Exception) -> MCPError:
@@ -53,14 +49,10 @@ def _translate(error: Exception) -> MCPError:
     if isinstance(error, SkillhallError):
         return MCPError(_to_jsonrpc_code(error.code), _format_message(error), {"code": error.code})
     if isinstance(error, OSError):
-        LOG.warning("the disk failed: %s", error.strerror)
-        return MCPError(INTERNAL_ERROR, "the server's disk failed", _STORAGE)
-    LOG.error("a request failed", exc_info=error)
-    return MCPError(INTERNAL_ERROR, "internal error; the log knows more", _INTERNAL)
-
-
-_STORAGE: Mapping[str, str] = {"code": "storage_unavailable"}
-_INTERNAL: Mapping[str, str] = {"code": "internal"}
+        LOG.warning("storage error: %s", error.strerror)
+        return MCPError(INTERNAL_ERROR, "storage error", {"code": "storage_unavailable"})
+    LOG.error("request failed", exc_info=error)
+    return MCPError(INTERNAL_ERROR, "internal error; see the server's log", {"code": "internal"})
 
 
 def _to_jsonrpc_code(code: str) -> int:
@@ -68,6 +60,6 @@ def _to_jsonrpc_code(code: str) -> int:
 
 
 def _format_message(error: SkillhallError) -> str:
-    if isinstance(error, SkillRejected):  # its own words begin with a place on this machine
-        return f"the skill is broken: {'; '.join(error.reasons)}"
+    if isinstance(error, SkillRejected):  # its message starts with a local path
+        return f"the skill is invalid: {'; '.join(error.reasons)}"
     return str(error)

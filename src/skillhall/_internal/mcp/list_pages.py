@@ -1,4 +1,4 @@
-"""Pages of lists: made once, and made again only when a skill in them changed."""
+"""Pages of `skills/list` and `resources/list`, rebuilt only when a skill in them changes."""
 
 from __future__ import annotations
 
@@ -20,79 +20,79 @@ if TYPE_CHECKING:
     SkillWithManifest: TypeAlias = tuple[ViewedSkill, Manifest]
 
 SKILLS_PAGE_SIZE = 100
-RESOURCES_PAGE_SIZE = 200  # and as many more as the last skill has
+RESOURCES_PAGE_SIZE = 200  # plus the remaining files of the last skill
 
 
 class PageSource(Protocol):
-    """What pages are made of."""
+    """The skills that pages are built from."""
 
     @property
     def rows(self) -> Sequence[ViewedSkill]:
-        """All skills, in the order of the list."""
+        """All skills, in list order."""
 
     def read_manifest(self, row: ViewedSkill) -> Manifest | None:
-        """The files of one; None if they cannot be read."""
+        """Return the manifest of a skill; `None` if its files cannot be read."""
 
     def report_skipped(self, finding: Finding) -> None:
-        """Tell that a list leaves a skill out."""
+        """Report a skill that the list omits."""
 
 
 class PageSelection(NamedTuple):
-    """The skills of a page, and whether more follow."""
+    """The skills of a page and whether more follow."""
 
     skills: list[SkillWithManifest]
     has_more: bool
 
     def is_same(self, other: PageSelection) -> bool:
-        """Whether both would make the same page: an unchanged manifest is the same object."""
+        """Whether both give the same page: an unchanged manifest is the same object."""
         if len(self.skills) != len(other.skills) or self.has_more != other.has_more:
             return False
         pairs = zip(self.skills, other.skills, strict=True)
-        return all(one[0] is two[0] and one[1] is two[1] for one, two in pairs)
+        return all(old[0] is new[0] and old[1] is new[1] for old, new in pairs)
 
 
 class ListPage:
-    """One page of a list of one kind."""
+    """One page of a list."""
 
     def __init__(self, source: PageSource, kind: str, start: int) -> None:
         self._source = source
         self._kind = kind
-        self._start = start  # the number of its first skill
+        self._start = start  # index of its first skill
         self._last: tuple[PageSelection, JsonObject] | None = None
 
     def build(self) -> JsonObject:
-        """The page as it is now; the same object while nothing changes."""
-        choose, shape = _LIST_KINDS[self._kind]
-        choice = choose(self._source, self._start)
+        """Return the current page; the same object while nothing changes."""
+        select, serialize = _LIST_KINDS[self._kind]
+        selection = select(self._source, self._start)
         last = self._last
-        if last is not None and last[0].is_same(choice):
+        if last is not None and last[0].is_same(selection):
             return last[1]
-        rows = [told for one in choice.skills for told in shape(*one)]
-        following = f"{CURSOR_PREFIX}{choice.skills[-1][0].path}" if choice.has_more else None
-        wire = serialize_page(self._kind, rows, following)
-        self._last = choice, wire
-        return wire
+        rows = [row for skill in selection.skills for row in serialize(*skill)]
+        cursor = f"{CURSOR_PREFIX}{selection.skills[-1][0].path}" if selection.has_more else None
+        page = serialize_page(self._kind, rows, cursor)
+        self._last = selection, page
+        return page
 
 
 def _select_skills(source: PageSource, start: int) -> PageSelection:
-    """Skills that every host takes."""
-    chosen: list[SkillWithManifest] = []
+    """Select skills that every host accepts."""
+    selected: list[SkillWithManifest] = []
     for number in range(start, len(source.rows)):
         row = source.rows[number]
         manifest = source.read_manifest(row)
         finding = explain_exclusion(row, manifest)
         if finding is not None:
             source.report_skipped(finding)
-        elif len(chosen) == SKILLS_PAGE_SIZE:
-            return PageSelection(chosen, has_more=True)
+        elif len(selected) == SKILLS_PAGE_SIZE:
+            return PageSelection(selected, has_more=True)
         elif manifest is not None:
-            chosen.append((row, manifest))
-    return PageSelection(chosen, has_more=False)
+            selected.append((row, manifest))
+    return PageSelection(selected, has_more=False)
 
 
 def _select_resources(source: PageSource, start: int) -> PageSelection:
-    """Skills until their files fill a page."""
-    chosen: list[SkillWithManifest] = []
+    """Select skills until their files fill a page."""
+    selected: list[SkillWithManifest] = []
     files = 0
     for number in range(start, len(source.rows)):
         row = source.rows[number]
@@ -100,10 +100,10 @@ def _select_resources(source: PageSource, start: int) -> PageSelection:
         if manifest is None:
             continue
         if files >= RESOURCES_PAGE_SIZE:
-            return PageSelection(chosen, has_more=True)
-        chosen.append((row, manifest))
+            return PageSelection(selected, has_more=True)
+        selected.append((row, manifest))
         files += len(manifest.files)
-    return PageSelection(chosen, has_more=False)
+    return PageSelection(selected, has_more=False)
 
 
 def _serialize_resources(row: ViewedSkill, manifest: Manifest) -> list[JsonObject]:

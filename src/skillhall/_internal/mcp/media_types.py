@@ -1,4 +1,4 @@
-"""What kind of file a name promises; the same on every machine."""
+"""Media types by file extension, independent of the machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MARKDOWN = "text/markdown"
 TEXT = "text/plain"
 BINARY = "application/octet-stream"
 
-# Python's own table, without what a machine adds to it, and where that is wrong for skills.
+# Python's built-in table without the system's additions, and corrections for skills.
 _TABLE = MimeTypes(filenames=())
 _OVERRIDES = {
     ".md": MARKDOWN,
@@ -29,8 +29,8 @@ _OVERRIDES = {
 
 
 def guess_media_type(path: str) -> str | None:
-    """The type that the file's ending stands for, if it is known."""
+    """Return the media type of the file's extension, if known."""
     name = path.rpartition("/")[2].lower()
     dot = name.rfind(".")
-    ending = name[dot:] if dot > 0 else ""
-    return _OVERRIDES.get(ending) or _TABLE.guess_type(f"a{ending}")[0]
+    extension = name[dot:] if dot > 0 else ""
+    return _OVERRIDES.get(extension) or _TABLE.guess_type(f"a{extension}")[0]

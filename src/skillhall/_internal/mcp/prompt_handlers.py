@@ -1,4 +1,4 @@
-"""Prompts of one snapshot; those that need files are left to resources and tools."""
+"""The prompt methods. Prompts with files are omitted; clients use resources or tools."""
 
 from __future__ import annotations
 
@@ -21,81 +21,81 @@ PROMPTS_PAGE_SIZE = 200
 
 
 class PromptList(Protocol):
-    """What MCP needs of a snapshot of prompts."""
+    """A snapshot of prompts, as far as MCP needs it."""
 
     @property
     def digest(self) -> str:
-        """Changes with whatever a list or an answer could say."""
+        """Changes with the content of any prompt."""
 
     @property
     def names(self) -> Sequence[str]:
         """The names of all prompts, in order."""
 
     def summary(self, name: str) -> Prompt:
-        """One prompt without the files' bytes. Raises: PromptNotFound, PromptsSourceError."""
+        """Return a prompt without file contents. Raises: PromptNotFound, PromptsSourceError."""
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """One prompt's answer, as REST gives it, with its arguments filled in.
+        """Return the REST response for a prompt, with its arguments filled in.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
 
 
 class PromptProvider(Protocol):
-    """Where prompts come from."""
+    """A source of prompts."""
 
     def cached_snapshot(self) -> PromptList | None:
-        """What is handed out now, if it is at hand; never waits."""
+        """Return the cached prompts, if any. Never blocks."""
 
     def snapshot(self) -> PromptList:
-        """What is handed out now. Raises: PromptsSourceError."""
+        """Return the current prompts. Raises: PromptsSourceError."""
 
 
 class SkillPromptProvider:
-    """The skills of an offering as prompts, where no counter hands any out."""
+    """Skills as prompts, for servers without a prompt service."""
 
     def __init__(self, provider: SkillProvider) -> None:
         self._provider = provider
         self._last: SkillPrompts | None = None
 
     def cached_snapshot(self) -> None:
-        """Nothing is at hand: only a look tells whether the skills are what they were."""
+        """Return nothing: only a scan can tell whether the skills changed."""
 
     def snapshot(self) -> PromptList:
-        """The prompts that the skills make now."""
-        offer = self._provider.current_view()
-        if self._last is None or self._last.digest != offer.revision:
-            self._last = SkillPrompts(offer.revision, offer.all_skills, offer.profile)
+        """Return the current skills as prompts."""
+        view = self._provider.current_view()
+        if self._last is None or self._last.digest != view.revision:
+            self._last = SkillPrompts(view.revision, view.all_skills, view.profile)
         return self._last
 
 
 def list_prompts(prompts: PromptList, cursor: str | None) -> JsonObject:
-    """A part of the list, by name. Raises: MCPError for a cursor that is none of ours."""
+    """Return a page of prompts, by name. Raises: MCPError for an invalid cursor."""
     names = sorted(prompts.names)
-    told: list[JsonObject] = []
+    rows: list[JsonObject] = []
     for name in names[find_start(names, cursor) :]:
         prompt = prompts.summary(name)
         if prompt.has_files:
             continue
-        if len(told) == PROMPTS_PAGE_SIZE:
-            return serialize_page("prompts", told, f"{CURSOR_PREFIX}{told[-1]['name']}")
-        told.append(_serialize_prompt(prompt))
-    return serialize_page("prompts", told, None)
+        if len(rows) == PROMPTS_PAGE_SIZE:
+            return serialize_page("prompts", rows, f"{CURSOR_PREFIX}{rows[-1]['name']}")
+        rows.append(_serialize_prompt(prompt))
+    return serialize_page("prompts", rows, None)
 
 
 def get_prompt(prompts: PromptList, name: str, values: Mapping[str, str] | None) -> JsonObject:
-    """One prompt with its arguments filled in.
+    """Return a prompt with its arguments filled in.
 
-    Raises: PromptNotFound also for one that needs files, MissingArguments, PromptsSourceError.
+    Raises: PromptNotFound (also for prompts with files), MissingArguments, PromptsSourceError.
     """
     if prompts.summary(name).has_files:
         raise PromptNotFound(name)
-    told = json.loads(prompts.prompt_json(name, values))
-    return mark_complete({"description": told["description"], "messages": told["messages"]})
+    response = json.loads(prompts.prompt_json(name, values))
+    return mark_complete({"description": response["description"], "messages": response["messages"]})
 
 
 def _serialize_prompt(prompt: Prompt) -> JsonObject:
-    told: JsonObject = {"name": prompt.name, "description": prompt.description}
+    entry: JsonObject = {"name": prompt.name, "description": prompt.description}
     if prompt.arguments:
-        told["arguments"] = [argument._asdict() for argument in prompt.arguments]
-    return told
+        entry["arguments"] = [argument._asdict() for argument in prompt.arguments]
+    return entry

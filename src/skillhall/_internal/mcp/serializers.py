@@ -1,4 +1,4 @@
-"""What MCP's wire says about skills and their files."""
+"""Serialization of skills and files to MCP's JSON."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 JsonObject: TypeAlias = dict[str, Any]
 
-LIST_TTL_MS = 5_000  # milliseconds for which a list may be reused; changes are told meanwhile
-_SKILL_MD_PRIORITY, _FILE_PRIORITY = 0.8, 0.3  # what the extension's authors suggest
+LIST_TTL_MS = 5_000  # how long clients may cache a list; subscribers are notified earlier
+_SKILL_MD_PRIORITY, _FILE_PRIORITY = 0.8, 0.3  # suggested by the skills extension
 
 
 def mark_complete(result: JsonObject) -> JsonObject:
-    """The result of a call, as the 2026 era marks it; the SDK drops the mark for earlier ones."""
+    """Add the result type of protocol 2026; the SDK removes it for earlier versions."""
     return {"resultType": "complete", **result}
 
 
 def with_ttl(result: JsonObject, ttl_ms: int = 0) -> JsonObject:
-    """The same with how long it may be kept, by whoever asked for it."""
+    """Add the result type and how long the client may cache the result."""
     return mark_complete({**result, "ttlMs": ttl_ms, "cacheScope": "private"})
 
 
 def serialize_page(key: str, rows: Sequence[JsonObject], next_cursor: str | None) -> JsonObject:
-    """A part of a list, and where the next one begins."""
+    """Return a page of a list."""
     result: JsonObject = {key: [*rows]}
     if next_cursor is not None:
         result["nextCursor"] = next_cursor
@@ -41,7 +41,7 @@ def serialize_page(key: str, rows: Sequence[JsonObject], next_cursor: str | None
 
 
 def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
-    """A skill with its frontmatter, and all its files with digests and sizes."""
+    """Return a skill with its frontmatter and its files with digests and sizes."""
     files = [
         {"uri": build_uri(row.path, file.path), "digest": file.digest, "size": file.size}
         for file in manifest.files
@@ -54,37 +54,37 @@ def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
 
 
 def serialize_resource(row: ViewedSkill, file: ManifestFile) -> JsonObject:
-    """A file as a resource."""
-    is_own = file.path == SKILL_MD
-    told: JsonObject = {
+    """Return a file as a resource."""
+    is_skill_md = file.path == SKILL_MD
+    resource: JsonObject = {
         "uri": build_uri(row.path, file.path),
-        "name": row.skill.name if is_own else file.path.rpartition("/")[2],
+        "name": row.skill.name if is_skill_md else file.path.rpartition("/")[2],
         "size": file.size,
         "annotations": _serialize_annotations(
-            file, _SKILL_MD_PRIORITY if is_own else _FILE_PRIORITY
+            file, _SKILL_MD_PRIORITY if is_skill_md else _FILE_PRIORITY
         ),
     }
-    kind = MARKDOWN if is_own else guess_media_type(file.path)
-    if kind is not None:
-        told["mimeType"] = kind
-    if is_own:
-        told["description"] = row.skill.description
-    return told
+    media_type = MARKDOWN if is_skill_md else guess_media_type(file.path)
+    if media_type is not None:
+        resource["mimeType"] = media_type
+    if is_skill_md:
+        resource["description"] = row.skill.description
+    return resource
 
 
 def serialize_directory(uri: str, name: str) -> JsonObject:
-    """A folder as a resource."""
+    """Return a folder as a resource."""
     return {"uri": uri, "name": name, "mimeType": DIRECTORY}
 
 
 def serialize_contents(uri: str, path: str, data: bytes) -> JsonObject:
-    """The bytes of a file: as text if they are text, byte for byte either way."""
-    kind = MARKDOWN if path == SKILL_MD else guess_media_type(path)
+    """Return the content of a file: as text if it is UTF-8, else as base64."""
+    media_type = MARKDOWN if path == SKILL_MD else guess_media_type(path)
     text = _decode_text(data)
     if text is None:
         blob = base64.b64encode(data).decode("ascii")
-        return {"uri": uri, "mimeType": kind or BINARY, "blob": blob}
-    return {"uri": uri, "mimeType": kind or TEXT, "text": text}
+        return {"uri": uri, "mimeType": media_type or BINARY, "blob": blob}
+    return {"uri": uri, "mimeType": media_type or TEXT, "text": text}
 
 
 def _decode_text(data: bytes) -> str | None:
@@ -95,10 +95,10 @@ def _decode_text(data: bytes) -> str | None:
 
 
 def _serialize_annotations(file: ManifestFile, priority: float) -> JsonObject:
-    told: JsonObject = {"audience": ["assistant"], "priority": priority}
+    annotations: JsonObject = {"audience": ["assistant"], "priority": priority}
     if file.modified:
-        told["lastModified"] = _format_time(file.modified)
-    return told
+        annotations["lastModified"] = _format_time(file.modified)
+    return annotations
 
 
 def _format_time(seconds: float) -> str:

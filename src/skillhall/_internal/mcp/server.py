@@ -1,4 +1,4 @@
-"""The MCP server: one object for stdio and streamable HTTP, and for both eras of the protocol."""
+"""The MCP server, for stdio and streamable HTTP and for both protocol versions."""
 
 from __future__ import annotations
 
@@ -66,19 +66,19 @@ _P = TypeVar("_P", bound=BaseModel)
 
 
 class DirectoryParams(PaginatedRequestParams):
-    """Which directory is read."""
+    """Parameters of `resources/directory/read`."""
 
     uri: str
 
 
 class SkillParams(RequestParams):
-    """Which skill is asked for, by the address of its SKILL.md."""
+    """Parameters of `skills/get`: the URI of the SKILL.md."""
 
     uri: str
 
 
 class SkillServer(Server[None]):
-    """The SDK's server over an offering of skills, which are its prompts if no others are given."""
+    """The SDK's server for a skill provider. Without a prompt provider, skills are the prompts."""
 
     def __init__(
         self,
@@ -110,20 +110,20 @@ class SkillServer(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,  # noqa: ARG002 - the SDK's
     ) -> InitializationOptions:
-        """What clients of the handshake era are promised; the extension is not for them."""
-        kept = self._is_stateful
-        promised = NotificationOptions(kept, kept, kept)
-        return super().create_initialization_options(promised, experimental_capabilities, {})
+        """Return the capabilities for clients before protocol 2026, without the extension."""
+        stateful = self._is_stateful  # a stateless server cannot send notifications
+        options = NotificationOptions(stateful, stateful, stateful)
+        return super().create_initialization_options(options, experimental_capabilities, {})
 
     @asynccontextmanager
     async def _run_poller(self, _: Server[None]) -> AsyncIterator[None]:
-        watching = asyncio.create_task(self._poller.run())
+        task = asyncio.create_task(self._poller.run())
         try:
             yield
         finally:
-            watching.cancel()
+            task.cancel()
             with suppress(asyncio.CancelledError):
-                await watching
+                await task
 
     def _add_handlers(self) -> None:
         self._add_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
@@ -152,22 +152,22 @@ class SkillServer(Server[None]):
         params: type[_P],
         handler: Callable[[Context, _P], Awaitable[HandlerResult]],
     ) -> None:
-        is_ours = method in EXTENSION_METHODS
+        is_extension = method in EXTENSION_METHODS
 
-        async def answer(ctx: Context, given: _P) -> HandlerResult:
-            if is_ours and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
+        async def handle(ctx: Context, request: _P) -> HandlerResult:
+            if is_extension and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
             try:
                 await self._register_client(ctx)
-                return await handler(ctx, given)
-            except Exception as error:  # noqa: BLE001 - the last net: no client meets a traceback
-                raise to_mcp_error(error, getattr(given, "uri", None)) from None
+                return await handler(ctx, request)
+            except Exception as error:  # noqa: BLE001 - clients never see a traceback
+                raise to_mcp_error(error, getattr(request, "uri", None)) from None
 
-        self.add_request_handler(method, params, answer)
+        self.add_request_handler(method, params, handle)
 
     async def _list_page(self, kind: str, _: Context, params: PaginatedRequestParams) -> JsonObject:
-        ready = self.index.get_cached_page(kind, params.cursor)
-        return await run_sync(self.index.get_page, kind, params.cursor) if ready is None else ready
+        page = self.index.get_cached_page(kind, params.cursor)
+        return await run_sync(self.index.get_page, kind, params.cursor) if page is None else page
 
     async def _get_skill(self, _: Context, params: SkillParams) -> JsonObject:
         return await run_sync(self.index.get_skill_entry, params.uri)
@@ -209,9 +209,9 @@ class SkillServer(Server[None]):
         await self._register_client(ctx)
 
     async def _register_client(self, ctx: Context) -> None:
-        # The SDK handles notifications beside requests, so the answer to a first request may be
-        # ready before `notifications/initialized` is handled. The state to compare with is read
-        # before either: otherwise a change right after that answer is in it, and never reported.
+        # The SDK handles notifications concurrently, so the first response may be sent before
+        # `notifications/initialized` is handled. The baseline is recorded before either: otherwise
+        # it would include a change right after that response, which is then never reported.
         if self._is_stateful and not self.subscriptions.needs_no_session(ctx):
             await self._poller.record_baseline()
             self.subscriptions.add_session(ctx)

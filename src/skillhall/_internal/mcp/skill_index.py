@@ -1,4 +1,4 @@
-"""The stock: what a server has to show, with pages that were made before somebody asks again."""
+"""Skill index of the MCP server: the current skills with cached list pages."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.skill.finding import Finding
 
-# Seconds for which the digests in a page are not compared with the disk. A skill that came, went or
-# has another SKILL.md makes other pages at once, and an entry that is got alone is always compared.
+# Seconds for which the digests in a page are not compared with the disk. New, removed and changed
+# SKILL.md files rebuild the pages at once, and `skills/get` always compares.
 MIN_PAGE_TTL = 5.0
 
 
 class IndexView:
-    """One offer, in the order of skill paths, and the pages of it that were asked for."""
+    """A skill view in path order, with its cached pages."""
 
     def __init__(self, skill_view: SkillView, manifests: ManifestCache, ttl_factor: float) -> None:
         self.skill_view = skill_view
@@ -40,45 +40,45 @@ class IndexView:
         self._reported_paths: set[str] = set()
 
     def get_cached_page(self, kind: str, cursor: str | None) -> JsonObject | None:
-        """A page that is at hand; never waits."""
-        kept = self._pages.get((kind, cursor or ""))
-        return None if kept is None else kept.fresh_value
+        """Return a cached page, if it is fresh. Never blocks."""
+        page = self._pages.get((kind, cursor or ""))
+        return None if page is None else page.fresh_value
 
     def get_page(self, kind: str, cursor: str | None) -> JsonObject:
-        """A page. Raises: MCPError for a cursor that is none of ours."""
+        """Return a page. Raises: MCPError for an invalid cursor."""
         key = kind, cursor or ""
         if key not in self._pages:
-            made = ListPage(self, kind, find_start(self.paths, cursor))
+            page = ListPage(self, kind, find_start(self.paths, cursor))
             self._pages[key] = AdaptiveCache(
-                made.build, self._ttl_factor, MIN_PAGE_TTL if self._ttl_factor else 0.0
+                page.build, self._ttl_factor, MIN_PAGE_TTL if self._ttl_factor else 0.0
             )
         return self._pages[key].get()
 
     def read_manifest(self, row: ViewedSkill) -> Manifest | None:
-        """The manifest of a skill in a list; None if its files are gone or cannot be read."""
+        """Return the possibly cached manifest of a skill; `None` if its files cannot be read."""
         return self._manifests.get_for_list(self.skill_view, row)
 
     def read_fresh_manifest(self, row: ViewedSkill) -> Manifest | None:
-        """The same, as all files are at this moment."""
+        """Return the manifest after comparing all files with the disk."""
         return self._manifests.get_or_none(self.skill_view, row)
 
     def report_skipped(self, finding: Finding) -> None:
-        """Tell once that the list leaves a skill out, and why."""
+        """Log once why the list omits a skill."""
         if finding.path not in self._reported_paths:
             self._reported_paths.add(finding.path)
             LOG.info("%s", finding.message)
 
     def resolve_uri(self, uri: str) -> tuple[ViewedSkill, str]:
-        """The skill and the file that an address names. Raises: MCPError."""
-        found = split_uri(uri)
-        row = None if found is None else self.by_path.get(found[0])
-        if found is None or row is None:
-            raise build_invalid_params(f"nothing is served at {quote_uri(uri)}")
-        return row, found[1]
+        """Return the skill and the file of a URI. Raises: MCPError."""
+        split = split_uri(uri)
+        row = None if split is None else self.by_path.get(split[0])
+        if split is None or row is None:
+            raise build_invalid_params(f"resource not found: {quote_uri(uri)}")
+        return row, split[1]
 
 
 class SkillIndex:
-    """What an offering has, as MCP shows it; any number of threads may ask at once."""
+    """The skills of a provider, as MCP shows them. Thread-safe."""
 
     def __init__(self, provider: SkillProvider, ttl_factor: float = TTL_FACTOR) -> None:
         self._ttl_factor = ttl_factor
@@ -87,42 +87,42 @@ class SkillIndex:
         self._view_cache = AdaptiveCache(partial(self._build_view, provider), ttl_factor)
 
     def current_view(self) -> SkillView:
-        """The skills there are now, or were a moment ago."""
+        """Return the current skills, possibly from the cache."""
         return self.get_index_view().skill_view
 
     def get_index_view(self) -> IndexView:
-        """The same with its pages."""
+        """Return the current skills with their pages."""
         return self._view_cache.get()
 
     def refresh(self) -> IndexView:
-        """The same, looked at in this moment."""
+        """Rescan the skills and return them with their pages."""
         return self._view_cache.refresh()
 
     def get_cached_page(self, kind: str, cursor: str | None) -> JsonObject | None:
-        """A page that is at hand; never waits."""
+        """Return a cached page, if it is fresh. Never blocks."""
         view = self._view_cache.fresh_value
         return None if view is None else view.get_cached_page(kind, cursor)
 
     def get_page(self, kind: str, cursor: str | None) -> JsonObject:
-        """A page of a list: `skills` or `resources`. Raises: MCPError."""
+        """Return a page of `skills` or `resources`. Raises: MCPError."""
         return self.get_index_view().get_page(kind, cursor)
 
     def get_skill_entry(self, uri: str) -> JsonObject:
-        """The answer about one skill, as its files are at this moment. Raises: MCPError."""
+        """Return one skill, compared with the disk. Raises: MCPError."""
         view = self.get_index_view()
         row, file = view.resolve_uri(uri)
         manifest = view.read_fresh_manifest(row) if file == SKILL_MD else None
         if manifest is None:
-            raise build_invalid_params(f"no skill is served at {quote_uri(uri)}")
+            raise build_invalid_params(f"skill not found: {quote_uri(uri)}")
         if reason := manifest.reason_not_served:
             code = "too_large" if manifest.limit_problem else "invalid_skill"
             raise build_invalid_params(
-                f"{quote_uri(uri)} is served as resources alone: {reason}", code
+                f"{quote_uri(uri)} is available only as resources: {reason}", code
             )
         return with_ttl({"skill": serialize_skill(row, manifest)})
 
     def read_resource(self, uri: str) -> JsonObject:
-        """The bytes of a file. Raises: MCPError, SkillhallError."""
+        """Return the content of a file. Raises: MCPError, SkillhallError."""
         view = self.get_index_view()
         row, file = view.resolve_uri(uri)
         if not file:
@@ -130,11 +130,11 @@ class SkillIndex:
         try:
             data = view.skill_view.read_file(row, file)
         except SkillFileNotFound:
-            raise build_invalid_params(f"nothing is served at {quote_uri(uri)}") from None
+            raise build_invalid_params(f"resource not found: {quote_uri(uri)}") from None
         return with_ttl({"contents": [serialize_contents(uri, file, data)]})
 
     def compute_file_state(self, uri: str) -> str:
-        """The digest of a file that is served; "" for what is not. It never raises."""
+        """Return a string that changes with the file; "" if it is not served. Never raises."""
         view, split = self.get_index_view(), split_uri(uri)
         row = None if split is None else view.by_path.get(split[0])
         manifest = None if row is None else view.read_fresh_manifest(row)
@@ -144,8 +144,8 @@ class SkillIndex:
         return next((f"{file.digest}{file.size}{file.modified}" for file in files), "")
 
     def _build_view(self, provider: SkillProvider) -> IndexView:
-        offer = provider.current_view()
-        if self._view is None or self._view.skill_view.revision != offer.revision:
-            self._view = IndexView(offer, self._manifests, self._ttl_factor)
-            self._manifests.evict_others(offer)
+        view = provider.current_view()
+        if self._view is None or self._view.skill_view.revision != view.revision:
+            self._view = IndexView(view, self._manifests, self._ttl_factor)
+            self._manifests.evict_others(view)  # manifests of removed skills
         return self._view

@@ -1,4 +1,4 @@
-"""MCP by stdin and stdout: one client, for as long as it keeps our stdin open."""
+"""MCP over stdin and stdout, for one client."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
 
 
 def serve_stdio(server: SkillServer) -> None:
-    """Serve until the client is gone. Nothing but the protocol is written to stdout."""
-    # A thread waits in a read that nothing else can end.
+    """Serve until the client disconnects. stdout is reserved for the protocol."""
+    # A thread blocks in a read of stdin that Python's own SIGINT handler cannot interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _exit_when_stdout_closes()
     anyio.run(_serve, server)
 
 
 def _exit_when_stdout_closes() -> None:
-    """Leave as soon as the client has closed its end of our stdout, even if it keeps our stdin."""
-    if sys.platform == "win32":  # there, the next answer that cannot be written ends it
+    """Exit as soon as the client closes our stdout, even if it keeps our stdin open."""
+    if sys.platform == "win32":  # no poll; the next failed write ends the process
         return
     poll = select.poll()
-    poll.register(os.dup(sys.stdout.fileno()), 0)  # nothing but that it is closed
+    poll.register(os.dup(sys.stdout.fileno()), 0)  # 0: report only that it is closed
 
-    def leave() -> None:
+    def exit_on_close() -> None:
         poll.poll()
         os._exit(0)
 
-    threading.Thread(target=leave, daemon=True).start()
+    threading.Thread(target=exit_on_close, daemon=True).start()
 
 
 async def _serve(server: SkillServer) -> None:
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    async with stdio_server() as (reader, writer):
+        await server.run(reader, writer, server.create_initialization_options())
 
 
 def log_to_stderr() -> None:
-    """Send what is worth telling to stderr, without what a client sent."""
+    """Log warnings to stderr. Records of the SDK may contain client data and are dropped."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     for name, level in (("skillhall.mcp", "WARNING"), ("mcp", "CRITICAL")):

@@ -1,4 +1,4 @@
-"""MCP by streamable HTTP at one path, in front of an app that has the others."""
+"""MCP over streamable HTTP, as middleware that handles one path."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
 
 PATH = "/mcp"
-_BODY_TIMEOUT = 20.0  # seconds that a body may take
-_CLOSE_GRACE = 1.0  # seconds in which a stream can say that it ends
-_RETRY_AFTER = b"60"  # seconds after which a session may have ended
+_BODY_TIMEOUT = 20.0  # seconds to receive a request body
+_CLOSE_GRACE = 1.0  # seconds for streams to send their last message
+_RETRY_AFTER = b"60"  # seconds, sent when there are too many sessions
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class SessionLimits(NamedTuple):
-    """Limits for the sessions of clients that open one, those of the handshake era."""
+    """Limits for the sessions of clients before protocol 2026."""
 
     max_sessions: int
     idle_timeout: int  # seconds without a request or an open stream
 
 
 class McpMiddleware:
-    """Answers at one path, and leaves the others to the app behind it.
+    """Handles requests to `PATH` and passes all others to the app.
 
-    It lives as long as that app: a session manager runs once. Without `sessions` it is stateless.
+    Use one instance per app: a session manager runs only once. Without `session_limits`, the server
+    is stateless.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class McpMiddleware:
         )
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Answer one request, or live through the life of the server."""
+        """Handle a request or the lifespan of the app."""
         if scope["type"] == "lifespan":
             return self._run_lifespan(scope, receive, send)
         if scope["type"] == "http" and scope["path"] == PATH:
@@ -67,20 +68,20 @@ class McpMiddleware:
         return self._app(scope, receive, send)
 
     async def _run_lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
-        held: list[Message] = []
+        deferred: list[Message] = []
 
-        async def hold_back(message: Message) -> None:
-            """The server ends when it hears that all is over, and sessions are not over yet."""
+        async def defer_shutdown(message: Message) -> None:
+            # The process exits after this message, but the sessions are still open.
             if message["type"].startswith("lifespan.shutdown"):
-                held.append(message)
+                deferred.append(message)
             else:
                 await send(message)
 
         async with self._manager.run(), anyio.create_task_group() as tasks:
             tasks.start_soon(self._close_streams_on_shutdown)
-            await self._app(scope, receive, hold_back)
+            await self._app(scope, receive, defer_shutdown)
             tasks.cancel_scope.cancel()
-        for message in held:
+        for message in deferred:
             await send(message)
 
     async def _close_streams_on_shutdown(self) -> None:
@@ -88,14 +89,14 @@ class McpMiddleware:
         self._server.subscriptions.close()
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answered = _ResponseSender(send)
-        heard = _RequestReceiver(receive, self._wait_for_shutdown)
-        await self._manager.handle_request(scope, heard.receive, answered.send)
-        await answered.finish()
+        sender = _ResponseSender(send)
+        receiver = _RequestReceiver(receive, self._wait_for_shutdown)
+        await self._manager.handle_request(scope, receiver.receive, sender.send)
+        await sender.finish()
 
 
 class _RequestReceiver:
-    """What a client sends; when the server stops, or the body takes too long, it has gone."""
+    """Receives a request. Reports a disconnect on shutdown and on a body timeout."""
 
     def __init__(self, receive: Receive, wait_for_shutdown: Callable[[], Awaitable[None]]) -> None:
         self._receive = receive
@@ -103,7 +104,7 @@ class _RequestReceiver:
         self._is_body_complete = False
 
     async def receive(self) -> Message:
-        """The next message."""
+        """Return the next message."""
         if not self._is_body_complete:
             return await self._receive_body()
         receiving = asyncio.ensure_future(self._receive())
@@ -121,6 +122,7 @@ class _RequestReceiver:
                 message = await self._receive()
         except TimeoutError:
             message = _DISCONNECT
+        # A disconnect has no `more_body` either, which ends the body.
         self._is_body_complete = not message.get("more_body", False)
         return message
 
@@ -130,21 +132,21 @@ class _RequestReceiver:
 
 
 class _ResponseSender:
-    """What is sent to a client; a stream that was cut is ended properly."""
+    """Sends a response, and ends a stream that was cut off."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
         self._is_open = False
 
     async def send(self, message: Message) -> None:
-        """Pass a message on."""
-        starts = message["type"] == "http.response.start"
-        if starts and message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:  # too many sessions
+        """Send a message."""
+        is_start = message["type"] == "http.response.start"
+        if is_start and message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:  # too many sessions
             message["headers"] = [*message["headers"], (b"retry-after", _RETRY_AFTER)]
-        self._is_open = starts or message.get("more_body", False)
+        self._is_open = is_start or message.get("more_body", False)
         await self._send(message)
 
     async def finish(self) -> None:
-        """End what is still open."""
+        """End the response if it is still open."""
         if self._is_open:
             await self._send({"type": "http.response.body", "body": b"", "more_body": False})

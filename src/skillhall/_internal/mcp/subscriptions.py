@@ -1,4 +1,4 @@
-"""News: who listens for changes, in either era of the protocol, and what they are told."""
+"""Subscriptions and change notifications, for both protocol versions."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
     from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
 
-MAX_SUBSCRIBED_URIS = 1000  # that one client may ask to be told about
+MAX_SUBSCRIBED_URIS = 1000  # per client
 
 
 class CatalogChange(NamedTuple):
-    """What is not as it was."""
+    """What changed between two polls."""
 
     skills: bool = False
     prompts: bool = False
@@ -38,57 +38,57 @@ class CatalogChange(NamedTuple):
 
 
 class Subscriptions:
-    """The listeners of one server; used in its event loop alone."""
+    """The subscribers of one server. Not thread-safe: use it in the event loop only."""
 
     def __init__(self) -> None:
         self._bus = InMemorySubscriptionBus()
         self._listen_handler = ListenHandler(self._bus)
         self._stream_count = 0
-        self._stream_uris: Counter[str] = Counter()  # addresses that streams ask about
-        # Clients of the handshake era, and what each asks about, for as long as they are there.
+        self._stream_uris: Counter[str] = Counter()  # number of streams per URI
+        # The subscribed URIs of connected clients before protocol 2026.
         self._sessions: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
 
     @property
     def has_subscribers(self) -> bool:
-        """Whether anybody listens."""
+        """Whether there are subscribers."""
         return bool(self._stream_count or len(self._sessions))
 
     @property
     def subscribed_uris(self) -> Sequence[str]:
-        """The addresses that somebody asks about."""
+        """The URIs with at least one subscriber."""
         return [*{*self._stream_uris, *(uri for uris in self._sessions.values() for uri in uris)}]
 
     async def listen(
         self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
-        """Serve one stream of the 2026 era until it ends. Raises: MCPError."""
+        """Serve one stream of protocol 2026 until it ends. Raises: MCPError."""
         uris = params.notifications.resource_subscriptions or []
         _check_uri_limit(uris)
         with self._count_stream(uris):
             return await self._listen_handler(ctx, params)
 
     def needs_no_session(self, ctx: ServerRequestContext[Any, Any]) -> bool:
-        """Whether a client was noted already, or is none that can be told anything."""
+        """Whether a client is registered already, or cannot receive notifications."""
         connection = _get_connection(ctx)
         is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
         return is_modern or not connection.has_standalone_channel or connection in self._sessions
 
     def add_session(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Note a client of the handshake era."""
+        """Register a client before protocol 2026."""
         self._sessions.setdefault(_get_connection(ctx), set())
 
     def subscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
-        """Tell that client when the resource changes. Raises: MCPError for too many."""
+        """Subscribe the client to a resource. Raises: MCPError for too many."""
         uris = self._sessions.setdefault(_get_connection(ctx), set())
         _check_uri_limit([*uris, uri])
         uris.add(uri)
 
     def unsubscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
-        """Tell it no more."""
+        """Unsubscribe the client from a resource."""
         self._sessions.get(_get_connection(ctx), set()).discard(uri)
 
     async def notify(self, change: CatalogChange) -> None:
-        """Tell everybody what they asked for."""
+        """Notify all subscribers of a change."""
         if change.skills:
             await self._bus.publish(ResourcesListChanged())
             await self._bus.publish(ToolsListChanged())
@@ -100,7 +100,7 @@ class Subscriptions:
             await _notify_session(connection, uris, change)
 
     def close(self) -> None:
-        """End every stream, with a last word to its client."""
+        """End every stream with a final message."""
         self._listen_handler.close()
 
     @contextmanager
@@ -126,13 +126,12 @@ async def _notify_session(connection: Connection, uris: set[str], change: Catalo
 
 
 def _get_connection(ctx: ServerRequestContext[Any, Any]) -> Connection:
-    # The session is a proxy that lives as long as one request; what it stands for has no other way
-    # to it.
+    # The session is a proxy that lives for one request; the SDK has no public access to its target.
     return ctx.session._connection  # noqa: SLF001
 
 
 def _check_uri_limit(uris: Sequence[str]) -> None:
     if len(uris) > MAX_SUBSCRIBED_URIS:
         raise build_invalid_params(
-            f"at most {MAX_SUBSCRIBED_URIS} resources can be subscribed to", "too_many"
+            f"too many subscriptions: the limit is {MAX_SUBSCRIBED_URIS} resources", "too_many"
         )

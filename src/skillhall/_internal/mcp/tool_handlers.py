@@ -1,4 +1,4 @@
-"""The tools of `agents.skill_tools`, for clients that have nothing else to call."""
+"""The skill tools, for clients that support only tools."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TITLES = {
     "load_skill": "Load a skill",
     "read_skill_file": "Read a file of a skill",
 }
-# Nothing is changed, asked twice it is the same, and no other system is reached.
+# The tools change nothing, are idempotent and reach no other system.
 _HINTS = {
     "readOnlyHint": True,
     "destructiveHint": False,
@@ -32,20 +32,20 @@ _HINTS = {
 
 
 def list_tools(index: SkillIndex) -> JsonObject:
-    """The tools; none if there are no skills."""
+    """Return the tools; none if there are no skills."""
     tools = SkillTools(index).tools()
     return with_ttl({"tools": [_serialize_tool(tool) for tool in tools]}, LIST_TTL_MS)
 
 
 def call_tool(index: SkillIndex, name: str, arguments: Mapping[str, object] | None) -> JsonObject:
-    """What a tool answers. A call has no conversation, so every load gives the text.
+    """Return the result of a tool call. Every `load_skill` returns the text: there is no history.
 
-    Raises: MCPError if there is no such tool.
+    Raises: MCPError for an unknown tool.
     """
     for tool in SkillTools(index).tools():
         if tool.name == name:
             return mark_complete(_serialize_result(tool.call(arguments)))
-    raise build_invalid_params(f"there is no tool {name[:80]!r}")
+    raise build_invalid_params(f"unknown tool: {name[:80]!r}")
 
 
 def _serialize_tool(tool: Tool) -> JsonObject:
@@ -61,10 +61,10 @@ def _serialize_tool(tool: Tool) -> JsonObject:
 def _serialize_result(result: ToolResult) -> JsonObject:
     if result.is_error:
         message = str(result.content)
-        told: Mapping[str, object] = {"error": {"code": result.code, "message": message}}
+        structured: Mapping[str, object] = {"error": {"code": result.code, "message": message}}
         return {
             "content": [_build_text_content(f"{message} [{result.code}]")],
-            "structuredContent": told,
+            "structuredContent": structured,
             "isError": True,
         }
     if isinstance(result.content, str):

@@ -1,1 +1,1 @@
-"""Builds services from settings: the only package that knows every concrete class."""
+"""Builds services from settings. The only package that knows every concrete class."""

@@ -1,4 +1,4 @@
-"""Build catalogs and folder providers from settings."""
+"""Builds catalogs from settings."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def load_catalog(  # noqa: PLR0913 - each is an option of its own
     settings: Settings | None = None,
     progress: ScanProgress | None = None,
 ) -> Catalog:
-    """The catalog of one folder or several, or of the profile's own folders if none are given.
+    """Load the catalog of one or more folders, by default of the profile's folders.
 
-    `depth` is how many levels below each folder are searched; the profile's own if not given. With
-    `bodies`, each SKILL.md is read to its end, and skills whose body is not text are rejected.
+    `depth` is the number of levels to search below each folder, by default the profile's. With
+    `bodies`, each SKILL.md is read completely, and skills whose body is not text are rejected.
     Raises: UnknownProfile, ValueError.
     """
     settings = settings or Settings.read()
     chosen = find_profile(profile) if isinstance(profile, str) else profile
     chosen = chosen.with_depth(depth)
-    index = HeadCache(settings.cache_directory) if settings.use_head_cache else None
+    head_cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
     roots = resolve_roots(paths, chosen, settings)
-    return load_roots(roots, chosen, index, progress, with_bodies=bodies)
+    return load_roots(roots, chosen, head_cache, progress, with_bodies=bodies)
 
 
 def get_head_cache_directory(settings: Settings) -> str:
-    """The folder of the warm index; always safe to remove."""
+    """Return the folder of the head cache, which is always safe to delete."""
     return HeadCache(settings.cache_directory).directory
 
 
 def resolve_roots(paths: Paths | None, profile: Profile, settings: Settings) -> list[Root]:
-    """The folders to scan, in order of precedence."""
+    """Return the roots to scan, in order of precedence."""
     base, follow = settings.working_directory, settings.follow_links
-    if given := to_paths(() if paths is None else paths):
-        return [Root.resolve(path, base, follow_links=follow) for path in given]
+    if explicit := to_paths(() if paths is None else paths):
+        return [Root.resolve(path, base, follow_links=follow) for path in explicit]
     return [
         Root.resolve(path, base, source, is_required=False, follow_links=follow)
         for path, source in profile.roots
@@ -58,8 +58,7 @@ def resolve_roots(paths: Paths | None, profile: Profile, settings: Settings) -> 
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of that name. Raises: UnknownProfile."""
-    found = PROFILES.get(name)
-    if found is None:
+    """Return the profile with this name. Raises: UnknownProfile."""
+    if name not in PROFILES:
         raise UnknownProfile(name, tuple(PROFILES))
-    return found
+    return PROFILES[name]

@@ -1,4 +1,4 @@
-"""Open the database, the services that share it, its tokens and its backups."""
+"""Opens the database, the services on it, its access tokens and backups."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ __all__ = [
     "restore_backup",
     "utc_now",
 ]
-DATABASE = "skillhall.db"  # the file in the data folder
+DATABASE = "skillhall.db"  # in the data folder
 
 
 class DatabaseServices(NamedTuple):
-    """What servers on one database have in common; skills and uploads only on PostgreSQL."""
+    """The services that servers on one database share; skills and uploads need PostgreSQL."""
 
     database: Database
     event_feed: EventFeed
@@ -59,7 +59,7 @@ class DatabaseServices(NamedTuple):
     uploads: DatabaseUploads | None = None
 
     def close(self) -> None:
-        """Hear and look no more, and let go of the database; a second time does nothing."""
+        """Stop polling and close the database. Idempotent."""
         self.event_feed.close()
         self.token_cache.close()
         if self.mirror is not None:
@@ -68,20 +68,18 @@ class DatabaseServices(NamedTuple):
 
 
 def open_database_services(settings: Settings) -> DatabaseServices:
-    """What this server shares with others; `close` it. Its database may be down for a while.
+    """Open the services on the database, which may be temporarily unavailable. Close them.
 
     Raises: ConfigInvalid, DatabaseNewer.
     """
     database = open_database(settings, allow_unavailable=True)
     feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
-    ring, announcer = (
-        TokenCache(SqlTokenTable(database)),
-        RepositoryInvalidator(SqlOutbox(database)),
-    )
-    feed.subscribe(ring.handle_events)
-    ring.try_refresh()
+    tokens = TokenCache(SqlTokenTable(database))
+    invalidator = RepositoryInvalidator(SqlOutbox(database))
+    feed.subscribe(tokens.handle_events)
+    tokens.try_refresh()
     if not database.is_postgres:
-        return DatabaseServices(database, feed, ring, announcer)
+        return DatabaseServices(database, feed, tokens, invalidator)
     store = SqlSharedSkillTable(database)
     mirror = SkillMirror(store, _mirror_folder(settings, database))
     uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
@@ -89,11 +87,11 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     feed.subscribe(uploads.handle_events)
     mirror.try_refresh()
     skills = DatabaseStore(settings.working_directory, store, mirror)
-    return DatabaseServices(database, feed, ring, announcer, mirror, skills, uploads)
+    return DatabaseServices(database, feed, tokens, invalidator, mirror, skills, uploads)
 
 
 def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], None]]:
-    """The tokens of the configured database, and what lets go of it.
+    """Open the access tokens of the configured database; also return its `close`.
 
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
@@ -102,13 +100,13 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
-    """The configured database, or the one in the data folder; `close` it.
+    """Open the configured database, by default the SQLite file in the data folder. Close it.
 
-    A patient one may be down for a while.
+    With `allow_unavailable`, it may be temporarily unavailable.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
-    own = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
-    url = own if settings.database_url is None else settings.database_url.reveal()
+    default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
+    url = default_url if settings.database_url is None else settings.database_url.reveal()
     return Database(url, utc_now(), allow_outage=allow_unavailable)
 
 
@@ -118,9 +116,9 @@ def _mirror_folder(settings: Settings, database: Database) -> str:
 
 
 def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:
-    """Write everything in the database into a file.
+    """Write the content of the database to a file.
 
-    Raises: Conflict if the file is there, ConfigInvalid, DatabaseUnavailable, OSError.
+    Raises: Conflict if the file exists, ConfigInvalid, DatabaseUnavailable, OSError.
     """
     with closing(open_database(settings)) as database:
         data, report = create_backup(database, utc_now())
@@ -129,7 +127,7 @@ def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupRepo
 
 
 def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> BackupReport:
-    """Put what a backup holds in place of what the database holds.
+    """Replace the content of the database with a backup.
 
     Raises: BackupRejected, Conflict, ConfigInvalid, DatabaseUnavailable, DatabaseFull.
     """
@@ -138,10 +136,10 @@ def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> Backu
 
 
 def utc_now() -> str:
-    """The time in UTC, to the millisecond."""
+    """Return the time in UTC, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def new_id() -> str:
-    """An id that nobody can guess, and that sorts after those of earlier milliseconds."""
+    """Return an unguessable id that sorts by creation time, to the millisecond."""
     return f"{time.time_ns() // 1_000_000:012x}{token_hex(10)}"

@@ -1,4 +1,4 @@
-"""Build the prompt service from settings."""
+"""Builds the prompt service from settings."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 def open_prompt_service(
     settings: Settings, *, poll: bool = True, services: DatabaseServices | None = None
 ) -> PromptService:
-    """The prompts that a server hands out; `close` it. With a watch, news are looked for meanwhile.
+    """Open the prompt service of a server. Close it. With `poll`, it refreshes in the background.
 
     Raises: ConfigInvalid.
     """
-    supply = read_prompt_sources(settings)
+    sources = read_prompt_sources(settings)
     if services is None or services.uploads is None:
-        return PromptService(supply, poll=poll)
-    announcer = services.invalidator
-    # The list of what is followed is a file, which the other servers do not know.
-    supply = replace(
-        supply, uploads=services.uploads, publish_change=announcer.publish, can_follow=False
+        return PromptService(sources, poll=poll)
+    invalidator = services.invalidator
+    # Followed repositories are stored in a local file, which other servers cannot see.
+    sources = replace(
+        sources, uploads=services.uploads, publish_change=invalidator.publish, can_follow=False
     )
-    counter = PromptService(supply, poll=poll)
-    services.event_feed.subscribe(lambda events: announcer.handle_events(events, counter.expire))
-    return counter
+    service = PromptService(sources, poll=poll)
+    services.event_feed.subscribe(lambda events: invalidator.handle_events(events, service.expire))
+    return service

@@ -1,4 +1,4 @@
-"""Build the collection of skills that a server shows."""
+"""Builds the skill collection of a server."""
 
 from __future__ import annotations
 
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
 def open_collection(
     settings: Settings, prompt_service: PromptService, services: DatabaseServices | None = None
 ) -> Collection:
-    """The skills that a server shows: its own, and those of repositories that it reads."""
+    """Open the collection: the skill store and the skills of the served repositories."""
 
     def repository() -> RepositorySkillSet:
-        stock = prompt_service.skills()
-        origins = {one.folder: RepositoryOrigin(one.source, one.commit) for one in stock.contents}
-        return RepositorySkillSet(stock.digest, stock.skills, origins)
+        served = prompt_service.skills()
+        origins = {
+            each.folder: RepositoryOrigin(each.source, each.commit) for each in served.contents
+        }
+        return RepositorySkillSet(served.digest, served.skills, origins)
 
     if services is not None and services.skill_store is not None:
         return Collection(services.skill_store, settings, repository)
-    local = FolderStore(settings.working_directory, follow_links=settings.follow_links)
-    local.sweep()
-    return Collection(local, settings, repository)
+    store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+    store.sweep()  # leftovers of killed processes
+    return Collection(store, settings, repository)

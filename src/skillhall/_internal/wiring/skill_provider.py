@@ -1,4 +1,4 @@
-"""Build the provider that serves the skills of folders to models."""
+"""Builds the skill provider for folders."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ if TYPE_CHECKING:
 def open_folder_provider(
     paths: Sequence[str], profile: Profile, settings: Settings
 ) -> FolderSkillProvider:
-    """The skills that the folders in `paths`, or the profile's own, have to offer."""
-    index = HeadCache(settings.cache_directory) if settings.use_head_cache else None
-    return FolderSkillProvider(resolve_roots(paths, profile, settings), profile, index)
+    """Open the provider of the skills in `paths`, by default in the profile's folders."""
+    head_cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
+    return FolderSkillProvider(resolve_roots(paths, profile, settings), profile, head_cache)

@@ -1,4 +1,4 @@
-"""What surfaces use of sources: opening one, and the MCP servers that a user named."""
+"""The source functions that surfaces use, including registered MCP servers."""
 
 from skillhall._internal.sources.mcp.servers_file import (
     McpServer,

@@ -1,4 +1,4 @@
-"""Build the workspace from settings."""
+"""Builds the workspace from settings."""
 
 from __future__ import annotations
 
@@ -28,34 +28,33 @@ if TYPE_CHECKING:
 def open_workspace(
     settings: Settings, *, for_server: bool = False, services: DatabaseServices | None = None
 ) -> Workspace:
-    """The sessions of the configured database; `close` it.
+    """Open the workspace on the configured database, or on that of `services`. Close it.
 
-    A server's sources are remote ones only, and it hears of what others change. What it shares
-    with others brings the database along.
+    A server imports only from remote sources and receives the events of other servers.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings) if services is None else services.database
-    desk = UnitOfWork(SqlWorkspaceStore(database), utc_now, new_id)
+    work = UnitOfWork(SqlWorkspaceStore(database), utc_now, new_id)
     source = partial(_open_source, settings, remote_only=for_server)
-    is_scanned = settings.server.folder_scan
-    imports = SkillImporter(desk, source, is_scanned, settings.working_directory)
+    scan = settings.server.folder_scan
+    importer = SkillImporter(work, source, scan, settings.working_directory)
     if services is not None:
-        return Workspace.create(desk, imports, services.event_feed, services.close)
-    feed = EventFeed(desk.store, open_event_signal(database)) if for_server else None
-    return Workspace.create(desk, imports, feed, database.close)
+        return Workspace.create(work, importer, services.event_feed, services.close)
+    feed = EventFeed(work.store, open_event_signal(database)) if for_server else None
+    return Workspace.create(work, importer, feed, database.close)
 
 
 def open_lazy_workspace(
     settings: Settings, services: DatabaseServices | None = None
 ) -> LazyWorkspace:
-    """A server's way to its sessions: opened when they are asked for; `close` it."""
+    """Return a workspace that opens on first use. Close it."""
     return LazyWorkspace(partial(open_workspace, settings, for_server=True, services=services))
 
 
 def _open_source(
     settings: Settings, text: str, *, remote_only: bool
 ) -> tuple[Sequence[Bundle], Provenance]:
-    """The bundles of a named source, and where that is. Raises: what opening it raises."""
+    """Open a source and return its bundles and provenance. Raises: as opening it."""
     opened = open_client_source(text, settings) if remote_only else open_source(text, settings)
     is_remote = isinstance(opened.reference, GitHubRef | GitRef | UrlRef)
     origin = Provenance(URL_SOURCE if is_remote else LOCAL_SOURCE, without_credentials(text))

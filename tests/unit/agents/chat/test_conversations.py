@@ -1,4 +1,4 @@
-"""Conversations in memory: how many there are, how long they stay, how many answer at once."""
+"""Conversations in memory: number, expiry and concurrent replies."""
 
 from typing import cast
 
@@ -9,7 +9,7 @@ from skillhall._internal.agents.chat.chat import Chat
 from skillhall._internal.agents.chat.conversations import Conversation, Conversations, Turn
 from skillhall.errors import Busy, TooLarge
 
-NO_CHAT = cast("Chat", None)  # nothing is asked of it here
+NO_CHAT = cast("Chat", None)  # never called in these tests
 
 
 class Clock:
@@ -20,57 +20,57 @@ class Clock:
         return self.now
 
 
-def begun(kept: Conversations) -> Conversation:
-    one = Conversation("default", "a:b", NO_CHAT)
-    kept.begin_turn(one, "Hello.")
-    return one
+def begin(registry: Conversations) -> Conversation:
+    conversation = Conversation("default", "a:b", NO_CHAT)
+    registry.begin_turn(conversation, "Hello.")
+    return conversation
 
 
-def ended(kept: Conversations) -> Conversation:
-    one = begun(kept)
-    kept.finish_turn(one)
-    return one
+def finish(registry: Conversations) -> Conversation:
+    conversation = begin(registry)
+    registry.finish_turn(conversation)
+    return conversation
 
 
-def test_a_conversation_is_found_until_nobody_used_it_for_an_hour() -> None:
+def test_conversation_expires_after_an_hour_without_use() -> None:
     clock = Clock()
-    kept = Conversations(clock)
-    one = ended(kept)
+    registry = Conversations(clock)
+    conversation = finish(registry)
     clock.now = conversations.LIFETIME
-    assert kept.find(one.id) is one
+    assert registry.find(conversation.id) is conversation
     clock.now += 1
-    assert kept.find(one.id) is None
+    assert registry.find(conversation.id) is None
 
 
-def test_the_oldest_goes_when_there_are_too_many() -> None:
-    kept = Conversations()
-    every = [ended(kept) for _ in range(conversations.MAX_CONVERSATIONS + 1)]
-    assert len(kept) == conversations.MAX_CONVERSATIONS
-    assert kept.find(every[0].id) is None
-    assert kept.find(every[-1].id) is every[-1]
+def test_oldest_conversation_is_evicted_at_the_limit() -> None:
+    registry = Conversations()
+    started = [finish(registry) for _ in range(conversations.MAX_CONVERSATIONS + 1)]
+    assert len(registry) == conversations.MAX_CONVERSATIONS
+    assert registry.find(started[0].id) is None
+    assert registry.find(started[-1].id) is started[-1]
 
 
-def test_so_many_answers_are_on_their_way_at_once() -> None:
-    kept = Conversations()
-    every = [begun(kept) for _ in range(conversations.MAX_RUNNING_REPLIES)]
-    with pytest.raises(Busy, match="4 answers are on their way"):
-        begun(kept)
-    kept.finish_turn(every[0])
-    begun(kept)
+def test_concurrent_replies_are_limited() -> None:
+    registry = Conversations()
+    started = [begin(registry) for _ in range(conversations.MAX_RUNNING_REPLIES)]
+    with pytest.raises(Busy, match=r"too many replies in progress \(4\)"):
+        begin(registry)
+    registry.finish_turn(started[0])
+    begin(registry)
 
 
-def test_a_long_message_and_a_long_conversation_are_refused() -> None:
-    kept = Conversations()
-    one = Conversation("default", "a:b", NO_CHAT)
+def test_long_messages_and_conversations_are_rejected() -> None:
+    registry = Conversations()
+    conversation = Conversation("default", "a:b", NO_CHAT)
     with pytest.raises(TooLarge):
-        kept.begin_turn(one, "x" * (conversations.MAX_MESSAGE_LENGTH + 1))
-    one.turns = [Turn("x")] * conversations.MAX_TURNS
-    with pytest.raises(Busy, match="has 100 messages"):
-        kept.begin_turn(one, "One more.")
+        registry.begin_turn(conversation, "x" * (conversations.MAX_MESSAGE_LENGTH + 1))
+    conversation.turns = [Turn("x")] * conversations.MAX_TURNS
+    with pytest.raises(Busy, match="has reached 100 messages"):
+        registry.begin_turn(conversation, "One more.")
 
 
-def test_a_conversation_that_was_ended_is_gone() -> None:
-    kept = Conversations()
-    one = ended(kept)
-    kept.remove(one.id)
-    assert kept.find(one.id) is None
+def test_removed_conversation_is_not_found() -> None:
+    registry = Conversations()
+    conversation = finish(registry)
+    registry.remove(conversation.id)
+    assert registry.find(conversation.id) is None

@@ -29,7 +29,7 @@ def bundle(name: str = "pdf", **files: bytes) -> SkillBundle:
     return SkillBundle(name, {"SKILL.md": make_skill_md(name), **files})
 
 
-def test_what_is_written_is_read_and_parents_are_made(sandbox: Sandbox) -> None:
+def test_written_file_is_readable_and_parents_are_created(sandbox: Sandbox) -> None:
     sandbox.write_file("a/b/c.bin", b"\xff\0")
     assert sandbox.read_file("a/b/c.bin") == b"\xff\0"
     assert [sandbox.exists(path) for path in ("a", "a/b", "a/b/c.bin", "a/c")] == [
@@ -38,20 +38,20 @@ def test_what_is_written_is_read_and_parents_are_made(sandbox: Sandbox) -> None:
     ]
 
 
-def test_a_file_is_replaced(sandbox: Sandbox) -> None:
+def test_existing_file_is_replaced(sandbox: Sandbox) -> None:
     sandbox.write_file("a", b"long text")
     sandbox.write_file("a", b"short")
     assert sandbox.read_file("a") == b"short"
 
 
-def test_a_folder_may_exist_already(sandbox: Sandbox) -> None:
+def test_make_dir_accepts_an_existing_folder(sandbox: Sandbox) -> None:
     sandbox.make_dir("a/b")
     sandbox.make_dir("a/b")
     assert sandbox.exists("a/b")
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/x", "a/../../x", "", "C:/x", "a\\b", "nul"])
-def test_a_path_that_leaves_the_sandbox_is_refused(sandbox: Sandbox, path: str) -> None:
+def test_path_outside_the_sandbox_is_rejected(sandbox: Sandbox, path: str) -> None:
     with pytest.raises(UnsafePath):
         sandbox.write_file(path, b"")
     with pytest.raises(UnsafePath):
@@ -62,12 +62,12 @@ def test_a_path_that_leaves_the_sandbox_is_refused(sandbox: Sandbox, path: str) 
         sandbox.exists(path)
 
 
-def test_a_missing_file_is_named(sandbox: Sandbox) -> None:
+def test_missing_file_is_named_in_the_error(sandbox: Sandbox) -> None:
     with pytest.raises(SkillFileNotFound, match="a/b"):
         sandbox.read_file("a/b")
 
 
-def test_a_folder_is_not_a_file(sandbox: Sandbox) -> None:
+def test_reading_or_writing_a_folder_fails(sandbox: Sandbox) -> None:
     sandbox.make_dir("a")
     with pytest.raises(NotAFile):
         sandbox.read_file("a")
@@ -75,7 +75,7 @@ def test_a_folder_is_not_a_file(sandbox: Sandbox) -> None:
         sandbox.write_file("a", b"")
 
 
-def test_a_file_cannot_become_a_folder(sandbox: Sandbox) -> None:
+def test_file_cannot_be_a_parent_folder(sandbox: Sandbox) -> None:
     sandbox.write_file("a", b"")
     with pytest.raises(UnsafePath):
         sandbox.write_file("a/b", b"")
@@ -83,7 +83,7 @@ def test_a_file_cannot_become_a_folder(sandbox: Sandbox) -> None:
         sandbox.make_dir("a")
 
 
-def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
+def test_links_are_not_written_through(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "file").write_bytes(b"old")
@@ -96,7 +96,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in outside.iterdir()] == [b"old"]
 
 
-def test_a_file_with_a_second_name_outside_keeps_its_bytes_there(tmp_path: Path) -> None:
+def test_hard_link_outside_the_sandbox_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "outside").write_bytes(b"old")
     sandbox = FolderSandbox(tmp_path / "box")
     os.link(tmp_path / "outside", tmp_path / "box" / "inside")
@@ -105,20 +105,20 @@ def test_a_file_with_a_second_name_outside_keeps_its_bytes_there(tmp_path: Path)
     assert [file.name for file in (tmp_path / "box").iterdir()] == ["inside"]
 
 
-def test_skills_are_seeded_below_their_names(sandbox: Sandbox) -> None:
+def test_skills_are_copied_below_their_names(sandbox: Sandbox) -> None:
     seeded = setup_agent_environment(sandbox, [bundle("pdf", **{"a/b.bin": b"\xff"})])
     assert seeded == [SkillMetadata("pdf", "Reads PDF files.", ".skills/pdf/SKILL.md")]
     assert sandbox.read_file(".skills/pdf/SKILL.md") == make_skill_md("pdf")
     assert sandbox.read_file(".skills/pdf/a/b.bin") == b"\xff"
 
 
-def test_discovered_skills_are_seeded_too(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_discovered_skills_are_copied(sandbox: Sandbox, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf", files={"notes.md": b"n"})
     setup_agent_environment(sandbox, discover_skills([tmp_path / "skills"]))
     assert sandbox.read_file(".skills/pdf/notes.md") == b"n"
 
 
-def test_the_first_of_a_name_is_seeded() -> None:
+def test_first_skill_of_a_name_is_copied() -> None:
     sandbox = MemorySandbox()
     seeded = setup_agent_environment(sandbox, [bundle(extra=b"1"), bundle(extra=b"2")])
     assert [skill.name for skill in seeded] == ["pdf"]
@@ -135,7 +135,7 @@ def test_the_first_of_a_name_is_seeded() -> None:
         (SkillBundle("x", {"SKILL.md": make_skill_md("x"), "../y": b""}), UnsafePath),
     ],
 )
-def test_a_bad_bundle_is_refused_before_anything_is_written(
+def test_invalid_bundle_is_rejected_before_writing(
     bad: SkillBundle, error: type[Exception]
 ) -> None:
     sandbox = MemorySandbox()
@@ -153,7 +153,7 @@ def test_scripts_stay_executable_in_a_folder_sandbox(tmp_path: Path) -> None:
     assert (seeded / "a.md").stat().st_mode & 0o111 == 0
 
 
-def test_reseeding_updates_the_executable_bit(tmp_path: Path) -> None:
+def test_copying_again_updates_the_executable_bit(tmp_path: Path) -> None:
     box = FolderSandbox(tmp_path / "box")
     script = bundle(run=b"#!/bin/sh\n")
     for programs in (frozenset({"run"}), frozenset[str](), frozenset({"run"})):
@@ -170,13 +170,13 @@ def test_replacing_a_file_keeps_its_executable_bit(tmp_path: Path) -> None:
     assert (tmp_path / "run.sh").stat().st_mode & 0o777 == 0o755
 
 
-def test_a_memory_sandbox_records_executable_files() -> None:
+def test_memory_sandbox_records_executable_files() -> None:
     box = MemorySandbox()
     setup_agent_environment(box, [replace(bundle(run=b""), executable=frozenset({"run"}))])
     assert box.executable == {".skills/pdf/run"}
 
 
-def test_a_sandbox_with_only_the_four_methods_is_seeded() -> None:
+def test_minimal_sandbox_is_supported() -> None:
     class Minimal:
         def __init__(self) -> None:
             self.files: dict[str, bytes] = {}

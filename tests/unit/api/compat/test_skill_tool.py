@@ -15,7 +15,7 @@ def tool_in_memory(**fields: str) -> SkillTool:
     return tool
 
 
-def test_the_name_is_an_enum_of_the_skills() -> None:
+def test_name_schema_is_an_enum() -> None:
     skills = [SkillMetadata("b", "B.", "b"), SkillMetadata("a", "A.", "a")]
     tool = create_skill_tool(skills)
     assert tool is not None
@@ -34,7 +34,7 @@ def test_the_name_is_an_enum_of_the_skills() -> None:
     }
 
 
-def test_an_activation_gives_the_trimmed_body_and_the_folder() -> None:
+def test_activation_returns_the_body_and_the_folder() -> None:
     assert tool_in_memory()("pdf") == {
         "name": "pdf",
         "instructions": "# Steps\n\n1. Read.",
@@ -43,12 +43,12 @@ def test_an_activation_gives_the_trimmed_body_and_the_folder() -> None:
     }
 
 
-def test_allowed_tools_are_told_if_there_are_any() -> None:
+def test_activation_includes_allowed_tools() -> None:
     result = tool_in_memory(allowed_tools="Read Bash(git *)")("pdf")
     assert result.get("allowed_tools") == ["Read", "Bash(git *)"]
 
 
-def test_a_second_activation_says_so_instead_of_repeating() -> None:
+def test_second_activation_does_not_repeat_the_instructions() -> None:
     tool = tool_in_memory()
     tool("pdf")
     assert tool("pdf") == {
@@ -58,14 +58,14 @@ def test_a_second_activation_says_so_instead_of_repeating() -> None:
     }
 
 
-def test_a_reset_starts_a_new_conversation() -> None:
+def test_reset_starts_a_new_conversation() -> None:
     tool = tool_in_memory()
     first = tool("pdf")
     tool.reset()
     assert tool("pdf") == first
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_unknown_name_error_lists_known_names() -> None:
     assert tool_in_memory()("PDF") == {
         "error": "There is no skill named 'PDF'. Available skills: pdf"
     }
@@ -78,7 +78,7 @@ def test_local_skills_need_no_sandbox(tmp_path: Path) -> None:
     assert tool("pdf").get("instructions") == "# Steps"
 
 
-def test_a_skill_that_is_gone_is_an_error_and_can_be_tried_again(tmp_path: Path) -> None:
+def test_missing_skill_is_an_error_and_can_be_retried(tmp_path: Path) -> None:
     skill = make_skill(tmp_path, "pdf")
     tool = create_skill_tool(discover_skills([tmp_path]))
     assert tool is not None
@@ -90,11 +90,11 @@ def test_a_skill_that_is_gone_is_an_error_and_can_be_tried_again(tmp_path: Path)
     assert tool("pdf").get("instructions") == "# Steps"
 
 
-def test_without_skills_there_is_no_tool() -> None:
+def test_no_tool_without_skills() -> None:
     assert create_skill_tool([]) is None
 
 
-def test_hidden_skills_are_no_skills_for_a_model() -> None:
+def test_hidden_skills_give_no_tool() -> None:
     hidden = SkillMetadata("secret", "For people.", "x", hidden=True)
     assert create_skill_tool([hidden]) is None
     tool = create_skill_tool([hidden, SkillMetadata("pdf", "Reads.", "y")])

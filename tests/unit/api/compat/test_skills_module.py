@@ -15,32 +15,32 @@ from skillhall.errors import SkillFileNotFound, SkillParseError
 from tests.support.skills import make_skill, make_skill_md
 
 
-def test_the_project_comes_before_the_home_folder(tmp_path: Path) -> None:
+def test_project_folder_precedes_the_home_folder(tmp_path: Path) -> None:
     make_skill(tmp_path / ".skills", "pdf", data=make_skill_md("pdf", "The project's."))
     make_skill(Path.home() / ".skillhall" / "skills", "pdf")
     make_skill(Path.home() / ".skillhall" / "skills", "csv")
-    found = discover_skills(cwd=tmp_path)
-    assert [skill.name for skill in found] == ["pdf", "csv"]
-    assert found[0].description == "The project's."
-    assert Code.SHADOWED in [judged.finding.code for judged in found.findings]
+    skills = discover_skills(cwd=tmp_path)
+    assert [skill.name for skill in skills] == ["pdf", "csv"]
+    assert skills[0].description == "The project's."
+    assert Code.SHADOWED in [judged.finding.code for judged in skills.findings]
 
 
-def test_folders_that_nobody_named_may_be_missing(tmp_path: Path) -> None:
-    found = discover_skills(cwd=tmp_path)
-    assert (list(found), found.findings) == ([], ())
+def test_missing_default_folders_give_no_finding(tmp_path: Path) -> None:
+    skills = discover_skills(cwd=tmp_path)
+    assert (list(skills), skills.findings) == ([], ())
 
 
-def test_a_named_folder_that_is_missing_is_a_finding(tmp_path: Path) -> None:
-    found = discover_skills([tmp_path / "none"])
-    assert [judged.finding.code for judged in found.findings] == [Code.ROOT_MISSING]
+def test_missing_explicit_folder_is_a_finding(tmp_path: Path) -> None:
+    skills = discover_skills([tmp_path / "none"])
+    assert [judged.finding.code for judged in skills.findings] == [Code.ROOT_MISSING]
 
 
-def test_discovery_does_not_raise_on_a_path_that_no_system_takes(tmp_path: Path) -> None:
-    found = discover_skills(["a\0b"], cwd=tmp_path)
-    assert [judged.finding.code for judged in found.findings] == [Code.ROOT_MISSING]
+def test_discovery_does_not_raise_on_invalid_paths(tmp_path: Path) -> None:
+    skills = discover_skills(["a\0b"], cwd=tmp_path)
+    assert [judged.finding.code for judged in skills.findings] == [Code.ROOT_MISSING]
 
 
-def test_metadata_holds_every_field_of_the_specification(tmp_path: Path) -> None:
+def test_metadata_has_every_field_of_the_specification(tmp_path: Path) -> None:
     data = make_skill_md(
         "pdf",
         "Reads.",
@@ -64,7 +64,7 @@ def test_metadata_holds_every_field_of_the_specification(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("content", [make_skill_md("pdf"), make_skill_md("pdf").decode()])
-def test_text_and_bytes_are_parsed_alike(content: str | bytes) -> None:
+def test_string_and_bytes_are_parsed_alike(content: str | bytes) -> None:
     metadata = parse_skill_metadata(content, "x/SKILL.md")
     assert metadata == SkillMetadata("pdf", "Reads PDF files.", "x/SKILL.md")
 
@@ -85,14 +85,14 @@ def test_text_and_bytes_are_parsed_alike(content: str | bytes) -> None:
         ("---\nname: \ud800\ndescription: d\n---\n", "Invalid frontmatter in P: "),
     ],
 )
-def test_a_parse_error_names_the_file_and_the_field(content: str, problem: str) -> None:
+def test_parse_error_names_the_file_and_the_field(content: str, problem: str) -> None:
     with pytest.raises(SkillParseError) as caught:
         parse_skill_metadata(content, "P")
     assert str(caught.value).startswith(problem)
     assert str(caught.value) == problem or problem.endswith(": ")
 
 
-def test_a_bundle_holds_every_file_as_bytes(tmp_path: Path) -> None:
+def test_bundle_contains_every_file(tmp_path: Path) -> None:
     files = {"assets/logo.png": b"\x89PNG\xff", ".env.example": b"A=1", "__MACOSX/x": b""}
     make_skill(tmp_path, "pdf", files=files)
     bundle = load_skill_bundle(tmp_path / "pdf")
@@ -104,7 +104,7 @@ def test_a_bundle_holds_every_file_as_bytes(tmp_path: Path) -> None:
     }
 
 
-def test_a_link_in_a_bundle_is_left_out_with_a_finding(tmp_path: Path) -> None:
+def test_link_in_a_bundle_is_skipped_with_a_finding(tmp_path: Path) -> None:
     skill = make_skill(tmp_path, "pdf")
     (skill / "secret").symlink_to("/etc/passwd")
     bundle = load_skill_bundle(skill)
@@ -112,7 +112,7 @@ def test_a_link_in_a_bundle_is_left_out_with_a_finding(tmp_path: Path) -> None:
     assert [finding.code for finding in bundle.findings] == [Code.FILE_LEFT_OUT]
 
 
-def test_a_folder_without_a_skill_gives_no_bundle(tmp_path: Path) -> None:
+def test_folder_without_skill_md_has_no_bundle(tmp_path: Path) -> None:
     with pytest.raises(SkillFileNotFound):
         load_skill_bundle(tmp_path)
     with pytest.raises(SkillFileNotFound):
@@ -126,9 +126,9 @@ def test_discovered_skills_are_bundled_in_order(tmp_path: Path) -> None:
     assert [bundle.name for bundle in bundles] == ["a", "b"]
 
 
-def test_a_hidden_skill_is_discovered_but_not_listed(tmp_path: Path) -> None:
+def test_hidden_skill_is_discovered_but_not_listed(tmp_path: Path) -> None:
     data = make_skill_md("pdf", disable_model_invocation="true")
     make_skill(tmp_path, "pdf", data=data)
-    found = discover_skills([tmp_path])
-    assert [skill.hidden for skill in found] == [True]
-    assert skills_to_xml(found) == "<available_skills>\n</available_skills>"
+    skills = discover_skills([tmp_path])
+    assert [skill.hidden for skill in skills] == [True]
+    assert skills_to_xml(skills) == "<available_skills>\n</available_skills>"

@@ -14,15 +14,15 @@ def guard() -> ToolGuard:
     return ToolGuard(setup_agent_environment(MemorySandbox(), bundles), always=["Skill"])
 
 
-def test_what_seeded_skills_allow_is_reported() -> None:
+def test_guard_reports_allowed_tools() -> None:
     assert guard().allowed == {"git-helper": ("Read", "Bash(git:*)"), "reader": ("Read", "Grep")}
 
 
-def test_nothing_is_refused_before_a_skill_is_active() -> None:
+def test_guard_allows_everything_before_activation() -> None:
     assert guard().refusal("Bash", "rm -rf x") is None
 
 
-def test_an_active_skill_keeps_to_its_tools() -> None:
+def test_active_skill_is_restricted_to_its_tools() -> None:
     active = guard()
     active.activate("git-helper")
     assert active.refusal("Bash", "git status") is None
@@ -32,7 +32,7 @@ def test_an_active_skill_keeps_to_its_tools() -> None:
     )
 
 
-def test_of_several_active_skills_one_that_allows_is_enough() -> None:
+def test_one_allowing_skill_is_enough() -> None:
     active = guard()
     active.activate("git-helper")
     active.activate("reader")
@@ -40,7 +40,7 @@ def test_of_several_active_skills_one_that_allows_is_enough() -> None:
     assert active.refusal("Write") is not None
 
 
-def test_a_skill_that_names_no_tools_asks_for_no_guard() -> None:
+def test_skill_without_allowed_tools_is_unrestricted() -> None:
     active = guard()
     active.activate("git-helper")
     active.activate("free")

@@ -17,12 +17,12 @@ def test_every_tool_has_a_schema_and_a_description(tmp_path: Path) -> None:
         assert tool.parameters["additionalProperties"] is False
 
 
-def test_without_skills_there_is_no_skill_tool(tmp_path: Path) -> None:
+def test_no_skill_tool_without_skills(tmp_path: Path) -> None:
     assert "Skill" not in tools_for(str(tmp_path))
 
 
 @pytest.mark.parametrize("folder", [".agents/sys.skills", ".agents/skills", ".skills"])
-def test_the_skill_tool_knows_the_skills_of_the_run_directory(tmp_path: Path, folder: str) -> None:
+def test_skill_tool_finds_skills_of_the_run_directory(tmp_path: Path, folder: str) -> None:
     make_skill(tmp_path / folder, "pdf")
     answer = tools_for(str(tmp_path))["Skill"].call({"name": "pdf"})
     assert not answer.is_error
@@ -31,7 +31,7 @@ def test_the_skill_tool_knows_the_skills_of_the_run_directory(tmp_path: Path, fo
 
 
 @pytest.mark.parametrize("arguments", [None, [], {}, {"name": ["pdf"]}, {"name": "pfd"}])
-def test_the_skill_tool_answers_arguments_of_any_shape(tmp_path: Path, arguments: object) -> None:
+def test_skill_tool_accepts_arguments_of_any_type(tmp_path: Path, arguments: object) -> None:
     make_skill(tmp_path / ".skills", "pdf")
     tool = tools_for(str(tmp_path))["Skill"]
     answer = tool.call(arguments)

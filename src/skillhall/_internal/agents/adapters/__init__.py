@@ -1,1 +1,1 @@
-"""Adapters: an agent's skills for one framework each, which only its own module imports."""
+"""Framework adapters. Only the adapter's own module imports its framework."""

@@ -1,4 +1,4 @@
-"""Skills for the Anthropic SDK: tools for its tool runner, or as plain parameters."""
+"""Anthropic SDK adapter: tools for its tool runner or for plain requests."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 
 class AnthropicSkillTool(BetaBuiltinFunctionTool):
-    """One tool; `to_dict()` is its entry in the `tools` of a plain request."""
+    """A tool for the tool runner; `to_dict()` is its entry in the `tools` of a plain request."""
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
 
     def to_dict(self) -> BetaToolUnionParam:
-        """What the model is told of it."""
+        """Return the tool's parameters."""
         schema: dict[str, Any] = json.loads(json.dumps(self._tool.parameters))
-        told = {
+        entry = {
             "name": self._tool.name,
             "description": self._tool.description,
             "input_schema": schema,
         }
-        return cast("BetaToolUnionParam", told)
+        return cast("BetaToolUnionParam", entry)
 
     def call(self, input: object) -> str:  # noqa: A002 - the SDK's name for it
-        """What the tool answers. Raises: ToolError, which the model reads."""
-        answer = self._tool.call(input)
-        if answer.is_error:
-            raise ToolError(to_text(answer.content))
-        return to_text(answer.content)
+        """Call the tool. Raises: ToolError, which the model reads."""
+        result = self._tool.call(input)
+        if result.is_error:
+            raise ToolError(to_text(result.content))
+        return to_text(result.content)
 
 
 def skill_tools(tools: AgentTools) -> list[AnthropicSkillTool]:
-    """The tools of one conversation, for `client.beta.messages.tool_runner(tools=…)`.
+    """Return the tools for `client.beta.messages.tool_runner(tools=…)`.
 
-    Its `system` is `tools.system_prompt()`.
+    Use `tools.system_prompt()` as its `system`.
     """
     return [AnthropicSkillTool(tool) for tool in tools.tools()]

@@ -1,4 +1,4 @@
-"""Skills for Google's Agent Development Kit: one toolset that brings its own instructions."""
+"""Google ADK adapter: a toolset that includes its instructions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class SkillsToolset(BaseToolset):
     """The skills of an agent: `LlmAgent(model=…, tools=[SkillsToolset(skills)])`.
 
-    It keeps nothing: what the model has been given stands in the events of each session.
+    It is stateless: the events of each session show which skills are loaded.
     """
 
     def __init__(self, skills: AgentSkills) -> None:
@@ -34,7 +34,7 @@ class SkillsToolset(BaseToolset):
         self._skills = skills
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools there are now."""
+        """Return the current tools."""
         del readonly_context
         tools = await asyncio.to_thread(AgentTools(self._skills).tools)
         return [_AdkTool(tool, self._skills) for tool in tools]
@@ -42,7 +42,7 @@ class SkillsToolset(BaseToolset):
     async def process_llm_request(
         self, *, tool_context: ToolContext, llm_request: LlmRequest
     ) -> None:
-        """Tell the model of the skills."""
+        """Add the skills to the model's instructions."""
         del tool_context
         text = await asyncio.to_thread(AgentTools(self._skills).system_prompt)
         if text:
@@ -61,11 +61,11 @@ class _AdkTool(BaseTool):
         )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
-        """What the tool answers; under "error" if it could not do what it was asked."""
+        """Call the tool; errors are returned under "error"."""
         tools = AgentTools(self._skills)
         tools.sync_history(_iter_tool_results(tool_context))
-        answer = await asyncio.to_thread(tools.call, self.name, args)
-        return {"error" if answer.is_error else "result": to_text(answer.content)}
+        result = await asyncio.to_thread(tools.call, self.name, args)
+        return {"error" if result.is_error else "result": to_text(result.content)}
 
 
 def _iter_tool_results(context: ToolContext) -> Iterator[str]:

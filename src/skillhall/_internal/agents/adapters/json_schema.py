@@ -1,4 +1,4 @@
-"""Skills for any loop that calls a model by hand: JSON Schemas out, texts for tool calls in."""
+"""JSON Schema adapter, for hand-written agent loops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FunctionSchema(TypedDict):
-    """One function, as most providers want to be told of it."""
+    """A function in the schema that most providers use."""
 
     name: str
     description: str
@@ -22,14 +22,14 @@ class FunctionSchema(TypedDict):
 
 
 class ToolSchema(TypedDict):
-    """The same as an entry of a `tools` list."""
+    """An entry of a `tools` list."""
 
     type: str
     function: FunctionSchema
 
 
 def tool_schemas(tools: AgentTools) -> list[ToolSchema]:
-    """The tools there are now, in the form of OpenAI's chat API, which many providers take."""
+    """Return the current tools in the schema of OpenAI's chat API, which many providers accept."""
     return [
         {
             "type": "function",
@@ -44,7 +44,7 @@ def tool_schemas(tools: AgentTools) -> list[ToolSchema]:
 
 
 def call_tool(tools: AgentTools, name: str, arguments: str | Mapping[str, object]) -> str:
-    """The text for the model; arguments may be the JSON text that it sent, right or wrong."""
+    """Call a tool and return the text for the model. `arguments` may be (invalid) JSON text."""
     return to_text(tools.call(name, _parse_arguments(arguments)).content)
 
 

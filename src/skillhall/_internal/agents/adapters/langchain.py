@@ -1,4 +1,4 @@
-"""Skills for LangChain: one middleware for `create_agent`."""
+"""LangChain adapter: a middleware for `create_agent`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
     """The skills of an agent: `create_agent(model, middleware=[SkillsMiddleware(skills)])`.
 
-    It keeps nothing: what the model has been given stands in the messages of each thread.
+    It is stateless: the messages of each thread show which skills are loaded.
     """
 
     def __init__(self, skills: AgentSkills) -> None:
@@ -34,7 +34,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """The model is told of the skills and the tools there are now."""
+        """Add the current skills and tools to the request."""
         return handler(self._add_skills(request))
 
     async def awrap_model_call(
@@ -50,7 +50,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Our tools answer; the others go on to where they were."""
+        """Call skill tools; pass others on."""
         return self._call_tool(request) if self._is_skill_tool(request) else handler(request)
 
     async def awrap_tool_call(
@@ -65,21 +65,22 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _add_skills(self, request: ModelRequest[Any]) -> ModelRequest[Any]:
         tools = AgentTools(self._skills)
-        own = request.system_message.text if request.system_message else ""
-        text = "\n\n".join(filter(None, (own, tools.system_prompt())))
-        given = [{**schema} for schema in tool_schemas(tools)]
+        prompt = request.system_message.text if request.system_message else ""
+        text = "\n\n".join(filter(None, (prompt, tools.system_prompt())))
+        schemas = [{**schema} for schema in tool_schemas(tools)]
         message = SystemMessage(text) if text else None
-        return request.override(system_message=message, tools=[*request.tools, *given])
+        return request.override(system_message=message, tools=[*request.tools, *schemas])
 
     def _is_skill_tool(self, request: ToolCallRequest) -> bool:
+        # Tools that LangChain knows have a `tool`; ours are only schemas in the request.
         return request.tool is None and request.tool_call["name"] in self._skills.agent.tools
 
     def _call_tool(self, request: ToolCallRequest) -> ToolMessage:
         tools = AgentTools(self._skills)
         messages = request.state["messages"]
-        tools.sync_history(one.text for one in messages if isinstance(one, ToolMessage))
+        tools.sync_history(item.text for item in messages if isinstance(item, ToolMessage))
         call = request.tool_call
-        answer = tools.call(call["name"], call["args"])
-        status = "error" if answer.is_error else "success"
-        text = to_text(answer.content)
+        result = tools.call(call["name"], call["args"])
+        status = "error" if result.is_error else "success"
+        text = to_text(result.content)
         return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)

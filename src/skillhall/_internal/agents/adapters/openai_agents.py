@@ -1,4 +1,4 @@
-"""Skills for the OpenAI Agents SDK: an agent, given its instructions and tools."""
+"""OpenAI Agents SDK adapter: adds instructions and tools to an agent."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def with_skills(agent: Agent[Any], skills: AgentSkills) -> Agent[Any]:
-    """The agent with skills as they are now: call it for each message, it costs next to nothing.
+    """Return the agent with the current skills. Call it for each message; it is cheap.
 
-    What its instructions say comes first, if they are a text.
+    The agent's own instructions come first, if they are a string.
     """
     own = agent.instructions if isinstance(agent.instructions, str) else ""
     tools = AgentTools(skills)
@@ -34,14 +34,14 @@ def with_skills(agent: Agent[Any], skills: AgentSkills) -> Agent[Any]:
         return "\n\n".join(filter(None, (own, tools.system_prompt())))
 
     run = _RunTools(skills)
-    given = [_build_function_tool(tool, run) for tool in tools.tools()]
-    return replace(agent, instructions=instructions, tools=[*agent.tools, *given])
+    function_tools = [_build_function_tool(tool, run) for tool in tools.tools()]
+    return replace(agent, instructions=instructions, tools=[*agent.tools, *function_tools])
 
 
 class _RunTools:
-    """The tools of the run that calls: it knows its input, and what it was given since.
+    """The tools of the current run, which remember the skills loaded in it.
 
-    Runs that take turns on one agent begin anew each time; a skill is then given once more.
+    Interleaved runs of one agent reset each other; a skill may then be loaded again.
     """
 
     def __init__(self, skills: AgentSkills) -> None:
@@ -50,7 +50,7 @@ class _RunTools:
         self._usage: Usage | None = None
 
     def get_tools(self, context: ToolContext[Any]) -> AgentTools:
-        """The same tools for all calls of a run, which share their count of tokens."""
+        """Return the same tools for all calls of a run. A run is identified by its usage object."""
         if context.usage is not self._usage:
             self._usage, self._tools = context.usage, AgentTools(self._skills)
             self._tools.sync_history(_iter_tool_results(context.turn_input))

@@ -1,4 +1,4 @@
-"""Skills for Pydantic AI: one toolset that brings its own instructions."""
+"""Pydantic AI adapter: a toolset that includes its instructions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import AgentSkills
 
-MAX_RETRIES = 3  # of a call whose arguments are not JSON, which small models need now and then
-_ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())  # the tools check what they are given
+MAX_RETRIES = 3  # small models sometimes send arguments that are not JSON
+_ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())  # the tools validate their arguments
 
 
 class SkillsToolset(AbstractToolset[Any]):
     """The skills of an agent: `Agent(model, toolsets=[SkillsToolset(skills)])`.
 
-    Each run knows from its message history which skills the model has been given.
+    The message history of each run shows which skills are loaded.
     """
 
     def __init__(
@@ -35,29 +35,29 @@ class SkillsToolset(AbstractToolset[Any]):
     ) -> None:
         self._name = name
         self._skills = skills
-        self._shared_tools = shared_tools  # that all runs belong to, if they do
+        self._shared_tools = shared_tools  # shared by all runs, if set
         self.tools = shared_tools or AgentTools(skills)
 
     @property
     def id(self) -> str:
-        """What tells it apart from other toolsets of the agent."""
+        """The id among the toolsets of an agent."""
         return self._name
 
     async def for_run(self, ctx: RunContext[Any]) -> SkillsToolset:
-        """The toolset of one run."""
+        """Return the toolset of one run."""
         own = SkillsToolset(self._skills, self._shared_tools, self._name)
-        said = [ctx.prompt] if isinstance(ctx.prompt, str) else []
-        own.tools.sync_history([*iter_texts(ctx.messages), *said])
+        prompts = [ctx.prompt] if isinstance(ctx.prompt, str) else []
+        own.tools.sync_history([*iter_texts(ctx.messages), *prompts])
         return own
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:
-        """What the system prompt says; nothing without skills."""
+        """Return the system prompt; `None` if it is empty."""
         del ctx
         text = await asyncio.to_thread(self.tools.system_prompt)
         return InstructionPart(text, dynamic=True) if text else None
 
     async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
-        """The tools there are now."""
+        """Return the current tools."""
         del ctx
         tools = await asyncio.to_thread(self.tools.tools)
         definitions = [
@@ -70,23 +70,26 @@ class SkillsToolset(AbstractToolset[Any]):
             for tool in tools
         ]
         return {
-            one.name: ToolsetTool(
-                toolset=self, tool_def=one, max_retries=MAX_RETRIES, args_validator=_ANY_VALIDATOR
+            tool_def.name: ToolsetTool(
+                toolset=self,
+                tool_def=tool_def,
+                max_retries=MAX_RETRIES,
+                args_validator=_ANY_VALIDATOR,
             )
-            for one in definitions
+            for tool_def in definitions
         }
 
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> str:
-        """What the tool answers, errors too: the model reads them and goes on."""
+        """Call the tool. Errors are returned too, for the model to read."""
         del ctx, tool
-        answer = await asyncio.to_thread(self.tools.call, name, tool_args)
-        return to_text(answer.content)
+        result = await asyncio.to_thread(self.tools.call, name, tool_args)
+        return to_text(result.content)
 
 
 def iter_texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
-    """What people and tools said in a conversation."""
+    """Yield the texts of users and tools in a conversation."""
     for message in messages:
         if isinstance(message, ModelRequest):
             for part in message.parts:

@@ -1,4 +1,4 @@
-"""Chat; imports Pydantic AI only when used."""
+"""Chat with an agent. Pydantic AI is imported only when used."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _EXTRA_PACKAGES = frozenset({"pydantic_ai", "pydantic_core", "pydantic"})
 
 
 def load_chat_class() -> type[Chat] | None:
-    """The class; None without the extra that it needs."""
+    """Return the `Chat` class; `None` if its extra is not installed."""
     try:
-        import pydantic_ai  # noqa: PLC0415 - a second of imports, for those who chat
+        import pydantic_ai  # noqa: PLC0415 - takes a second
 
         from skillhall._internal.agents.chat.chat import Chat  # noqa: PLC0415 - the same
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES:
             raise
         return None
-    pydantic_ai.BANNER_ENABLED = False  # on a terminal it would speak of itself first
+    pydantic_ai.BANNER_ENABLED = False  # it would print to the terminal
     return Chat

@@ -1,4 +1,4 @@
-"""The chat: a conversation with an agent that uses skills, as events that come while it answers."""
+"""A conversation with an agent that uses skills, as a stream of events."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
     from skillhall._internal.agents.config.agent_config import AgentBudgets
 
-REQUEST_TIMEOUT = 120.0  # seconds that a provider may take for one request
+REQUEST_TIMEOUT = 120.0  # seconds for one request to the provider
 
 
 class Chat:
-    """One conversation. Each message sees the skills as they are when it is sent."""
+    """One conversation. Each message uses the current skills."""
 
     def __init__(self, skills: AgentSkills, model: Model | str) -> None:
         self.skills = skills
@@ -45,21 +45,21 @@ class Chat:
         self._history: list[ModelMessage] = []
 
     async def send(self, message: str) -> AsyncIterator[ChatEvent]:
-        """What happens until the answer is whole; the last event is `Done`.
+        """Send a message and yield events until the reply is complete; the last is `Done`.
 
-        A message that fails leaves the conversation as it was before.
+        A message that fails does not change the conversation.
         Raises: ModelUnavailable, SkillNotFound, SkillRejected.
         """
         self.tools.sync_history(iter_texts(self._history))
-        said = self.tools.expand_message(message)
+        expanded = self.tools.expand_message(message)
         for event in self._drain_events():
             yield event
         limits = _to_usage_limits(self.skills.agent.budgets)
         try:
             async with (
-                self.model,  # whose connections are closed after each message
+                self.model,  # closes its connections after each message
                 self._agent.run_stream_events(
-                    said.text, message_history=self._history, usage_limits=limits
+                    expanded.text, message_history=self._history, usage_limits=limits
                 ) as events,
             ):
                 async for chat_event in self._convert_events(events):
@@ -68,14 +68,14 @@ class Chat:
             raise to_model_unavailable(error, self.model_name) from None
 
     def reset(self) -> None:
-        """Start anew."""
+        """Start a new conversation."""
         self._history = []
         self.tools.reset()
 
     async def _convert_events(self, events: AgentRunEvents[str]) -> AsyncIterator[ChatEvent]:
         async for event in events:
-            for noticed in self._drain_events():
-                yield noticed
+            for tool_event in self._drain_events():
+                yield tool_event
             if isinstance(event, AgentRunResultEvent):
                 self._history = event.result.all_messages()
                 usage = event.result.usage

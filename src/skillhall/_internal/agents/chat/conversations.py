@@ -1,4 +1,4 @@
-"""Conversations that a server holds for people: in memory, so many and so long."""
+"""The conversations of a server, in memory, limited by number and age."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
 
 MAX_MESSAGE_LENGTH = 32_000  # characters
-MAX_TURNS = 100  # of one conversation, each of which the model reads again
+MAX_TURNS = 100  # per conversation: the model reads all of them again each time
 MAX_CONVERSATIONS = 64
-MAX_RUNNING_REPLIES = 4  # answers that are on their way at once
+MAX_RUNNING_REPLIES = 4
 LIFETIME = 3600.0  # seconds after the last message
 
 
 @dataclass(slots=True)
 class Turn:
-    """A message, and what came of it."""
+    """A message and its reply."""
 
     message: str
     tool_events: list[ToolEvent] = field(default_factory=list)
@@ -36,7 +36,7 @@ class Turn:
     error: SkillhallError | None = None
 
     def add_event(self, event: ChatEvent) -> None:
-        """Note what happened next."""
+        """Record an event of the reply."""
         if isinstance(event, SkillLoaded | FileRead | ToolFailed):
             self.tool_events.append(event)
         elif isinstance(event, Done):
@@ -45,7 +45,7 @@ class Turn:
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation: who talks, and every turn so far."""
+    """A conversation with an agent and its turns."""
 
     agent: str
     model: str
@@ -58,7 +58,7 @@ class Conversation:
 
 @dataclass(slots=True)
 class Conversations:
-    """All of them; safe to use from several threads."""
+    """All conversations of a server. Thread-safe."""
 
     clock: Callable[[], float] = time.monotonic
     _by_id: OrderedDict[str, Conversation] = field(default_factory=OrderedDict)
@@ -66,22 +66,22 @@ class Conversations:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of conversations."""
         return len(self._by_id)
 
     def find(self, identity: str) -> Conversation | None:
-        """The conversation of that id, if it is still there."""
+        """Return the conversation with this id, if it has not expired."""
         with self._lock:
             self._evict()
             return self._by_id.get(identity)
 
     def remove(self, identity: str) -> None:
-        """Forget one; an answer that is on its way comes to its end."""
+        """Remove a conversation. A running reply is completed."""
         with self._lock:
             self._by_id.pop(identity, None)
 
     def begin_turn(self, conversation: Conversation, message: str) -> Turn:
-        """Reserve the next turn; it is `answered` then. Raises: Busy, TooLarge."""
+        """Reserve the next turn, for `stream_reply`. Raises: Busy, TooLarge."""
         if len(message) > MAX_MESSAGE_LENGTH:
             raise TooLarge("message", MAX_MESSAGE_LENGTH, "characters")
         with self._lock:
@@ -97,9 +97,9 @@ class Conversations:
     async def stream_reply(
         self, conversation: Conversation, turn: Turn
     ) -> AsyncIterator[ChatEvent]:
-        """What happens until the turn is over; a failure is its last word.
+        """Yield the events of the reply; an error is stored in the turn.
 
-        Whoever stops listening stops the answer, and the turn is as if it had never been.
+        Closing the iterator stops the reply and discards the turn.
         """
         thread = ReplyThread(
             conversation.chat, turn.message, lambda: self.finish_turn(conversation)
@@ -113,30 +113,30 @@ class Conversations:
         finally:
             thread.stop()
         if turn.done is None and turn.error is None:
-            turn.error = ModelUnavailable(conversation.model, "it gave no answer")
+            turn.error = ModelUnavailable(conversation.model, "empty reply")
         conversation.turns.append(turn)
 
     def finish_turn(self, conversation: Conversation) -> None:
-        """The turn that was begun is over; the conversation can go on."""
+        """Release the reserved turn, so that the conversation can continue."""
         with self._lock:
             conversation.is_busy = False
             conversation.last_used = self.clock()
             self._running -= 1
 
     def _evict(self) -> None:
-        """Let go of what nobody used for long, and of the oldest while there are too many."""
-        until = self.clock() - LIFETIME
-        old = [key for key, one in self._by_id.items() if one.last_used < until and not one.is_busy]
-        for key in old:
-            del self._by_id[key]
+        """Remove expired conversations, then the oldest while there are too many."""
+        expiry = self.clock() - LIFETIME
+        for key, conversation in [*self._by_id.items()]:
+            if conversation.last_used < expiry and not conversation.is_busy:
+                del self._by_id[key]
         while len(self._by_id) > MAX_CONVERSATIONS:
             self._by_id.popitem(last=False)
 
 
 def _check_limits(conversation: Conversation, running: int) -> None:
     if conversation.is_busy:
-        raise Busy("an answer is on its way", "wait until it is whole, or stop it")
+        raise Busy("a reply is in progress", "wait until it is complete, or stop it")
     if running >= MAX_RUNNING_REPLIES:
-        raise Busy(f"{running} answers are on their way, for others too", "try again in a while")
+        raise Busy(f"too many replies in progress ({running})", "try again in a moment")
     if len(conversation.turns) >= MAX_TURNS:
-        raise Busy(f"the conversation has {MAX_TURNS} messages", "begin a new one")
+        raise Busy(f"the conversation has reached {MAX_TURNS} messages", "start a new one")

@@ -1,4 +1,4 @@
-"""What happens while an agent answers, as values that a page or a terminal can show."""
+"""Events of a reply."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import NamedTuple, TypeAlias
 
 
 class TextDelta(NamedTuple):
-    """The next piece of the answer."""
+    """The next part of the reply."""
 
     text: str
 
 
 class SkillLoaded(NamedTuple):
-    """The model was given a skill's instructions."""
+    """A skill was loaded."""
 
     skill: str
     tokens: int
-    by_user: bool = False  # called as /name, not by the model
+    by_user: bool = False  # called as /name by the user, not by the model
 
 
 class FileRead(NamedTuple):
-    """The model was given a file."""
+    """The model read a file."""
 
     skill: str  # "" if it is a file of the run directory
     path: str
@@ -28,14 +28,14 @@ class FileRead(NamedTuple):
 
 
 class ToolFailed(NamedTuple):
-    """A tool answered with an error; the model reads it and goes on."""
+    """A tool returned an error, which the model reads."""
 
     tool: str
     message: str
 
 
 class Done(NamedTuple):
-    """The whole answer, and what it cost by the provider's count."""
+    """The complete reply and its usage, as counted by the provider."""
 
     text: str
     requests: int

@@ -1,4 +1,4 @@
-"""Models for the chat: opened by name, and what it means when one does not answer."""
+"""Models for the chat, and the errors of their providers."""
 
 from __future__ import annotations
 
@@ -33,55 +33,53 @@ class _ModelFailure(NamedTuple):
 
 
 _UNAUTHORIZED = _ModelFailure(
-    "the provider does not take the key", "check the key in the environment", "unauthenticated"
+    "the provider rejected the API key", "check the key in the environment", "unauthenticated"
 )
 _REQUEST_REJECTED = _ModelFailure(
-    "the provider refuses the request", "try again, or with another model"
+    "the provider rejected the request", "try again, or use another model"
 )
 _FAILURES_BY_STATUS = {
     401: _UNAUTHORIZED,
     403: _UNAUTHORIZED,
-    404: _ModelFailure(
-        "the provider has no such model", "check its name, and the provider's address"
-    ),
-    429: _ModelFailure("the provider asks to wait", "try again in a while", "rate_limited"),
+    404: _ModelFailure("the provider has no such model", "check its name and the provider's URL"),
+    429: _ModelFailure("rate limited by the provider", "try again in a moment", "rate_limited"),
 }
 _FAILURES_BY_EXCEPTION: dict[type[Exception], _ModelFailure] = {
     UsageLimitExceeded: _ModelFailure(
-        "the budget for one message is used up", "ask for less, or raise the agent's budgets"
+        "the budget for one message is exceeded", "ask for less, or raise the agent's budgets"
     ),
     ModelTimeoutError: _ModelFailure(
-        "the provider takes too long", "try again in a while", "upstream_timeout"
+        "the provider timed out", "try again in a moment", "upstream_timeout"
     ),
     ModelConnectionError: _ModelFailure(
-        "the provider cannot be reached", "is it running, and is its address right?"
+        "cannot connect to the provider", "check that it is running and that its URL is correct"
     ),
 }
 
 
 def open_model(name: str) -> Model:
-    """The model of that name, as `provider:name`. Raises: ModelUnavailable."""
+    """Return the model `provider:name`. Raises: ModelUnavailable."""
     if ":" not in name:
-        raise _build_unknown_model_error(name, "it names no provider")
+        raise _build_unknown_model_error(name, "no provider in its name")
     try:
         return infer_model(name)
     except ImportError:
         provider = name.partition(":")[0]
-        hint = f"install what it needs: pip install 'pydantic-ai-slim[{provider}]'"
-        problem = "its provider's package is not installed"
+        hint = f"install it: pip install 'pydantic-ai-slim[{provider}]'"
+        problem = "the package of its provider is not installed"
         raise ModelUnavailable(name, problem, hint, code="invalid_argument") from None
     except UserError as error:
         raise _build_setup_error(name, str(error)) from None
 
 
 def _build_setup_error(name: str, message: str) -> ModelUnavailable:
-    """What is missing for a model: mostly a variable with a key, which the provider names."""
+    """Return the error for a missing API key, whose variable is in the provider's message."""
     variables = list(dict.fromkeys(_VARIABLE.findall(message)))
     if variables:
         hint = f"set {' or '.join(variables)} in the environment"
         problem = f"{variables[0]} is not set"
         return ModelUnavailable(name, problem, hint, code="unauthenticated")
-    return _build_unknown_model_error(name, "no such provider is known")
+    return _build_unknown_model_error(name, "unknown provider")
 
 
 def _build_unknown_model_error(name: str, problem: str) -> ModelUnavailable:
@@ -90,14 +88,14 @@ def _build_unknown_model_error(name: str, problem: str) -> ModelUnavailable:
 
 
 def to_model_unavailable(error: AgentRunError | UserError, model_name: str) -> ModelUnavailable:
-    """The error for a person. What a provider says may repeat a key: only its status is told."""
+    """Return the error for users, without the provider's text, which may contain the key."""
     if isinstance(error, ModelHTTPError):
         status = error.status_code
-        kind = _FAILURES_BY_STATUS.get(status, _REQUEST_REJECTED)
+        failure = _FAILURES_BY_STATUS.get(status, _REQUEST_REJECTED)
         return ModelUnavailable(
-            model_name, f"{kind.problem} (status {status})", kind.hint, code=kind.code
+            model_name, f"{failure.problem} (status {status})", failure.hint, code=failure.code
         )
-    for known, kind in _FAILURES_BY_EXCEPTION.items():
-        if isinstance(error, known):
-            return ModelUnavailable(model_name, kind.problem, kind.hint, code=kind.code)
-    return ModelUnavailable(model_name, "it gave no answer that can be used", "try again")
+    for exception_type, failure in _FAILURES_BY_EXCEPTION.items():
+        if isinstance(error, exception_type):
+            return ModelUnavailable(model_name, failure.problem, failure.hint, code=failure.code)
+    return ModelUnavailable(model_name, "unusable reply", "try again")

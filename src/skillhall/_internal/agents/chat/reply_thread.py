@@ -1,4 +1,4 @@
-"""An answer on its way, in a thread and an event loop of its own: a chat reads files meanwhile."""
+"""Runs a reply in its own thread and event loop, since tools read files synchronously."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.chat import Chat
     from skillhall._internal.agents.chat.events import ChatEvent
 
-REPLY_TIMEOUT = 600.0  # seconds for one message, with all that its tools do
+REPLY_TIMEOUT = 600.0  # seconds for one message, including its tool calls
 logger = logging.getLogger("skillhall.agents")
 
 
 class ReplyThread:
-    """One answer. It is made in the event loop that reads its events."""
+    """One reply. Create it in the event loop that reads its events."""
 
     def __init__(self, chat: Chat, message: str, on_finished: Callable[[], None]) -> None:
-        """`over` is called in the thread once nothing runs any more."""
+        """Start the thread; it calls `on_finished` at its end."""
         self._chat = chat
         self._message = message
         self._on_finished = on_finished
@@ -36,20 +36,20 @@ class ReplyThread:
         threading.Thread(target=self._run, name="chat", daemon=True).start()
 
     async def events(self) -> AsyncIterator[ChatEvent]:
-        """What happens, until it is over. Raises: SkillhallError."""
+        """Yield the events of the reply. Raises: SkillhallError."""
         while (event := await self._queue.get()) is not None:
             if isinstance(event, SkillhallError):
                 raise event
             yield event
 
     def stop(self) -> None:
-        """End it, wherever it is."""
+        """Cancel the reply."""
         with self._lock:
             self._is_stopped = True
-            inside = self._running
-        if inside is not None:
-            loop, task = inside
-            with contextlib.suppress(RuntimeError):  # it has ended by itself
+            running = self._running
+        if running is not None:
+            loop, task = running
+            with contextlib.suppress(RuntimeError):  # it has already ended
                 loop.call_soon_threadsafe(task.cancel)
 
     def _run(self) -> None:
@@ -59,8 +59,8 @@ class ReplyThread:
         except SkillhallError as error:
             self._send(error)
         except Exception:
-            logger.exception("an answer failed")
-            self._send(self._build_error("internal error; the log knows more"))
+            logger.exception("reply failed")
+            self._send(self._build_error("internal error; see the log"))
         finally:
             self._on_finished()
             self._send(None)
@@ -72,13 +72,13 @@ class ReplyThread:
                 return
             self._running = asyncio.get_running_loop(), task
         try:
-            async with asyncio.timeout(REPLY_TIMEOUT) as bound:
+            async with asyncio.timeout(REPLY_TIMEOUT) as timeout:
                 async for event in self._chat.send(self._message):
                     self._send(event)
         except TimeoutError:
-            if not bound.expired():
+            if not timeout.expired():  # raised by the chat itself
                 raise
-            raise self._build_error("the answer takes too long") from None
+            raise self._build_error("the reply timed out") from None
 
     def _build_error(self, problem: str) -> ModelUnavailable:
         return ModelUnavailable(self._chat.model_name, problem, "try again, or ask for less")

@@ -1,4 +1,4 @@
-"""The agent config: who the agents are and which skills each one gets, from a JSON or TOML file."""
+"""The agent config: agents and their skills, from a TOML or JSON file."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.config.nodes import ConfigNode
 
-CONFIG_FILES = ("skillhall.toml", "skillhall.json")  # looked for in the working directory
+CONFIG_FILES = ("skillhall.toml", "skillhall.json")  # in the working directory
 AGENT_TOOL_NAMES = ("load_skill", "read_skill_file", "list_skills", "search_skills", "ReadFile")
 
-_INVALID_PATH_CHARACTERS = re.compile("[\0\ud800-\udfff]")  # what no system call takes
+_INVALID_PATH_CHARACTERS = re.compile("[\0\ud800-\udfff]")  # rejected by the operating system
 _AGENT_KEYS = (
     *("agentId", "id", "displayName", "name", "description", "model", "instructions"),
     *("skills", "tools", "budgets", "readExtensions"),
@@ -33,16 +33,16 @@ _BUDGET_KEYS = ("catalog", "requests", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class AgentBudgets:
-    """What an agent may spend; `None` is no bound of ours."""
+    """The budgets of an agent; `None` means no limit."""
 
-    catalog: int | None = None  # tokens of what the system prompt says about skills
-    requests: int | None = None  # calls of the model for one message
-    tokens: int | None = None  # of all these calls together
+    catalog: int | None = None  # tokens of the skill listing in the system prompt
+    requests: int | None = None  # model requests per message
+    tokens: int | None = None  # of all requests for a message
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDefinition:
-    """One agent of the config; in another program's file it may have further keys, for that one."""
+    """An agent of the config. Config files of other programs may have further keys."""
 
     id: str
     display_name: str = ""
@@ -52,27 +52,27 @@ class AgentDefinition:
     instructions: str = ""
     tools: tuple[str, ...] = AGENT_TOOL_NAMES
     budgets: AgentBudgets = field(default_factory=AgentBudgets)
-    read_extensions: tuple[str, ...] = ()  # of files that ReadFile returns; else the settings'
+    read_extensions: tuple[str, ...] = ()  # of ReadFile; by default those of the settings
 
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """The agents of one config file, in its order."""
+    """The agents of a config file, in file order."""
 
     path: str
     agents: tuple[AgentDefinition, ...]
 
     def find_agent(self, identity: str) -> AgentDefinition:
-        """The agent of that id. Raises: ConfigInvalid."""
+        """Return the agent with this id. Raises: ConfigInvalid."""
         for agent in self.agents:
             if agent.id == identity:
                 return agent
         known = ", ".join(agent.id for agent in self.agents)
-        raise ConfigInvalid(self.path, f"there is no agent {identity!r}", f"its agents: {known}")
+        raise ConfigInvalid(self.path, f"agent not found: {identity!r}", f"its agents: {known}")
 
 
 def read_config(path: str | PathLike[str]) -> AgentConfig:
-    """The config in a file: TOML if its name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
+    """Read a config: TOML if the name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
     document = read_config_document(Path(path).absolute())
     nodes = document.child("agents").require().as_list()
     agents = tuple(_parse_agent(node) for node in nodes)
@@ -81,21 +81,22 @@ def read_config(path: str | PathLike[str]) -> AgentConfig:
 
 
 def find_config(folder: str | PathLike[str]) -> str | None:
-    """The config file of a folder, if it has one."""
+    """Return the config file of a folder, if it has one."""
     return next((str(file) for name in CONFIG_FILES if (file := Path(folder, name)).exists()), None)
 
 
 def schema_file() -> Path:
-    """The JSON Schema of the config, for editors; it ships with the package."""
+    """Return the path of the config's JSON Schema, which ships with the package."""
     return Path(__file__).with_name("config.schema.json")
 
 
 def _parse_agent(node: ConfigNode) -> AgentDefinition:
-    if Path(node.document.file).name in CONFIG_FILES:  # ours alone: nobody else's keys are in it
+    # Only our own files: config files of other programs have keys that we do not know.
+    if Path(node.document.file).name in CONFIG_FILES:
         node.reject_unknown_keys(_AGENT_KEYS)
     identity = node.child_or_alias("agentId", "id")
     if not identity.as_string():
-        raise node.child("agentId").build_requirement_error("be a text that is not empty")
+        raise node.child("agentId").build_requirement_error("be a non-empty string")
     return AgentDefinition(
         identity.as_string(),
         node.child_or_alias("displayName", "name").as_string(),
@@ -110,15 +111,15 @@ def _parse_agent(node: ConfigNode) -> AgentDefinition:
 
 
 def _parse_tools(node: ConfigNode) -> tuple[str, ...]:
-    given = node.as_strings()
-    if given is None:
+    names = node.as_strings()
+    if names is None:
         return AGENT_TOOL_NAMES
     for entry in node.as_list():
         if entry.value not in AGENT_TOOL_NAMES:
             raise entry.build_requirement_error(
-                "name one of our tools", f"there are: {', '.join(AGENT_TOOL_NAMES)}"
+                "be the name of a tool", f"tools: {', '.join(AGENT_TOOL_NAMES)}"
             )
-    return tuple(name for name in AGENT_TOOL_NAMES if name in given)
+    return tuple(name for name in AGENT_TOOL_NAMES if name in names)
 
 
 def _parse_extensions(node: ConfigNode) -> tuple[str, ...]:
@@ -161,5 +162,5 @@ def _reject_duplicate_ids(agents: Sequence[AgentDefinition], nodes: Sequence[Con
     first: dict[str, int] = {}
     for number, agent in enumerate(agents):
         if first.setdefault(agent.id, number) != number:
-            problem = f"agents[{number}] has the id {agent.id!r} of agents[{first[agent.id]}]"
-            raise nodes[number].build_error(problem, "give each agent an id of its own")
+            problem = f"agents[{number}] has the same id {agent.id!r} as agents[{first[agent.id]}]"
+            raise nodes[number].build_error(problem, "give each agent a unique id")

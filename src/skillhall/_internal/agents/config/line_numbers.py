@@ -1,4 +1,4 @@
-"""Where a value of a config file stands: the line that an error names. Asked only for errors."""
+"""Line numbers of values in a config file, computed only for error messages."""
 
 from __future__ import annotations
 
@@ -12,48 +12,49 @@ if TYPE_CHECKING:
 
 KeyPath: TypeAlias = "tuple[str | int, ...]"
 
-MAX_TOML_LINES = 2_000  # of TOML that are looked through, since each look reads all lines before it
+MAX_TOML_LINES = 2_000  # the search is quadratic: it parses every prefix of the file
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
 _BLANK = re.compile(r"\s*(?:#.*)?")
 
 
 def find_json_line(text: str, path: KeyPath) -> int:
-    """The line of the value at `path`, else of the nearest value above it."""
+    """Return the line of the value at `path`, else of its nearest parent."""
     lines = dict(_json_lines(text))
     return next(lines[path[:size]] for size in range(len(path), -1, -1) if path[:size] in lines)
 
 
 def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
-    """Every value of a valid document with the line it begins in; a member begins at its key."""
+    """Yield every value of a valid document with its first line; a member starts at its key."""
     stack: list[str | int] = []
     opened: list[str] = []
     is_key = False
-    line, counted = 1, 0  # the line, and how many characters it was counted in
+    line, counted = 1, 0  # the current line, and the offset up to which newlines were counted
     for match in _JSON_TOKEN.finditer(text):
-        mark = match.group()
+        symbol = match.group()
         line += text.count("\n", counted, match.start())
         counted = match.start()
-        if mark in ("}", "]"):
+        if symbol in ("}", "]"):
             opened.pop()
             stack.pop()
             continue
-        if mark == ",":
+        if symbol == ",":
             is_key = opened[-1] == "{"
             if not is_key:
                 stack[-1] = int(stack[-1]) + 1
             continue
-        if mark == ":":
+        if symbol == ":":
             is_key = False
             continue
         if is_key:
-            stack[-1] = _unquote(mark)
+            stack[-1] = _unquote(symbol)
+        # The value of a member was already yielded with its key.
         at_member = not is_key and opened[-1:] == ["{"]
         if not at_member:
             yield tuple(stack), line
-        if mark in ("{", "["):
-            opened.append(mark)
-            stack.append("" if mark == "{" else 0)
-            is_key = mark == "{"
+        if symbol in ("{", "["):
+            opened.append(symbol)
+            stack.append("" if symbol == "{" else 0)
+            is_key = symbol == "{"
 
 
 def _unquote(token: str) -> str:
@@ -63,19 +64,19 @@ def _unquote(token: str) -> str:
 
 
 def find_toml_line(text: str, path: KeyPath) -> int:
-    """The line of the statement that brings the value at `path`, else the nearest one above it."""
-    found: dict[int, int] = {}
+    """Return the line of the statement that sets `path`, else its nearest parent."""
+    lines: dict[int, int] = {}
     start = 1
-    for number, part in enumerate(_iter_prefixes(text), start=1):
+    for number, prefix in enumerate(_iter_prefixes(text), start=1):
         try:
-            document = tomllib.loads(part)
+            document = tomllib.loads(prefix)
         except tomllib.TOMLDecodeError:  # in the middle of a statement
             continue
         for size in range(1, len(path) + 1):
-            if size not in found and _has_path(document, path[:size]):
-                found[size] = _first_nonblank_line(text, start, number)
+            if size not in lines and _has_path(document, path[:size]):
+                lines[size] = _first_nonblank_line(text, start, number)
         start = number + 1
-    return found[max(found)] if found else 1
+    return lines[max(lines)] if lines else 1
 
 
 def _iter_prefixes(text: str) -> Iterator[str]:
@@ -84,18 +85,18 @@ def _iter_prefixes(text: str) -> Iterator[str]:
 
 
 def _first_nonblank_line(text: str, start: int, end: int) -> int:
-    """The first of the lines from `start` to `end` that says something."""
+    """Return the first line from `start` to `end` that is not blank or a comment."""
     lines = text.splitlines()[start - 1 : end]
-    said = (at for at, line in enumerate(lines, start) if not _BLANK.fullmatch(line))
-    return next(said, end)
+    numbers = (number for number, line in enumerate(lines, start) if not _BLANK.fullmatch(line))
+    return next(numbers, end)
 
 
 def _has_path(value: object, path: KeyPath) -> bool:
     for key in path:
-        is_there = (isinstance(value, dict) and key in value) or (
+        exists = (isinstance(value, dict) and key in value) or (
             isinstance(value, list) and isinstance(key, int) and key < len(value)
         )
-        if not is_there:
+        if not exists:
             return False
-        value = value[key]  # type: ignore[index]  # a mapping or a list, as was just seen
+        value = value[key]  # type: ignore[index]  # checked above
     return True

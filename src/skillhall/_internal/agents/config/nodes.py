@@ -1,4 +1,4 @@
-"""The values of a config file, each with the key that leads to it, for errors that name it."""
+"""Values of a config file with their key paths, for precise error messages."""
 
 from __future__ import annotations
 
@@ -14,48 +14,48 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-MAX_CONFIG_BYTES = 1024 * 1024  # bytes
+MAX_CONFIG_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigDocument:
-    """The text of a config file, and whether it is TOML."""
+    """The text of a config file and its format."""
 
     file: str
     text: str
     is_toml: bool
 
     def find_line(self, path: KeyPath) -> int:
-        """The line that an error about the value at `path` names."""
+        """Return the line of the value at `path`."""
         return (find_toml_line if self.is_toml else find_json_line)(self.text, path)
 
 
 def read_config_document(file: Path) -> ConfigNode:
-    """The whole of a config: TOML if its name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
+    """Parse a config: TOML if the name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
     document = ConfigDocument(str(file), _read_text(file), file.suffix == ".toml")
     try:
         value: object = (tomllib.loads if document.is_toml else json.loads)(document.text)
     except (ValueError, RecursionError) as error:
-        form = "TOML" if document.is_toml else "JSON"
-        raise ConfigInvalid(document.file, f"it is not {form}: {error}") from None
+        name = "TOML" if document.is_toml else "JSON"
+        raise ConfigInvalid(document.file, f"not valid {name}: {error}") from None
     return ConfigNode(value, (), document)
 
 
 def _read_text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
-            data = opened.read(MAX_CONFIG_BYTES + 1)
+            data = opened.read(MAX_CONFIG_BYTES + 1)  # one more byte shows that it is too large
         if len(data) > MAX_CONFIG_BYTES:
-            raise ConfigInvalid(str(file), f"it is larger than {MAX_CONFIG_BYTES} bytes")
+            raise ConfigInvalid(str(file), f"larger than {MAX_CONFIG_BYTES} bytes")
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigInvalid(str(file), f"it cannot be read: {reason.lower()}") from None
+        raise ConfigInvalid(str(file), f"cannot be read: {reason.lower()}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigNode:
-    """A value of the document, and the keys that lead to it."""
+    """A value of the document and its key path."""
 
     value: object
     path: KeyPath
@@ -63,46 +63,46 @@ class ConfigNode:
 
     @property
     def display_path(self) -> str:
-        """The path as people write it: `agents[0].skills[1].root`."""
+        """The path as users write it: `agents[0].skills[1].root`."""
         steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
         return "".join(steps).removeprefix(".")
 
     def build_error(self, problem: str, hint: str = "") -> ConfigInvalid:
-        """The error that says what is wrong, and in which line."""
+        """Return an error with the line of this value."""
         line = self.document.find_line(self.path)
         return ConfigInvalid(self.document.file, problem, hint, line=line)
 
     def build_requirement_error(self, requirement: str, hint: str = "") -> ConfigInvalid:
-        """The error that says what the value must be."""
+        """Return an error that says what the value must be."""
         return self.build_error(f"{self.display_path or 'the document'} must {requirement}", hint)
 
     def child(self, name: str) -> ConfigNode:
-        """The value below `name`; `None` if there is none."""
+        """Return the member `name`; its value is `None` if it is missing."""
         if not isinstance(self.value, dict):
             raise self.build_requirement_error("be an object")
         return ConfigNode(self.value.get(name), (*self.path, name), self.document)
 
     def child_or_alias(self, name: str, alias: str) -> ConfigNode:
-        """The value below `name`, or else below `other`."""
+        """Return the member `name`, or `alias` if only that is set."""
         first, second = self.child(name), self.child(alias)
         return second if first.value is None and second.value is not None else first
 
     def reject_unknown_keys(self, known: Sequence[str]) -> None:
-        """Refuse other names below this one: a misspelt one would be passed over unnoticed."""
+        """Reject unknown keys, since a typo would otherwise be ignored silently."""
         for name in self.value if isinstance(self.value, dict) else ():
             if name not in known:
-                raise self.child(name).build_requirement_error(
-                    "not be there", f"known keys: {', '.join(known)}"
-                )
+                child = self.child(name)
+                problem = f"{child.display_path} is not a known key"
+                raise child.build_error(problem, f"known keys: {', '.join(known)}")
 
     def require(self) -> ConfigNode:
-        """The node itself, if it has a value."""
+        """Return the node itself if it has a value. Raises: ConfigInvalid."""
         if self.value is None:
-            raise self.build_requirement_error("be given")
+            raise self.build_requirement_error("be set")
         return self
 
     def as_list(self) -> list[ConfigNode]:
-        """The entries of a list; none if it is left out."""
+        """Return the entries of a list; none if it is missing."""
         if self.value is None:
             return []
         if not isinstance(self.value, list):
@@ -110,15 +110,15 @@ class ConfigNode:
         return [ConfigNode(v, (*self.path, i), self.document) for i, v in enumerate(self.value)]
 
     def as_string(self) -> str:
-        """The text; "" if it is left out."""
+        """Return the string; "" if it is missing."""
         if self.value is None:
             return ""
         if not isinstance(self.value, str):
-            raise self.build_requirement_error("be text")
+            raise self.build_requirement_error("be a string")
         return self.value
 
     def as_bool(self) -> bool:
-        """The boolean; false if it is left out."""
+        """Return the boolean; false if it is missing."""
         if self.value is None:
             return False
         if not isinstance(self.value, bool):
@@ -126,17 +126,17 @@ class ConfigNode:
         return self.value
 
     def as_strings(self) -> tuple[str, ...] | None:
-        """The texts of a list; `None` if it is left out, which is not the same as empty."""
+        """Return the strings of a list; `None`, unlike an empty list, if it is missing."""
         if self.value is None:
             return None
         if not isinstance(self.value, list) or not all(isinstance(v, str) for v in self.value):
-            raise self.build_requirement_error("be a list of text")
+            raise self.build_requirement_error("be a list of strings")
         return tuple(self.value)
 
     def as_positive_int(self) -> int | None:
-        """A whole number from 1 on; `None` if it is left out."""
+        """Return the positive integer; `None` if it is missing."""
         if self.value is None:
             return None
         if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < 1:
-            raise self.build_requirement_error("be a whole number from 1 on")
+            raise self.build_requirement_error("be a positive integer")
         return self.value

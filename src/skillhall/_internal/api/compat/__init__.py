@@ -1,1 +1,1 @@
-"""Functions of the founding designs, thin over the core."""
+"""The functions of the founding designs, on top of the core."""

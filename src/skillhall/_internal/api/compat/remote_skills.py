@@ -1,4 +1,4 @@
-"""The skills module's way to skills on GitHub; apart, since it needs what speaks to networks."""
+"""Skills from GitHub, separate from `skills_module` because it imports network code."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.bundle import Bundle
 
-MAX_PARALLEL = 8  # skills that are fetched at the same time
+MAX_PARALLEL = 8  # concurrent downloads
 _ONE_SKILL_HINT = "write owner/repo/skill for one skill of a repository on GitHub"
 
 
 def fetch_skill(ref: str, *, settings: Settings | None = None) -> SkillBundle:
-    """A skill on GitHub: `owner/repo/skill` or `owner/repo/path/to/skill`, with `@ref` if wanted.
+    """Fetch a skill from GitHub: `owner/repo/skill` or `owner/repo/path/to/skill[@ref]`.
 
-    Every file arrives, or none: links alone are left out, with a finding. The token in GITHUB_TOKEN
-    is used if there is one. Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound,
-    RateLimited, SourceUnavailable, SkillParseError, TooLarge.
+    All files are fetched, or none; links are skipped with a finding. The token in GITHUB_TOKEN is
+    used, if set. Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, RateLimited,
+    SourceUnavailable, SkillParseError, TooLarge.
     """
     bundles = _open_bundles(ref, Settings.read() if settings is None else settings)
     if len(bundles) > 1:
         folders = ", ".join(bundle.folder for bundle in bundles)
-        raise SourceRejected("path", ref, f"it names several skills: {folders}", _ONE_SKILL_HINT)
+        raise SourceRejected("path", ref, f"it contains several skills: {folders}", _ONE_SKILL_HINT)
     return read_skill_bundle(bundles[0], bundles[0].folder or ref)
 
 
 def fetch_skills(
     refs: str | Iterable[str], *, settings: Settings | None = None
 ) -> list[SkillBundle]:
-    """The same for several skills at once, in the order of `refs`; a text is one of them.
+    """Fetch several skills concurrently, in the order of `refs`; a string is one ref.
 
-    Raises: as `fetch_skill`, for the first that fails; the others are waited for.
+    Raises: as `fetch_skill`, for the first that fails, after all have finished.
     """
-    known = Settings.read() if settings is None else settings
-    given = (refs,) if isinstance(refs, str) else refs
+    resolved_settings = Settings.read() if settings is None else settings
+    all_refs = (refs,) if isinstance(refs, str) else refs
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        fetched = [pool.submit(fetch_skill, ref, settings=known) for ref in given]
-        wait(fetched)
-    return [one.result() for one in fetched]
+        futures = [pool.submit(fetch_skill, ref, settings=resolved_settings) for ref in all_refs]
+        wait(futures)
+    return [future.result() for future in futures]
 
 
 def _open_bundles(ref: str, settings: Settings) -> tuple[Bundle, ...]:
-    """What the ref names, at least one."""
+    """Open the bundles of a ref, at least one."""
     reference = parse_source_ref(ref)
     if not isinstance(reference, GitHubRef):
         raise SourceRejected("path", ref, "it is not a skill on GitHub", _ONE_SKILL_HINT)

@@ -1,4 +1,4 @@
-"""Sandboxes: where an agent works, as small as we need it; and seeding skills into one."""
+"""Sandboxes: the files of an agent's environment, and copying skills into them."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from skillhall.errors import NotAFile, SkillFileNotFound, UnsafePath
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-SKILLS_FOLDER = ".skills"  # the folder of a sandbox that skills are put into
+SKILLS_FOLDER = ".skills"  # in the sandbox
 _EXECUTABLE = 0o111
 
 
 class Sandbox(Protocol):
-    """The files of an agent's workplace. Paths are relative, with forward slashes."""
+    """The files of an agent's environment. Paths are relative, with forward slashes."""
 
     def read_file(self, path: str) -> bytes:
-        """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        """Return the content of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
 
     def write_file(self, path: str, data: bytes) -> None:
-        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile."""
+        """Write a file and create its parent folders. Raises: UnsafePath, NotAFile."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder stands there. Raises: UnsafePath."""
+        """Whether a file or folder exists. Raises: UnsafePath."""
 
     def make_dir(self, path: str) -> None:
-        """Make a folder and those above it; it may exist. Raises: UnsafePath."""
+        """Create a folder and its parents, if missing. Raises: UnsafePath."""
 
 
 @runtime_checkable
 class SupportsExecutable(Protocol):
-    """The optional part of a sandbox: files that can be run."""
+    """Optional part of a sandbox: executable files."""
 
     def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
         """Set or clear the executable bit of a file.
@@ -63,31 +63,31 @@ class SupportsExecutable(Protocol):
 def setup_agent_environment(
     sandbox: Sandbox, skills: Iterable[SkillBundle | SkillMetadata]
 ) -> SkillList:
-    """The skills, put into the sandbox at `.skills/<name>/`, with their paths there.
+    """Copy skills into the sandbox at `.skills/<name>/` and return them with their new paths.
 
-    All of them are checked before anything is written; the first of a name wins. Discovered skills
-    are bundled first. A sandbox with `set_executable` gets the executable bits too.
+    All skills are checked before anything is written; the first with a name wins. A sandbox with
+    `set_executable` gets the executable bits too.
     Raises: what `load_skill_bundle` and the sandbox raise.
     """
     files: dict[str, bytes] = {}
-    programs: set[str] = set()
-    seeded: dict[str, SkillMetadata] = {}
+    executables: set[str] = set()
+    copied: dict[str, SkillMetadata] = {}
     findings: list[Finding] = []
     for skill in skills:
         bundle = _to_bundle(skill)
         metadata = _build_sandbox_metadata(bundle)
-        if metadata.name in seeded:
+        if metadata.name in copied:
             findings.append(_build_shadowed_finding(metadata, bundle))
             continue
-        seeded[metadata.name] = metadata
+        copied[metadata.name] = metadata
         findings += bundle.findings
         files |= {_sandbox_path(metadata.name, path): data for path, data in bundle.files.items()}
-        programs |= {_sandbox_path(metadata.name, path) for path in bundle.executable}
+        executables |= {_sandbox_path(metadata.name, path) for path in bundle.executable}
     for path, data in files.items():
         sandbox.write_file(path, data)
         if isinstance(sandbox, SupportsExecutable):
-            sandbox.set_executable(path, path in programs)
-    return SkillList(seeded.values(), SKILLS_MODULE.load_policy.judge(findings))
+            sandbox.set_executable(path, path in executables)
+    return SkillList(copied.values(), SKILLS_MODULE.load_policy.judge(findings))
 
 
 def _to_bundle(skill: SkillBundle | SkillMetadata) -> SkillBundle:
@@ -105,7 +105,7 @@ def _sandbox_path(name: str, path: str) -> str:
 
 
 def _build_shadowed_finding(metadata: SkillMetadata, bundle: SkillBundle) -> Finding:
-    message = f"{metadata.name!r} is there already; the skill in {bundle.name!r} is left out"
+    message = f"{metadata.name!r} already exists; the skill in {bundle.name!r} is skipped"
     return Finding(Code.SHADOWED, message, path=metadata.path, skill=metadata.name)
 
 
@@ -114,11 +114,11 @@ class MemorySandbox:
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
-        self.executable: set[str] = set()  # paths of files that can be run
+        self.executable: set[str] = set()  # paths
         self._folders: set[str] = set()
 
     def read_file(self, path: str) -> bytes:
-        """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        """Return the content of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
         text = RelativePath.parse(path).text
         if text in self._folders:
             raise NotAFile(text)
@@ -127,7 +127,7 @@ class MemorySandbox:
         return self.files[text]
 
     def write_file(self, path: str, data: bytes) -> None:
-        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile."""
+        """Write a file and create its parent folders. Raises: UnsafePath, NotAFile."""
         file = RelativePath.parse(path)
         if file.text in self._folders:
             raise NotAFile(file.text)
@@ -135,12 +135,12 @@ class MemorySandbox:
         self.files[file.text] = data
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder stands there. Raises: UnsafePath."""
+        """Whether a file or folder exists. Raises: UnsafePath."""
         text = RelativePath.parse(path).text
         return text in self.files or text in self._folders
 
     def make_dir(self, path: str) -> None:
-        """Make a folder and those above it; it may exist. Raises: UnsafePath."""
+        """Create a folder and its parents, if missing. Raises: UnsafePath."""
         folder = RelativePath.parse(path)
         self._make_folders(folder.parts, folder)
 
@@ -151,14 +151,14 @@ class MemorySandbox:
         change(RelativePath.parse(path).text)
 
     def _make_folders(self, parts: Sequence[str], requested: RelativePath) -> None:
-        above = {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
-        if not above.isdisjoint(self.files):
+        folders = {"/".join(parts[:length]) for length in range(1, len(parts) + 1)}
+        if not folders.isdisjoint(self.files):
             raise _build_blocked_error(requested)
-        self._folders |= above
+        self._folders |= folders
 
 
 class FolderSandbox:
-    """A sandbox in a local folder. Nothing is read or written through a link, or outside."""
+    """A sandbox in a local folder. Links are never followed."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         path = Path(root).expanduser().absolute()
@@ -166,13 +166,13 @@ class FolderSandbox:
         self.root = str(path)
 
     def read_file(self, path: str) -> bytes:
-        """The bytes of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        """Read a file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
         return read_file_at(FolderHandle(self.root), RelativePath.parse(path))
 
     def write_file(self, path: str, data: bytes) -> None:
-        """Make or replace a file, and the folders above it. Raises: UnsafePath, NotAFile.
+        """Write a file and create its parent folders. Raises: UnsafePath, NotAFile.
 
-        A file that is replaced keeps its permissions.
+        An existing file keeps its permissions.
         """
         file = RelativePath.parse(path)
         name = file.parts[-1]
@@ -198,17 +198,17 @@ class FolderSandbox:
             os.close(opened.descriptor)
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder stands there; a link does not count. Raises: UnsafePath."""
-        *above, name = RelativePath.parse(path).parts
+        """Whether a file or folder, not a link, exists. Raises: UnsafePath."""
+        *parents, name = RelativePath.parse(path).parts
         try:
-            with folder_at(FolderHandle(self.root, "/".join(above))) as folder:
+            with folder_at(FolderHandle(self.root, "/".join(parents))) as folder:
                 mode = folder.stat(name).st_mode
         except OSError:
             return False
         return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
 
     def make_dir(self, path: str) -> None:
-        """Make a folder and those above it; it may exist. Raises: UnsafePath."""
+        """Create a folder and its parents, if missing. Raises: UnsafePath."""
         folder = RelativePath.parse(path)
         with self._open_or_create(folder.parts, folder):
             pass
@@ -217,11 +217,11 @@ class FolderSandbox:
     def _open_or_create(
         self, parts: Sequence[str], requested: RelativePath
     ) -> Iterator[WritableFolder]:
-        with contextlib.ExitStack() as held:
+        with contextlib.ExitStack() as stack:
             try:
-                folder = held.enter_context(WritableFolder(self.root))
+                folder = stack.enter_context(WritableFolder(self.root))
                 for part in parts:
-                    folder = held.enter_context(folder.open_folder(part, create=True))
+                    folder = stack.enter_context(folder.open_folder(part, create=True))
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
                     raise _build_blocked_error(requested) from None
@@ -232,10 +232,10 @@ class FolderSandbox:
 def _set_executable(opened: OpenedFile, *, executable: bool) -> None:
     mode = stat.S_IMODE(opened.stat.st_mode)
     # Grant execution to everyone who has read access.
-    wanted = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
-    if wanted != mode and hasattr(os, "fchmod"):  # Windows has no such bit
-        os.fchmod(opened.descriptor, wanted)
+    new_mode = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
+    if new_mode != mode and hasattr(os, "fchmod"):  # missing on Windows
+        os.fchmod(opened.descriptor, new_mode)
 
 
 def _build_blocked_error(requested: RelativePath) -> UnsafePath:
-    return UnsafePath(requested.text, "a link or a file stands in its way")
+    return UnsafePath(requested.text, "a parent is a link or a file")

@@ -1,4 +1,4 @@
-"""The Skill tool: a model names a skill and gets its instructions."""
+"""The Skill tool, which returns the instructions of a skill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Activation(TypedDict):
-    """A skill's instructions; empty if this conversation has them already."""
+    """A skill's instructions; empty if they were already returned in this conversation."""
 
     name: str
     instructions: str
@@ -32,7 +32,7 @@ class Activation(TypedDict):
 
 
 class ActivationFailure(TypedDict):
-    """Why there are no instructions, for the model to read."""
+    """An error for the model."""
 
     error: str
 
@@ -43,7 +43,7 @@ SkillToolResult: TypeAlias = Activation | ActivationFailure
 def create_skill_tool(
     skills: Iterable[SkillMetadata], sandbox: Sandbox | None = None
 ) -> SkillTool | None:
-    """The tool for `skills`, or `None` if no skill may be shown: then register nothing.
+    """Return the tool for `skills`, or `None` if all of them are hidden.
 
     With a sandbox, the paths of the skills are paths in it; without one, they are local files.
     """
@@ -54,7 +54,7 @@ def create_skill_tool(
 
 
 class SkillTool:
-    """The tool of one conversation: each skill's instructions are given once."""
+    """The tool of one conversation. The instructions of a skill are returned once."""
 
     name = "Skill"
     description = (
@@ -63,13 +63,13 @@ class SkillTool:
     )
 
     def __init__(self, skills: Mapping[str, SkillMetadata], sandbox: Sandbox | None = None) -> None:
-        self._skills = {name: one for name, one in skills.items() if is_visible_to_models(one)}
+        self._skills = {key: skill for key, skill in skills.items() if is_visible_to_models(skill)}
         self._sandbox = sandbox
         self._activated: set[str] = set()
 
     @property
     def parameters(self) -> dict[str, object]:
-        """The JSON Schema of the call: only names of skills that exist."""
+        """The JSON Schema of the arguments."""
         name = {
             "type": "string",
             "enum": list(self._skills),
@@ -83,7 +83,7 @@ class SkillTool:
         }
 
     def __call__(self, name: str) -> SkillToolResult:
-        """The instructions of the skill `name`, or an error that lists the names there are."""
+        """Return the instructions of a skill, or an error that lists the available names."""
         skill = self._skills.get(name)
         if skill is None:
             names = ", ".join(self._skills)

@@ -1,4 +1,4 @@
-"""The skills module: discover, parse and bundle skills as plain functions over the core."""
+"""The skills module: plain functions that discover, parse and bundle skills."""
 
 from __future__ import annotations
 
@@ -34,15 +34,13 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.root import Paths
 
-MAX_BUNDLE_BYTES = (
-    100 * 1024 * 1024
-)  # bytes of all files together, since a bundle is held in memory
+MAX_BUNDLE_BYTES = 100 * 1024 * 1024  # all files together, since a bundle is kept in memory
 EMPTY_LISTING = "<available_skills>\n</available_skills>"
 
 
 @dataclass(frozen=True, slots=True)
 class SkillMetadata:
-    """What a listing and a tool need to know of a skill; `path` is that of its SKILL.md."""
+    """The metadata of a skill, for listings and tools; `path` is its SKILL.md."""
 
     name: str
     description: str
@@ -51,11 +49,11 @@ class SkillMetadata:
     license: str | None = None
     compatibility: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
-    hidden: bool = False  # whether only people may call it
+    hidden: bool = False  # from models
 
     @classmethod
     def from_frontmatter(cls, front: Frontmatter, path: str) -> SkillMetadata:
-        """The metadata that frontmatter gives."""
+        """Return the metadata in the frontmatter."""
         return cls(
             front.name,
             front.description,
@@ -69,22 +67,22 @@ class SkillMetadata:
 
     @property
     def location(self) -> str:
-        """The path, under the name that listings use."""
+        """The path, under the name used by listings."""
         return self.path
 
 
 @dataclass(frozen=True, slots=True)
 class SkillBundle:
-    """A whole skill: every file's bytes by its relative path, in path order."""
+    """All files of a skill by relative path, in path order."""
 
     name: str
     files: Mapping[str, bytes]
-    findings: tuple[Finding, ...] = ()  # about files that were left out
-    executable: frozenset[str] = frozenset()  # paths of the files that can be run
+    findings: tuple[Finding, ...] = ()  # about skipped files
+    executable: frozenset[str] = frozenset()  # paths
 
 
 class SkillList(list[SkillMetadata]):
-    """Skills in order, and what was noticed on the way to them."""
+    """A list of skills, with findings."""
 
     def __init__(
         self, skills: Iterable[SkillMetadata] = (), findings: Iterable[JudgedFinding] = ()
@@ -97,17 +95,19 @@ def discover_skills(
     paths: Paths | None = None,
     cwd: str | os.PathLike[str] | None = None,
 ) -> SkillList:
-    """The skills in `paths`, else in `.skills` and the home folder's; frontmatter only.
+    """Find the skills in `paths`, by default in the project's and the home's `.skills`.
 
-    The first of a name wins. Never raises: what went wrong is in the list's `findings`.
+    The first skill with a name wins. Never raises: problems are in the list's `findings`.
     """
     try:
         catalog = load_roots(_resolve_roots(paths, cwd), SKILLS_MODULE)
-    except OSError as error:  # no working directory, or a path no system takes
-        missing = Finding(Code.ROOT_MISSING, f"the folders cannot be searched: {error}")
+    except OSError as error:  # the working directory is gone, or a path is invalid
+        missing = Finding(Code.ROOT_MISSING, f"cannot search the folders: {error}")
         return SkillList(findings=SKILLS_MODULE.load_policy.judge([missing]))
-    found = (SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in catalog)
-    return SkillList(found, catalog.findings)
+    skills = (
+        SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in catalog
+    )
+    return SkillList(skills, catalog.findings)
 
 
 def _resolve_roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> list[Root]:
@@ -121,18 +121,18 @@ def _resolve_roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> l
 
 
 def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:
-    """The metadata in the text of a SKILL.md. Raises: SkillParseError."""
+    """Parse the metadata of a SKILL.md. Raises: SkillParseError."""
     path = os.fspath(path)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     head = parse_frontmatter(data)
     judged = SKILLS_MODULE.load_policy.judge(head.findings)
-    rejected = {one.finding.code: one.finding for one in judged if one.effect is Effect.REJECT}
+    rejected = {item.code: item for item, effect in judged if effect is Effect.REJECT}
     if rejected:
         raise SkillParseError(path, _format_problem(rejected, path))
     return SkillMetadata.from_frontmatter(head.frontmatter, path)
 
 
-# In the order in which they are told: one error names one thing to mend.
+# In order of priority: an error names only one problem.
 _PROBLEM_TEMPLATES: tuple[tuple[Collection[Code], str], ...] = (
     ((Code.NO_FRONTMATTER, Code.UNCLOSED_FRONTMATTER), "No YAML frontmatter found in {path}"),
     (MISSING_NAME_CODES, "Missing or invalid 'name' field in {path}"),
@@ -150,17 +150,17 @@ def _format_problem(rejected: Mapping[Code, Finding], path: str) -> str:
 
 
 def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
-    """All files of a skill's folder, hidden ones too; links are left out, with a finding.
+    """Read all files of a skill's folder, hidden ones too; links are skipped with a finding.
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
     """
-    place = FolderHandle(str(Path(directory).expanduser().absolute()))
-    read = partial(read_skill_bundle, folder=place.path, separator=os.sep)
-    return call_with_bundle(place, SKILLS_MODULE.scan_policy, read)
+    handle = FolderHandle(str(Path(directory).expanduser().absolute()))
+    read = partial(read_skill_bundle, folder=handle.path, separator=os.sep)
+    return call_with_bundle(handle, SKILLS_MODULE.scan_policy, read)
 
 
 def read_skill_bundle(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
-    """All bytes of a bundle that came from `folder`, under the name in its SKILL.md.
+    """Read all files of a bundle, under the name in its SKILL.md.
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge.
     """
@@ -169,26 +169,26 @@ def read_skill_bundle(bundle: Bundle, folder: str, separator: str = "/") -> Skil
     files = {path: file.read() for path, file in bundle.files.items()}
     skill_md = find_skill_md(files, folder)
     metadata = parse_skill_metadata(files[skill_md], f"{folder}{separator}{skill_md}")
-    programs = frozenset(path for path, file in bundle.files.items() if file.executable)
-    return SkillBundle(metadata.name, files, bundle.findings, programs)
+    executable = frozenset(path for path, file in bundle.files.items() if file.executable)
+    return SkillBundle(metadata.name, files, bundle.findings, executable)
 
 
 def find_skill_md(files: Collection[str], folder: str) -> str:
-    """The path of the SKILL.md among `files`, in another case if need be.
+    """Return the path of the SKILL.md among `files`, in any case.
 
     Raises: SkillFileNotFound.
     """
     variants = [path for path in sorted(files) if is_skill_md(path)]
     if not variants:
         raise SkillFileNotFound(f"{folder}/{SKILL_MD}")
-    return variants[0]  # capitals sort first
+    return variants[0]  # uppercase sorts first
 
 
 def load_skill_bundles(skills: Iterable[SkillMetadata]) -> list[SkillBundle]:
-    """The bundles of discovered skills, in their order. Raises: as `load_skill_bundle`."""
+    """Read the bundles of discovered skills, in order. Raises: as `load_skill_bundle`."""
     return [load_skill_bundle(Path(skill.path).parent) for skill in skills]
 
 
 def skills_to_xml(skills: Iterable[ListingEntry]) -> str:
-    """The listing for a system prompt; unlike elsewhere, no skills give an empty element."""
+    """Return the listing for a system prompt; an empty element if there are no skills."""
     return render_listing(skills) or EMPTY_LISTING

@@ -1,4 +1,4 @@
-"""The guard: `allowed-tools` enforced, for hosts that ask for it; by default nobody is guarded."""
+"""Tool guard: enforces `allowed-tools`, for hosts that opt in."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ if TYPE_CHECKING:
 
 
 class ToolGuard:
-    """Says whether a tool may be called while skills are active.
+    """Decides whether a tool may be called while skills are active.
 
-    A skill that names no tools asks for no guard. With several active skills, one that allows the
-    call is enough.
+    A skill without `allowed-tools` allows every call. With several active skills, one that allows
+    the call is enough.
     """
 
     def __init__(self, skills: Iterable[SkillMetadata], always: str | Iterable[str] = ()) -> None:
         self._rules = {skill.name: skill.allowed_tools for skill in skills}
-        # Tools that no skill takes away, such as the Skill tool; a text is one of them.
+        # Tools that are always allowed, such as the Skill tool. A string is one tool.
         self._always = (always,) if isinstance(always, str) else tuple(always)
         self._active: dict[str, tuple[str, ...]] = {}
 
     @property
     def allowed(self) -> dict[str, tuple[str, ...]]:
-        """What each skill that names tools allows, active or not."""
+        """The allowed tools of each skill that restricts them, active or not."""
         return {name: rules for name, rules in self._rules.items() if rules}
 
     def activate(self, name: str) -> None:
-        """From here on the skill's rules count."""
+        """Apply the skill's rules from now on."""
         self._active[name] = self._rules.get(name, ())
 
     def refusal(self, tool: str, argument: str = "") -> str | None:
-        """Why a call is refused, in a line for the model; `None` if it may go on."""
+        """Return an error line for the model if the call is not allowed, else `None`."""
         rules = self._active.values()
         if not self._active or not all(rules) or tool in self._always:
             return None
-        if any(is_tool_allowed(one, tool, argument) for one in rules):
+        if any(is_tool_allowed(patterns, tool, argument) for patterns in rules):
             return None
-        known = ", ".join(dict.fromkeys(rule for one in rules for rule in one))
+        known = ", ".join(dict.fromkeys(pattern for patterns in rules for pattern in patterns))
         return f"Error: {tool!r} is not among the tools that the active skills allow: {known}"

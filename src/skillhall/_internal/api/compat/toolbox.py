@@ -1,4 +1,4 @@
-"""The toolbox: every tool that an agent in a run directory is given, under one protocol."""
+"""The toolbox: all tools of an agent in a run directory."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ROOTS = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
 
 @dataclass(frozen=True, slots=True)
 class SkillToolWrapper(ToolWrapper[SkillTool]):
-    """The Skill tool, called with a mapping of arguments as the other tools are."""
+    """The Skill tool with the call signature of the other tools."""
 
     def call(self, arguments: object) -> ToolResult:
-        """The instructions, or an error that lists the names there are."""
+        """Return the instructions, or an error that lists the available names."""
         name = arguments.get("name") if isinstance(arguments, Mapping) else None
         content: Mapping[str, object] = {**self.tool(name if isinstance(name, str) else "")}
         return ToolResult(content, is_error="error" in content)
@@ -45,16 +45,14 @@ def tools_for(
     *,
     extensions: Sequence[str] = (),
 ) -> Mapping[str, Tool]:
-    """The tools of an agent that runs in `run_directory`, by name.
+    """Return the tools of an agent that runs in `run_directory`, by name.
 
-    ReadFile returns files with these `extensions`, else with those of the settings.
-
-    The Skill tool is there if there are skills for it: those of the run directory and of the home
-    folder whose names follow the specification.
+    ReadFile returns files with these `extensions`, by default those of the settings. The Skill tool
+    is included if the run directory or the home folder has skills with valid names.
     """
-    given = settings or Settings.read()
-    told = partial(_build_file_resolver, run_directory)
-    read = ReadTools(run_directory, extensions, settings=given, resolve_extra_files=told)
+    settings = settings or Settings.read()
+    resolve = partial(_build_file_resolver, run_directory)
+    read = ReadTools(run_directory, extensions, settings=settings, resolve_extra_files=resolve)
     tools: list[Tool] = [*read.tools]
     skill_tool = create_skill_tool(discover_skills(_ROOTS, Path(run_directory)))
     if skill_tool is not None:
@@ -63,7 +61,7 @@ def tools_for(
 
 
 def _build_file_resolver(run_directory: str | PathLike[str]) -> SkillFileResolver:
-    """The files of the skills that the Skill tool knows."""
+    """Return a resolver for the files of the Skill tool's skills."""
     base = str(Path(run_directory).absolute())
     catalog = load_roots([Root.resolve(path, base) for path in _ROOTS], SKILLS_MODULE)
     return SkillFileResolver(SkillView("", SKILLS_MODULE, catalog), lambda row: row.skill.directory)

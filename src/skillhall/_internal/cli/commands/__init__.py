@@ -1,1 +1,1 @@
-"""One module per command: its words, its help, and how its answer is shown."""
+"""The commands, one module each: options, help and output."""

@@ -1,4 +1,4 @@
-"""`skillhall completion`: the script that lets a shell complete our words."""
+"""`skillhall completion`: prints the completion script of a shell."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import click
 from click.shell_completion import get_completion_class
 
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 
@@ -24,21 +25,19 @@ def command(*, shell: str, as_json: bool) -> int:
     """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
     script = _build_script(shell)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         data = {"shell": shell, "script": script, "install": _INSTALL_COMMANDS[shell]}
         print_json_report("completion", data)
     else:
-        sys.stdout.write(f"# To keep it: {_INSTALL_COMMANDS[shell]}\n{script}")
+        sys.stdout.write(f"# To install it: {_INSTALL_COMMANDS[shell]}\n{script}")
     return 0
 
 
 def _build_script(shell: str) -> str:
     from skillhall._internal.cli.app import cli
 
-    found = get_completion_class(shell)
-    if found is None:  # click knows all three
+    completion_class = get_completion_class(shell)
+    if completion_class is None:  # unreachable: click supports all three
         raise LookupError(shell)
-    complete = found(cli, {}, "skillhall", COMPLETE_VARIABLE)
-    # `source()` would start bash to ask for its version; the script works without.
-    return complete.source_template % complete.source_vars()
+    completion = completion_class(cli, {}, "skillhall", COMPLETE_VARIABLE)
+    # `source()` would start bash to check its version, which takes long.
+    return completion.source_template % completion.source_vars()

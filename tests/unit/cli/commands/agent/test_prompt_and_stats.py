@@ -15,7 +15,7 @@ from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
 
 
-class Said(NamedTuple):
+class CliResult(NamedTuple):
     code: int
     out: str
     err: str
@@ -25,14 +25,14 @@ class Said(NamedTuple):
         return json.loads(self.out)["data"]
 
 
-Cli = Callable[..., Said]
+Cli = Callable[..., CliResult]
 
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
-    return lambda *words: Said(run(words), *capsys.readouterr())
+    return lambda *argv: CliResult(run(argv), *capsys.readouterr())
 
 
 def write_config(folder: Path, *lines: str) -> None:
@@ -40,12 +40,12 @@ def write_config(folder: Path, *lines: str) -> None:
     (folder / "skillhall.toml").write_text("\n".join(text), encoding="utf-8")
 
 
-def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_prints_exactly_the_agents_text(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'instructions = "Be brief."')
-    said = cli("prompt", "--agent", "coding")
-    assert (said.code, said.err) == (0, "")
-    assert said.out.splitlines() == [
+    result = cli("prompt", "--agent", "coding")
+    assert (result.code, result.err) == (0, "")
+    assert result.out.splitlines() == [
         "Be brief.",
         "",
         USAGE_HINTS["load_skill"],
@@ -60,7 +60,7 @@ def test_the_agent_of_the_folders_config_gets_exactly_its_text(cli: Cli, tmp_pat
     ]
 
 
-def test_prompt_prints_what_the_library_gives_with_the_same_count(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_matches_the_library_text_and_tokens(cli: Cli, tmp_path: Path) -> None:
     for number in range(90):
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     write_config(tmp_path, "budgets = { catalog = 200 }")
@@ -79,24 +79,24 @@ def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -
     assert cli("prompt", "--agent", "default").out == f"{text}\n"
 
 
-def test_an_agent_without_load_skill_is_not_told_of_it(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_omits_tools_that_the_agent_lacks(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'tools = ["list_skills", "search_skills", "read_skill_file"]')
     assert "load_skill" not in cli("prompt", "--agent", "coding").out
     assert "load_skill" not in cli("tool", "list", "--agent", "coding", "--json").out
     for arguments in ('{"name": "x", "path": "y"}', '{"name": "pdf", "path": "y"}'):
-        said = cli("tool", "call", "read_skill_file", arguments, "--agent", "coding")
-        assert said.code == 1
-        assert "load_skill" not in said.out
+        result = cli("tool", "call", "read_skill_file", arguments, "--agent", "coding")
+        assert result.code == 1
+        assert "load_skill" not in result.out
 
 
-def test_what_was_cut_and_what_each_skill_costs_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_prompt_reports_cut_skills_and_token_costs(cli: Cli, tmp_path: Path) -> None:
     for number in range(30):
         make_skill(tmp_path / "skills", f"skill-{number:02}")
     write_config(tmp_path, "budgets = { catalog = 150 }")
-    said = cli("prompt", "--agent", "coding")
-    assert "\n\n<available_skills>\n- skill-00\n- skill-01\n" in said.out
-    assert said.err == "30 skills cut to fit 150 tokens; --json shows them\n"
+    result = cli("prompt", "--agent", "coding")
+    assert "\n\n<available_skills>\n- skill-00\n- skill-01\n" in result.out
+    assert result.err == "30 skills cut to fit 150 tokens; --json shows them\n"
     data = cli("prompt", "--agent", "coding", "--json").data
     assert data["tokens"] <= data["budget"] == 150
     first = data["skills"][0]
@@ -104,35 +104,37 @@ def test_what_was_cut_and_what_each_skill_costs_is_told(cli: Cli, tmp_path: Path
     assert 0 < first["tokensPerTurn"] < first["tokensPerLoad"]
 
 
-def test_a_hidden_reason_is_a_finding(cli: Cli, tmp_path: Path) -> None:
+def test_unmet_requirement_is_a_finding(cli: Cli, tmp_path: Path) -> None:
     needs = "{openclaw: {requires: {bins: [no-such-program]}}}"
     make_skill(tmp_path / "skills", "pdf", data=make_skill_md("pdf", metadata=needs))
     write_config(tmp_path)
-    said = cli("prompt", "--agent", "coding", "--json")
-    found = {one["code"]: one["message"] for one in json.loads(said.out)["findings"]}
-    assert "the program 'no-such-program' is not installed" in found["requirement-unmet"]
-    assert (said.data["skills"], said.data["text"]) == ([], "")
+    result = cli("prompt", "--agent", "coding", "--json")
+    messages = {
+        finding["code"]: finding["message"] for finding in json.loads(result.out)["findings"]
+    }
+    assert "the program 'no-such-program' is not installed" in messages["requirement-unmet"]
+    assert (result.data["skills"], result.data["text"]) == ([], "")
 
 
-def test_a_mistake_in_the_config_is_named_with_its_line(cli: Cli, tmp_path: Path) -> None:
+def test_config_error_names_its_line(cli: Cli, tmp_path: Path) -> None:
     write_config(tmp_path, 'tools = ["shell"]')
-    said = cli("prompt", "--agent", "coding")
-    assert said.code == 3
-    assert "skillhall.toml:3: agents[0].tools[0] must name one of our tools" in said.err
+    result = cli("prompt", "--agent", "coding")
+    assert result.code == 3
+    assert "skillhall.toml:3: agents[0].tools[0] must be the name of a tool" in result.err
 
 
-def test_without_a_config_there_is_no_agent(cli: Cli) -> None:
-    said = cli("prompt", "--agent", "coding")
-    assert said.code == 4
-    assert "there is no agent 'coding'" in said.err
+def test_agent_without_config_is_not_found(cli: Cli) -> None:
+    result = cli("prompt", "--agent", "coding")
+    assert result.code == 4
+    assert "agent 'coding' not found" in result.err
 
 
-def test_the_schema_of_the_config_is_printed(cli: Cli) -> None:
+def test_prompt_schema_prints_the_json_schema(cli: Cli) -> None:
     assert json.loads(cli("prompt", "--schema").out)["title"] == "Skillhall agent config"
 
 
-def test_stats_say_what_is_loaded_most(cli: Cli, tmp_path: Path) -> None:
-    assert cli("stats") == (0, "", "nothing is noted yet\n")
+def test_stats_list_the_most_loaded_skills_first(cli: Cli, tmp_path: Path) -> None:
+    assert cli("stats") == (0, "", "No usage recorded yet.\n")
     for name in ("csv", "pdf"):
         make_skill(tmp_path / "skills", name)
     for name in ("pdf", "csv", "pdf"):
@@ -142,20 +144,20 @@ def test_stats_say_what_is_loaded_most(cli: Cli, tmp_path: Path) -> None:
     first, second = cli("stats").out.splitlines()
     assert first.startswith("pdf\t2\t0\t3\t")
     assert second.startswith("csv\t1\t0\t3\t")
-    assert cli("stats", "--agent", "nobody", "--json").data == {"skills": []}
+    assert cli("stats", "--agent", "unknown", "--json").data == {"skills": []}
 
 
-def test_the_tools_of_an_agent_are_called_by_hand(cli: Cli, tmp_path: Path) -> None:
+def test_tool_call_uses_the_tools_of_an_agent(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / "skills", "pdf")
     write_config(tmp_path, 'tools = ["load_skill"]')
     listed = cli("tool", "list", "--agent", "coding")
     assert [line.partition("\t")[0] for line in listed.out.splitlines()] == ["load_skill"]
-    said = cli("tool", "call", "load_skill", '{"name": "pdf"}', "--agent", "coding")
-    assert said.out.startswith('<skill_content name="pdf">\n# Steps')
+    result = cli("tool", "call", "load_skill", '{"name": "pdf"}', "--agent", "coding")
+    assert result.out.startswith('<skill_content name="pdf">\n# Steps')
     assert not (tmp_path / "data").exists()
 
 
-def test_without_a_config_there_is_the_default_agent(cli: Cli, tmp_path: Path) -> None:
+def test_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
-    said = cli("tool", "call", "list_skills", "{}", "--agent", "default", "--json")
-    assert said.data["answer"]["skills"][0]["name"] == "pdf"
+    result = cli("tool", "call", "list_skills", "{}", "--agent", "default", "--json")
+    assert result.data["answer"]["skills"][0]["name"] == "pdf"

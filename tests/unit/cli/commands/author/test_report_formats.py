@@ -18,7 +18,7 @@ FOUND = JudgedFinding(
 NOTE = JudgedFinding(Finding(Code.ROOT_MISSING, "gone", path="/other"), Effect.WARN)
 
 
-def test_text_reads_like_a_compiler() -> None:
+def test_text_format_resembles_compiler_output() -> None:
     assert list(format_text([FOUND, NOTE], "/base")) == [
         "x, y/SKILL.md:3: reject[yaml-repaired]: a: b, 100%",
         "    hint: quote it",
@@ -26,12 +26,12 @@ def test_text_reads_like_a_compiler() -> None:
     ]
 
 
-def test_colours_wrap_only_the_effect_and_code() -> None:
+def test_colors_wrap_only_the_effect_and_code() -> None:
     line = next(format_text([FOUND], "/base", style_colored))
     assert line == "x, y/SKILL.md:3: \x1b[1;31mreject[yaml-repaired]\x1b[0m: a: b, 100%"
 
 
-def test_a_hostile_path_cannot_forge_a_line() -> None:
+def test_hostile_path_cannot_forge_a_line() -> None:
     finding = Finding(Code.BOM, "m\n::error::x", 1, path="/base/a\n\x1b[2J")
     (line,) = format_text([JudgedFinding(finding, Effect.WARN)], "/base")
     assert line.isprintable()
@@ -45,7 +45,7 @@ def test_github_commands_are_escaped() -> None:
     ]
 
 
-def test_sarif_names_rules_levels_and_places() -> None:
+def test_sarif_has_rules_levels_and_locations() -> None:
     log: Any = build_sarif(to_sarif_results([FOUND, NOTE, FOUND]), "/base", "1.2")
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
@@ -58,8 +58,8 @@ def test_sarif_names_rules_levels_and_places() -> None:
         ("root-missing", 0, "warning"),
         ("yaml-repaired", 1, "error"),
     ]
-    place = run["results"][0]["locations"][0]["physicalLocation"]
-    assert place == {
+    location = run["results"][0]["locations"][0]["physicalLocation"]
+    assert location == {
         "artifactLocation": {"uri": "x%2C%20y/SKILL.md"},
         "region": {"startLine": 3},
     }
@@ -67,7 +67,7 @@ def test_sarif_names_rules_levels_and_places() -> None:
     assert other["artifactLocation"] == {"uri": "file:///other"}
 
 
-def test_a_path_is_relative_only_below_the_working_directory() -> None:
+def test_path_is_relative_only_below_the_working_directory() -> None:
     assert shorten_path("/base/a", "/base") == "a"
     assert shorten_path("/base-2/a", "/base") == "/base-2/a"
     assert shorten_path("/a", "/") == "a"

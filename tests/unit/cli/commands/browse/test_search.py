@@ -20,12 +20,12 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
-def answer(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    return told
+def read_report(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
 
 
-def test_hits_are_rows_like_those_of_list(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_rows_match_those_of_list(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "pdf", "-r", str(root)]) == 0
     assert capsys.readouterr().out.splitlines() == [
         f"pdf-tools\tReads forms.\t{root}/pdf-tools/SKILL.md",
@@ -33,11 +33,11 @@ def test_hits_are_rows_like_those_of_list(root: Path, capsys: pytest.CaptureFixt
     ]
 
 
-def test_hits_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["find", "joins", "PDF", "--limit", "1", "-r", str(root), "--json"]) == 0
-    told = answer(capsys)
-    assert (told["command"], told["ok"], told["data"]["total"]) == ("search", True, 2)
-    (hit,) = told["data"]["hits"]
+    report = read_report(capsys)
+    assert (report["command"], report["ok"], report["data"]["total"]) == ("search", True, 2)
+    (hit,) = report["data"]["hits"]
     assert 0 < hit.pop("score") < 1
     assert hit == {
         "name": "merge",
@@ -47,41 +47,39 @@ def test_hits_as_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     }
 
 
-def test_what_is_not_shown_is_told(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_reports_hits_beyond_the_limit(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["search", "", "--limit", "2", "-r", str(root)]) == 0
     assert capsys.readouterr().err == "2 of 3 shown; --limit shows more\n"
 
 
-def test_nothing_found_is_exit_code_one(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_without_hits_exits_with_1(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "zebra", "-r", str(root)]) == 1
-    assert capsys.readouterr() == ("", "no skill was found\n")
+    assert capsys.readouterr() == ("", "no skills found\n")
     assert run(["search", "zebra", "-r", str(root), "--json"]) == 1
-    assert answer(capsys)["data"] == {"hits": [], "total": 0}
+    assert read_report(capsys)["data"] == {"hits": [], "total": 0}
 
 
-def test_a_skill_that_no_model_may_see_is_found(
-    root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_search_finds_hidden_skills(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "sleeps", "-r", str(root)]) == 0
     assert capsys.readouterr().out.startswith("quiet\t")
 
 
-def test_bodies_are_read_when_asked_for(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_body_reads_bodies(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "qpdf", "-r", str(root)]) == 1
     capsys.readouterr()
     assert run(["search", "qpdf", "--body", "-r", str(root), "--json"]) == 0
-    (hit,) = answer(capsys)["data"]["hits"]
+    (hit,) = read_report(capsys)["data"]["hits"]
     assert hit["snippet"] == {"text": "Uses qpdf.", "marks": [[5, 9]]}
 
 
 @pytest.mark.parametrize("text", ['foo"', "c++ (x", "name:", "*", "\ud800", "🎉", "AND"])
-def test_no_query_is_a_syntax_error(
-    text: str, root: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_any_query_is_valid(text: str, root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", text, "-r", str(root)]) in (0, 1)
     assert "error" not in capsys.readouterr().err
 
 
-def test_a_search_for_no_word_at_all_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_search_without_query_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search"]) == 2
     assert "QUERY" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The commands on installed skills: words in, rows or JSON out."""
+"""The commands on installed skills: arguments in, rows or JSON out."""
 
 import json
 from pathlib import Path
@@ -19,19 +19,19 @@ PDF = ".agents/skills/pdf"
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectFixture:
-    bench = make_project(tmp_path)
-    bench.skill("pdf", "one\ntwo\nthree\n")
-    monkeypatch.chdir(bench.project)
-    monkeypatch.setenv("SKILLHALL_DATA_DIR", bench.settings.data_directory)
-    return bench
+def project_fixture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectFixture:
+    project_fixture = make_project(tmp_path)
+    project_fixture.skill("pdf", "one\ntwo\nthree\n")
+    monkeypatch.chdir(project_fixture.project)
+    monkeypatch.setenv("SKILLHALL_DATA_DIR", project_fixture.settings.data_directory)
+    return project_fixture
 
 
-def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+def run_json(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, dict[str, Any]]:
     capsys.readouterr()
-    code = run([*words, "--json"])
+    code = run([*argv, "--json"])
     report = json.loads(capsys.readouterr().out)
-    assert report["command"] == words[0]
+    assert report["command"] == argv[0]
     return code, report
 
 
@@ -39,64 +39,64 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
 
 
-def test_a_skill_goes_through_its_whole_life(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_skill_is_added_updated_removed_and_rolled_back(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code, added = answer(capsys, "add", "../source")
+    code, added = run_json(capsys, "add", "../source")
     assert (code, added["data"]["added"][0]["id"]) == (0, "pdf")
-    assert answer(capsys, "outdated")[0] == 0
-    edit(bench.source / "pdf/SKILL.md", "three", "THREE")
-    code, news = answer(capsys, "outdated")
-    assert (code, news["data"]["skills"][0]["status"]) == (1, "outdated")
-    code, updated = answer(capsys, "update")
+    assert run_json(capsys, "outdated")[0] == 0
+    edit(project_fixture.source / "pdf/SKILL.md", "three", "THREE")
+    code, outdated = run_json(capsys, "outdated")
+    assert (code, outdated["data"]["skills"][0]["status"]) == (1, "outdated")
+    code, updated = run_json(capsys, "update")
     assert updated["data"]["skills"][0]["files"] == [{"path": "SKILL.md", "outcome": "taken"}]
-    assert answer(capsys, "verify")[0] == 0
-    assert answer(capsys, "remove", "pdf", "--yes")[1]["data"] == {"removed": [PDF]}
-    code, undone = answer(capsys, "rollback", "pdf")
+    assert run_json(capsys, "verify")[0] == 0
+    assert run_json(capsys, "remove", "pdf", "--yes")[1]["data"] == {"removed": [PDF]}
+    code, undone = run_json(capsys, "rollback", "pdf")
     assert undone["data"]["changes"][0]["change"] == "remove"
-    assert (bench.project / PDF / "SKILL.md").is_file()
-    assert answer(capsys, "install", "--frozen")[0] == 0
+    assert (project_fixture.project / PDF / "SKILL.md").is_file()
+    assert run_json(capsys, "install", "--frozen")[0] == 0
 
 
-def test_a_conflict_has_its_exit_code_and_names_the_files(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_update_conflict_names_the_files_and_exits_with_6(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
-    edit(bench.project / PDF / "SKILL.md", "two", "MINE")
-    edit(bench.source / "pdf/SKILL.md", "two", "THEIRS")
+    edit(project_fixture.project / PDF / "SKILL.md", "two", "MINE")
+    edit(project_fixture.source / "pdf/SKILL.md", "two", "THEIRS")
     capsys.readouterr()
     assert run(["update"]) == 6
-    told = capsys.readouterr().err
-    assert f"{PDF}/SKILL.md: conflict (both-changed)" in told
-    assert "--conflicts" in told
-    code, report = answer(capsys, "update")
+    errors = capsys.readouterr().err
+    assert f"{PDF}/SKILL.md: conflict (both-changed)" in errors
+    assert "--conflicts" in errors
+    code, report = run_json(capsys, "update")
     assert (code, report["error"]["code"]) == (6, "conflict")
 
 
-def test_a_source_that_agents_would_not_load_is_an_error(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_rejected_update_is_an_error(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
-    bench.write("pdf/SKILL.md", "no frontmatter")
-    code, report = answer(capsys, "update")
+    project_fixture.write("pdf/SKILL.md", "no frontmatter")
+    code, report = run_json(capsys, "update")
     assert (code, report["ok"], report["error"]["code"]) == (3, False, "invalid_skill")
 
 
-def test_a_missing_skill_gets_its_hint_on_a_line(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_missing_skill_has_a_hint(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
-    rmtree(bench.project / PDF)
-    edit(bench.source / "pdf/SKILL.md", "two", "TWO")
+    rmtree(project_fixture.project / PDF)
+    edit(project_fixture.source / "pdf/SKILL.md", "two", "TWO")
     run(["update"])
     assert "hint: 'skillhall install' brings it back" in capsys.readouterr().err.splitlines()
 
 
-def test_what_was_edited_is_told_and_not_removed(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_edited_skill_is_reported_and_not_removed(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run(["add", "../source"])
-    edit(bench.project / PDF / "SKILL.md", "two", "MINE")
+    edit(project_fixture.project / PDF / "SKILL.md", "two", "MINE")
     assert run(["verify"]) == 1
     assert f"{PDF}\tSKILL.md\tchanged" in capsys.readouterr().out
     assert run(["remove", "pdf", "--yes"]) == 6
@@ -104,121 +104,125 @@ def test_what_was_edited_is_told_and_not_removed(
     assert "--force" in capsys.readouterr().err
 
 
-def test_removing_asks_first(bench: ProjectFixture, capsys: pytest.CaptureFixture[str]) -> None:
+def test_remove_asks_for_confirmation(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(["add", "../source"])
     assert run(["remove", "pdf"]) == 2
     assert "--yes" in capsys.readouterr().err
-    assert (bench.project / PDF).is_dir()
+    assert (project_fixture.project / PDF).is_dir()
 
 
-def test_a_folder_of_its_own_goes_without_agents(bench: ProjectFixture) -> None:
+def test_add_dir_rejects_agents(project_fixture: ProjectFixture) -> None:
     assert run(["add", "../source", "--dir", "skills", "--agent", "cursor"]) == 2
     assert run(["add", "../source", "--dir", "skills"]) == 0
-    assert (bench.project / "skills/pdf/SKILL.md").is_file()
+    assert (project_fixture.project / "skills/pdf/SKILL.md").is_file()
     assert run(["verify", "pdf"]) == 0
 
 
-def test_an_unknown_agent_gets_the_nearest(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_unknown_agent_suggests_the_closest_name(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["add", "../source", "--agent", "claude-cod"]) == 4
     assert "claude-code" in capsys.readouterr().err
 
 
-def test_a_preview_adds_nothing(bench: ProjectFixture, capsys: pytest.CaptureFixture[str]) -> None:
-    bench.skill("notes")
+def test_add_list_adds_nothing(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project_fixture.skill("notes")
     assert run(["add", "../source", "--list"]) == 0
     assert "notes" in capsys.readouterr().out
-    assert list(bench.project.iterdir()) == []
+    assert list(project_fixture.project.iterdir()) == []
 
 
-def test_add_list_json_lists_whatever_is_installed(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_add_list_json_includes_installed_skills(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench.skill("notes")
-    before = answer(capsys, "add", "../source", "--list")
-    assert answer(capsys, "add", "../source", "--yes")[0] == 0
-    (bench.project / PROJECT_LOCK).write_text("damaged", encoding="utf-8")
-    code, report = answer(capsys, "add", "../source", "--list")
+    project_fixture.skill("notes")
+    before = run_json(capsys, "add", "../source", "--list")
+    assert run_json(capsys, "add", "../source", "--yes")[0] == 0
+    (project_fixture.project / PROJECT_LOCK).write_text("damaged", encoding="utf-8")
+    code, report = run_json(capsys, "add", "../source", "--list")
     assert (code, report) == before
     assert report["ok"]
-    assert [(one["id"], one["path"]) for one in report["data"]["skills"]] == [
+    assert [(entry["id"], entry["path"]) for entry in report["data"]["skills"]] == [
         ("notes", "notes"),
         ("pdf", "pdf"),
     ]
 
 
-def test_an_existing_folder_wins_over_a_repository_on_github(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_existing_folder_wins_over_a_github_repository(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench.source.rename(bench.project / "acme")
-    (bench.project / "acme/skills").mkdir()
-    (bench.project / "acme/pdf").rename(bench.project / "acme/skills/pdf")
-    code, report = answer(capsys, "add", "acme/skills")
+    project_fixture.source.rename(project_fixture.project / "acme")
+    (project_fixture.project / "acme/skills").mkdir()
+    (project_fixture.project / "acme/pdf").rename(project_fixture.project / "acme/skills/pdf")
+    code, report = run_json(capsys, "add", "acme/skills")
     assert (code, report["data"]["added"][0]["id"]) == (0, "pdf")
     assert "github:acme/skills" in report["data"]["notes"][0]
-    assert answer(capsys, "outdated")[1]["data"]["skills"][0]["source"] == "./acme/skills"
+    assert run_json(capsys, "outdated")[1]["data"]["skills"][0]["source"] == "./acme/skills"
     assert run(["add", "acme", "--list"]) == 0
 
 
-def test_a_folder_without_skills_says_how_to_mean_github(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_folder_without_skills_suggests_the_github_prefix(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (bench.project / "acme/skills").mkdir(parents=True)
-    code, report = answer(capsys, "add", "acme/skills")
+    (project_fixture.project / "acme/skills").mkdir(parents=True)
+    code, report = run_json(capsys, "add", "acme/skills")
     assert (code, report["error"]["code"]) == (3, "source_rejected")
     assert "github:acme/skills" in report["error"]["hint"]
 
 
 @pytest.mark.parametrize("command", ["verify", "outdated", "update"])
-def test_commands_that_need_a_lock_file_say_that_there_is_none(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str], command: str
+def test_missing_lock_file_is_reported(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    code, report = answer(capsys, command)
+    code, report = run_json(capsys, command)
     assert (code, report["ok"], report["error"]["code"]) == (4, False, "not_found")
     assert PROJECT_LOCK in report["error"]["message"]
     assert "'skillhall add'" in report["error"]["hint"]
-    (bench.project / "skills-lock.json").write_text("{}", encoding="utf-8")
-    assert "skills-lock.json" in answer(capsys, command)[1]["error"]["hint"]
+    (project_fixture.project / "skills-lock.json").write_text("{}", encoding="utf-8")
+    assert "skills-lock.json" in run_json(capsys, command)[1]["error"]["hint"]
 
 
-def test_verify_with_an_empty_lock_file_has_nothing_to_complain_about(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_verify_with_an_empty_lock_file_succeeds(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert (bench.source / "pdf").is_dir()
-    assert answer(capsys, "add", "../source")[0] == 0
-    assert answer(capsys, "remove", "pdf", "--yes")[0] == 0
-    assert answer(capsys, "verify")[0] == 0
+    assert (project_fixture.source / "pdf").is_dir()
+    assert run_json(capsys, "add", "../source")[0] == 0
+    assert run_json(capsys, "remove", "pdf", "--yes")[0] == 0
+    assert run_json(capsys, "verify")[0] == 0
 
 
-def test_the_agents_are_listed_with_their_folders(
-    bench: ProjectFixture, capsys: pytest.CaptureFixture[str]
+def test_agents_are_listed_with_their_folders(
+    project_fixture: ProjectFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (bench.project / ".cursor").mkdir()
-    agents = answer(capsys, "agents")[1]["data"]["agents"]
+    (project_fixture.project / ".cursor").mkdir()
+    agents = run_json(capsys, "agents")[1]["data"]["agents"]
     assert len(agents) > 40
     assert {"id": "claude-code", "project": ".claude/skills"}.items() <= next(
-        one for one in agents if one["id"] == "claude-code"
+        entry for entry in agents if entry["id"] == "claude-code"
     ).items()
 
 
 ROWS = [
     ChecklistRow("pdf  Reads PDF files."),
     ChecklistRow("notes  Takes notes."),
-    ChecklistRow("old", "is there already"),
+    ChecklistRow("old", "already exists"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("keys", "marked"), [(" \r", [0]), ("\x1b[B \r", [1]), ("a\r", [0, 1]), ("  \x1b[B \r", [1])]
+    ("keys", "selected"), [(" \r", [0]), ("\x1b[B \r", [1]), ("a\r", [0, 1]), ("  \x1b[B \r", [1])]
 )
-def test_a_checklist_is_marked_with_the_keyboard(keys: str, marked: list[int]) -> None:
+def test_checklist_is_controlled_by_the_keyboard(keys: str, selected: list[int]) -> None:
     with create_pipe_input() as pipe:
         pipe.send_text(keys)
-        assert select_rows("Which?", ROWS, pipe, DummyOutput()) == marked
+        assert select_rows("Which?", ROWS, pipe, DummyOutput()) == selected
 
 
-def test_a_checklist_without_a_mark_adds_nothing() -> None:
+def test_checklist_without_selection_aborts() -> None:
     with create_pipe_input() as pipe:
         pipe.send_text("\r")
         with pytest.raises(click.Abort):

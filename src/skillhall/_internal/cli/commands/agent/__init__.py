@@ -1,1 +1,1 @@
-"""Use skills with a model."""
+"""Commands that use skills with a model."""

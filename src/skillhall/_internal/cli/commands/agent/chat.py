@@ -1,4 +1,4 @@
-"""`skillhall chat`: talk to an agent that uses skills."""
+"""`skillhall chat`: chats with an agent that uses skills."""
 
 from __future__ import annotations
 
@@ -26,14 +26,16 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.chat import Chat
     from skillhall._internal.agents.chat.events import ChatEvent
 
-_HELP_TEXT = "/skills lists skills, /NAME calls one, /new starts anew, /quit ends"
+_HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"
 
 
-@click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarise sales.csv'")
+@click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
 @click.argument("message", required=False)
-@click.option("--agent", type=ConfiguredAgentParam(), metavar="ID", help="An agent of the config.")
+@click.option(
+    "--agent", type=ConfiguredAgentParam(), metavar="ID", help="Use this agent of the config."
+)
 @config_option
-@click.option("--model", metavar="PROVIDER:NAME", help="The model, whatever the config says.")
+@click.option("--model", metavar="PROVIDER:NAME", help="Override the configured model.")
 @roots_option
 @json_option
 def command(  # noqa: PLR0913 - one parameter for each option
@@ -45,10 +47,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     roots: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Ask an agent that uses skills, once with MESSAGE, else line by line.
+    """Chat with an agent that uses skills. With MESSAGE, send it and exit.
 
-    The model may be of any provider that Pydantic AI knows; its key stands in the environment, as
-    the provider wants it. Skills that come, change or go are seen at the next message.
+    Any provider that Pydantic AI supports works; set its API key in the environment. Changes to
+    skills take effect with the next message.
     """
     from skillhall._internal.cli.agent_selection import open_agent_skills
 
@@ -62,7 +64,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 def _read_piped_message() -> str:
     if is_interactive():
-        raise click.UsageError("with --json, give a MESSAGE", click.get_current_context())
+        raise click.UsageError("--json needs a MESSAGE")
     return sys.stdin.read()
 
 
@@ -70,15 +72,15 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
     if not model:
         raise CommandFailed(
             "usage",
-            "no model is chosen",
+            "no model selected",
             "name one with --model or SKILLHALL_MODEL: openai-chat:gpt-5, ollama:qwen3, …",
         )
     from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
 
-    opened = load_chat_class()
-    if opened is None:
+    chat_class = load_chat_class()
+    if chat_class is None:
         raise CommandFailed("usage", "the chat is not installed", INSTALL_COMMAND)
-    return opened(skills, model)
+    return chat_class(skills, model)
 
 
 def _send_once(chat: Chat, message: str, *, as_json: bool) -> int:
@@ -94,7 +96,7 @@ def _send_once(chat: Chat, message: str, *, as_json: bool) -> int:
 
 
 def _run_interactive(chat: Chat) -> int:
-    """Answer one line after the other, until there is no more."""
+    """Send each input line until the input ends."""
     import asyncio
 
     _print_greeting(chat)
@@ -116,7 +118,7 @@ def _run_interactive(chat: Chat) -> int:
 
 
 def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
-    """Answer; where a person sits, an error or Ctrl-C ends the answer and not the chat."""
+    """Send one line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
     from skillhall.errors import SkillhallError
 
     caught: tuple[type[BaseException], ...] = (SkillhallError, KeyboardInterrupt)
@@ -133,12 +135,12 @@ def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
 def _print_greeting(chat: Chat) -> None:
     from skillhall._internal.cli.agent_selection import format_budget_cut
 
-    built = chat.skills.snapshot()
-    count = format_count(len(built.skill_view), "skill")
+    snapshot = chat.skills.snapshot()
+    count = format_count(len(snapshot.skill_view), "skill")
     print_message(
-        f"{count}, about {format_count(built.plan.tokens, 'token')} each turn. {_HELP_TEXT}."
+        f"{count}, about {format_count(snapshot.plan.tokens, 'token')} each turn. {_HELP_TEXT}."
     )
-    if cut := format_budget_cut(built.plan):
+    if cut := format_budget_cut(snapshot.plan):
         print_message(cut)
 
 

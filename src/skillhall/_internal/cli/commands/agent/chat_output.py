@@ -1,4 +1,4 @@
-"""What happens in a chat, for people line by line and for scripts as JSON."""
+"""Output of a chat: lines for users, JSON for scripts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def print_event(event: ChatEvent) -> None:
-    """The answer goes to stdout as it comes, everything else to stderr."""
+    """Print an event: the reply to stdout, everything else to stderr."""
     if isinstance(event, TextDelta):
         print_text(event.text)
     elif isinstance(event, Done):
         print_text("\n")
         sys.stdout.flush()
-        asked = format_count(event.requests, "request")
-        print_message(f"· {asked}, {event.input_tokens} tokens in, {event.output_tokens} out")
+        requests = format_count(event.requests, "request")
+        print_message(f"· {requests}, {event.input_tokens} tokens in, {event.output_tokens} out")
     else:
         print_message(f"· {_describe_event(event)}")
     sys.stdout.flush()
@@ -43,11 +43,11 @@ def _describe_event(event: SkillLoaded | FileRead | ToolFailed) -> str:
     if isinstance(event, FileRead):
         path = f"{event.skill}/{event.path}" if event.skill else event.path
         return f"read {path} ({format_count(event.tokens, 'token')})"
-    return f"{event.tool} answered: {event.message}"
+    return f"{event.tool} failed: {event.message}"
 
 
 def print_chat_json(chat: Chat, events: Sequence[ChatEvent]) -> None:
-    """One answer and how it came about, as JSON."""
+    """Print the reply and its events as JSON."""
     done = events[-1]
     data: dict[str, object] = {
         "agent": chat.skills.agent.id,

@@ -1,4 +1,4 @@
-"""`skillhall prompt`: exactly the text for a model, and nothing else."""
+"""`skillhall prompt`: prints the text for a model, and nothing else."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from skillhall._internal.cli.catalog_loader import (
     print_skipped_summary,
     read_settings,
 )
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import (
     config_option,
+    format_options,
     no_index_option,
     profile_option,
     search_options,
@@ -35,23 +37,22 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @click.command("prompt", epilog="Example: skillhall prompt .agents/skills >> system-prompt.txt")
 @click.argument("roots", nargs=-1, metavar="[ROOT]...")
 @profile_option()
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="xml", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@format_options(_FORMATS)
 @config_option
 @click.option(
     "--agent",
     type=ConfiguredAgentParam(),
     metavar="ID",
-    help="Print the system prompt of this agent of the config, or of 'default'.",
+    help="Print the system prompt of this agent of the config, or of the 'default' agent.",
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of the config instead.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of the config and exit.")
 @search_options
 @no_index_option
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     roots: tuple[str, ...],
     profile: str,
-    form: str,
+    output_format: str,
     as_json: bool,
     config: str | None,
     agent: str | None,
@@ -60,24 +61,24 @@ def command(  # noqa: PLR0913 - one parameter for each option
     depth: int | None,
     follow_links: bool,
 ) -> int:
-    """Print the text that tells a model about the skills below each ROOT.
+    """Print the listing of the skills below each ROOT for a system prompt.
 
-    Skills that hide from models are left out; without skills, nothing is printed at all.
+    Hidden skills are omitted. If there are no skills, nothing is printed.
     """
-    is_json = as_json or form == "json"
+    is_json = as_json or output_format == "json"
     if schema:
         _print_schema()
         return 0
     if config is not None or agent is not None:
         if roots:
-            raise _build_usage_error(
-                "the roots of an agent stand in its config; give ROOT or --agent"
+            raise click.UsageError(
+                "ROOT cannot be combined with --agent or --config: the config sets the roots"
             )
-        if form not in ("xml", "json") or any(
+        if output_format not in ("xml", "json") or any(
             map(_is_on_command_line, ("profile", "no_index", "depth"))
         ):
-            wrong = "--format, --profile, --no-index and --depth"
-            raise _build_usage_error(f"{wrong} do not go with --agent or --config")
+            options = "--format, --profile, --no-index and --depth"
+            raise click.UsageError(f"{options} cannot be combined with --agent or --config")
         _print_instructions(config, agent, as_json=is_json, follow_links=follow_links)
         return 0
     catalog = load_with_progress(
@@ -85,7 +86,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     )
     if is_json:
         _print_json(catalog)
-    elif text := _render(form, catalog):
+    elif text := _render(output_format, catalog):
         print_text(f"{text}\n")
     print_skipped_summary(catalog, roots)
     return 0
@@ -96,12 +97,7 @@ def _is_on_command_line(parameter: str) -> bool:
     return source is click.core.ParameterSource.COMMANDLINE
 
 
-def _build_usage_error(message: str) -> click.UsageError:
-    return click.UsageError(message, click.get_current_context())
-
-
 def _print_json(catalog: Catalog) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
     from skillhall._internal.render.json_manifest import serialize_listing
     from skillhall._internal.render.listing import render_listing
 
@@ -133,7 +129,7 @@ def _read_bodies(skills: Sequence[Skill], catalog: Catalog) -> Iterator[InlineSk
         try:
             body = read_accepted_body(skill, catalog.profile)
         except SkillhallError as error:
-            print_message(f"warning: left out {skill.name!r}: {error}")
+            print_message(f"warning: skipped {skill.name!r}: {error}")
         else:
             yield InlineSkill(skill.name, skill.location, skill.directory, body)
 
@@ -150,16 +146,15 @@ def _print_instructions(
     from skillhall._internal.cli.agent_selection import format_budget_cut, open_agent_skills
 
     skills = open_agent_skills(config_path, agent_id, (), read_settings(follow_links=follow_links))
-    text, built = skills.system_prompt(), skills.snapshot()
+    text, snapshot = skills.system_prompt(), skills.snapshot()
     if as_json:
         from skillhall._internal.cli.agent_selection import serialize_token_costs
-        from skillhall._internal.cli.json_output import print_json_report
 
-        data = {"agent": skills.agent.id, "text": text, **serialize_token_costs(built)}
+        data = {"agent": skills.agent.id, "text": text, **serialize_token_costs(snapshot)}
         print_json_report("prompt", data, skills.findings)
     elif text:
         print_text(f"{text}\n")
-    if cut := format_budget_cut(built.plan):
+    if cut := format_budget_cut(snapshot.plan):
         print_message(f"{cut}; --json shows them")
     _print_finding_count(skills.findings)
 
@@ -167,6 +162,6 @@ def _print_instructions(
 def _print_finding_count(findings: Sequence[JudgedFinding]) -> None:
     from skillhall._internal.policy.effects import Effect
 
-    loud = sum(one.effect is not Effect.ACCEPT for one in findings)
-    if loud:
-        print_message(f"{format_count(loud, 'finding')}; --json shows them")
+    count = sum(judged.effect is not Effect.ACCEPT for judged in findings)
+    if count:
+        print_message(f"{format_count(count, 'finding')}; --json shows them")

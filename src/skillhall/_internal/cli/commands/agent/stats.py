@@ -1,10 +1,11 @@
-"""`skillhall stats`: which skills agents are offered, load and read."""
+"""`skillhall stats`: shows which skills agents use."""
 
 from __future__ import annotations
 
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.param_types import ConfiguredAgentParam
 from skillhall._internal.cli.project_options import print_table_or_rows
@@ -12,12 +13,15 @@ from skillhall._internal.cli.terminal import print_message
 
 
 @click.command("stats", epilog="Example: skillhall stats --agent coding")
-@click.option("--agent", type=ConfiguredAgentParam(), metavar="ID", help="What one agent did.")
+@click.option(
+    "--agent", type=ConfiguredAgentParam(), metavar="ID", help="Count only the usage of this agent."
+)
 @json_option
 def command(*, agent: str | None, as_json: bool) -> int:
-    """Show how often skills were offered, loaded and read, the most loaded first.
+    """Show how often skills were offered, loaded and read, most loaded first.
 
-    It is noted on this machine, by name and without content; SKILLHALL_USAGE_LOG=off ends that.
+    Usage is recorded on this machine only, by name and without content. SKILLHALL_USAGE_LOG=off
+    disables it.
     """
     from skillhall._internal.agents.usage_stats import count_usage
 
@@ -25,12 +29,10 @@ def command(*, agent: str | None, as_json: bool) -> int:
     if as_json:
         from dataclasses import asdict
 
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report("stats", {"skills": [asdict(use) for use in uses]})
         return 0
     if not uses:
-        print_message("nothing is noted yet")
+        print_message("No usage recorded yet.")
         return 0
     rows = [(use.skill, use.loaded, use.read, use.offered, use.tokens, use.last) for use in uses]
     print_table_or_rows(["skill", "loaded", "read", "offered", "tokens", "last used"], rows)

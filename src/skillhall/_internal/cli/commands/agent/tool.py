@@ -1,4 +1,4 @@
-"""`skillhall tool`: the tools that agents are given, called by hand."""
+"""`skillhall tool`: lists and calls the tools of agents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.errors import FAILED, CommandFailed
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option, print_group_help, run_directory_option
 from skillhall._internal.cli.param_types import ConfiguredAgentParam
 from skillhall._internal.cli.terminal import print_text, sanitize_line
@@ -25,14 +26,14 @@ _agent_option = click.option(
     "--agent",
     type=ConfiguredAgentParam(),
     metavar="ID",
-    help="The tools of an agent of the folder's config, or of 'default', who needs none.",
+    help="Use the tools of this agent of the config, or of the 'default' agent.",
 )
 
 
 @click.group("tool", invoke_without_command=True, epilog=_EPILOG)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Call the tools that agents are given. 'list' and 'call' take --json."""
+    """Call the tools that agents use. 'list' and 'call' accept --json."""
     print_group_help(ctx)
 
 
@@ -41,16 +42,14 @@ def command(ctx: click.Context) -> None:
 @_agent_option
 @json_option
 def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
-    """List the tools of an agent that runs in a folder."""
+    """List the tools of an agent that runs in the run directory."""
     tools = _load_tools(root, agent)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
-        told = [
+        entries = [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
             for tool in tools.values()
         ]
-        print_json_report("tool list", {"tools": told})
+        print_json_report("tool list", {"tools": entries})
     else:
         for tool in tools.values():
             sys.stdout.write(f"{sanitize_line(tool.name)}\t{sanitize_line(tool.description)}\n")
@@ -64,18 +63,18 @@ def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
 @_agent_option
 @json_option
 def call_tool(*, name: str, arguments: str, root: str, agent: str | None, as_json: bool) -> int:
-    """Call the tool NAME with ARGUMENTS, a JSON object, and print what the model would see.
+    """Call the tool NAME and print its result as models see it.
 
-    The exit code is 1 if the answer is an error; it is printed all the same.
+    ARGUMENTS is a JSON object. If the result is an error, the exit code is 1.
     """
-    given = _parse_arguments(arguments)
-    answer = _find_tool(_load_tools(root, agent), name).call(given)
+    parsed = _parse_arguments(arguments)
+    result = _find_tool(_load_tools(root, agent), name).call(parsed)
     if as_json:
-        _print_json(name, answer)
+        _print_json(name, result)
     else:
-        text = _format_result(answer)
+        text = _format_result(result)
         print_text(text if text.endswith("\n") else f"{text}\n")
-    return FAILED if answer.is_error else 0
+    return FAILED if result.is_error else 0
 
 
 def _load_tools(root: str, agent: str | None) -> Mapping[str, Tool]:
@@ -87,7 +86,7 @@ def _load_tools(root: str, agent: str | None) -> Mapping[str, Tool]:
 
 
 def _load_agent_tools(root: str, agent: str) -> Mapping[str, Tool]:
-    """The tools that an agent is given in a chat or by an adapter."""
+    """Return the tools that an agent has in a chat or through an adapter."""
     from pathlib import Path
 
     from skillhall._internal.agents.agent_tools import AgentTools
@@ -104,10 +103,10 @@ def _find_tool(tools: Mapping[str, Tool], name: str) -> Tool:
     from difflib import get_close_matches
 
     by_lower = {known.lower(): known for known in tools}
-    near = [by_lower[found] for found in get_close_matches(name.lower(), by_lower)]
-    told = f"did you mean {' or '.join(map(repr, near))}?" if near else ""
-    hint = told or f"there are: {', '.join(tools)}"
-    raise CommandFailed("not_found", f"there is no tool {name!r}", hint, "tool call")
+    matches = [by_lower[match] for match in get_close_matches(name.lower(), by_lower)]
+    suggestion = f"did you mean {' or '.join(map(repr, matches))}?" if matches else ""
+    hint = suggestion or f"available tools: {', '.join(tools)}"
+    raise CommandFailed("not_found", f"unknown tool {name!r}", hint, "tool call")
 
 
 def _parse_arguments(text: str) -> object:
@@ -116,10 +115,9 @@ def _parse_arguments(text: str) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        problem = error.msg if isinstance(error, json.JSONDecodeError) else "it cannot be read"
+        problem = error.msg if isinstance(error, json.JSONDecodeError) else "cannot be parsed"
         raise click.UsageError(
-            f"the arguments are not JSON: {problem[:1].lower()}{problem[1:]}",
-            click.get_current_context(),
+            f"the arguments are not valid JSON: {problem[:1].lower()}{problem[1:]}"
         ) from None
 
 
@@ -132,10 +130,8 @@ def _format_result(result: ToolResult) -> str:
 
 
 def _print_json(name: str, result: ToolResult) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
     error = None
     if result.is_error:
-        error = {"code": "tool_error", "message": f"{name} answered with an error"}
+        error = {"code": "tool_error", "message": f"{name} returned an error"}
     data = {"tool": name, "answer": result.content, "isError": result.is_error}
     print_json_report("tool call", data, error=error)

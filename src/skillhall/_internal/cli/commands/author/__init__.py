@@ -1,1 +1,1 @@
-"""Write and check skills."""
+"""Commands that create and check skills."""

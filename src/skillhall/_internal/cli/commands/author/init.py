@@ -1,4 +1,4 @@
-"""`skillhall init`: a new skill."""
+"""`skillhall init`: creates a skill."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ import sys
 
 import click
 
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.terminal import is_interactive, print_message, sanitize_line
 
 
 @click.command("init", epilog='Example: skillhall init pdf-tools --description "Reads PDF files."')
 @click.argument("name", required=False)
-@click.option("--dir", "directory", default=".", metavar="DIR", help="Where to make it.")
-@click.option("--description", metavar="TEXT", help="What it does, and when to use it.")
-@click.option("--no-input", is_flag=True, help="Never ask.")
+@click.option(
+    "--dir", "directory", default=".", metavar="DIR", help="Create the skill in this folder."
+)
+@click.option("--description", metavar="TEXT", help="Say what the skill does and when to use it.")
+@click.option("--no-input", is_flag=True, help="Never prompt for input.")
 @json_option
 def command(
     *,
@@ -30,19 +33,17 @@ def command(
 
     if name is None:
         if no_input or as_json or not is_interactive():
-            raise click.UsageError("missing argument 'NAME'", click.get_current_context())
+            raise click.UsageError("missing argument 'NAME'")
         name = click.prompt("Name", err=True)
         description = description or click.prompt(
             "Description", default=DEFAULT_DESCRIPTION, err=True
         )
-    place = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
-    created = create_skill(place, str(name), description or DEFAULT_DESCRIPTION)
+    parent = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
+    created = create_skill(parent, str(name), description or DEFAULT_DESCRIPTION)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         data = {"name": created.name, "path": created.path, "location": created.location}
         print_json_report("init", data)
     else:
         sys.stdout.write(f"{sanitize_line(created.location)}\n")
-        print_message(f"created; next: edit it, then run 'skillhall validate {created.path}'")
+        print_message(f"created; now edit it, then run 'skillhall validate {created.path}'")
     return 0

@@ -1,4 +1,4 @@
-"""Findings in words: for people, for GitHub and for tools that read SARIF."""
+"""Output formats of findings: text, GitHub workflow commands and SARIF."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _GITHUB_COMMANDS = {Effect.REJECT: "error", Effect.WARN: "warning", Effect.ACCEP
 
 
 class StyleFunction(Protocol):
-    """Something that may colour a word by what it means."""
+    """A function that may color text by effect."""
 
     def __call__(self, text: str, effect: Effect) -> str:
-        """The text, coloured or not."""
+        """Return the text, colored or not."""
 
 
 def style_plain(text: str, effect: Effect) -> str:
-    """No colours."""
+    """Return the text without color."""
     del effect
     return text
 
@@ -37,58 +37,60 @@ _COLORS = {Effect.REJECT: "\x1b[1;31m", Effect.WARN: "\x1b[33m", Effect.ACCEPT: 
 
 
 def style_colored(text: str, effect: Effect) -> str:
-    """Colours for a terminal; `text` is clean already."""
+    """Return the text with terminal colors. `text` must be sanitized."""
     return f"{_COLORS[effect]}{text}\x1b[0m"
 
 
 def format_text(
     findings: Iterable[JudgedFinding], working_directory: str, style: StyleFunction = style_plain
 ) -> Iterator[str]:
-    """Lines as a compiler writes them: path, line, effect, code, message, and a hint below."""
-    for found, effect in findings:
-        where = sanitize_line(shorten_path(found.path, working_directory))
-        line = f":{found.line}" if found.line is not None else ""
-        label = style(f"{effect}[{found.code}]", effect)
-        yield f"{where}{line}: {label}: {sanitize_line(found.message)}"
-        if found.hint:
-            yield f"    hint: {sanitize_line(found.hint)}"
+    """Yield lines in the format of compilers, each followed by its hint."""
+    for finding, effect in findings:
+        where = sanitize_line(shorten_path(finding.path, working_directory))
+        line = f":{finding.line}" if finding.line is not None else ""
+        label = style(f"{effect}[{finding.code}]", effect)
+        yield f"{where}{line}: {label}: {sanitize_line(finding.message)}"
+        if finding.hint:
+            yield f"    hint: {sanitize_line(finding.hint)}"
 
 
 def format_github(findings: Iterable[JudgedFinding], working_directory: str) -> Iterator[str]:
-    """Workflow commands: each becomes a note beside its line of the change."""
-    for found, effect in findings:
+    """Yield workflow commands, which GitHub shows as annotations of the changed lines."""
+    for finding, effect in findings:
         properties = {
-            "file": shorten_path(found.path, working_directory),
-            "line": str(found.line or 1),
-            "title": found.code.value,
+            "file": shorten_path(finding.path, working_directory),
+            "line": str(finding.line or 1),
+            "title": finding.code.value,
         }
-        told = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
-        yield f"::{_GITHUB_COMMANDS[effect]} {told}::{_escape_message(_format_with_hint(found))}"
+        escaped = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
+        message = _escape_message(_format_with_hint(finding))
+        yield f"::{_GITHUB_COMMANDS[effect]} {escaped}::{message}"
 
 
 class SarifResult(NamedTuple):
-    """One result of a SARIF log."""
+    """A result of a SARIF log."""
 
     finding: Finding
     level: str  # error, warning or note
-    severity: str = ""  # of a security problem, from 0.0 to 10.0
-    fingerprint: str = ""  # what a result is known by when lines move
+    severity: str = ""  # security severity from 0.0 to 10.0
+    fingerprint: str = ""  # identifies the result when lines move
 
 
 def to_sarif_results(findings: Iterable[JudgedFinding]) -> list[SarifResult]:
-    """Return the results for findings, with the level that their effect has."""
-    return [SarifResult(found, _SARIF_LEVELS[effect]) for found, effect in findings]
+    """Return SARIF results whose levels follow from the effects."""
+    return [SarifResult(finding, _SARIF_LEVELS[effect]) for finding, effect in findings]
 
 
 def build_sarif(
     results: Iterable[SarifResult], working_directory: str, version: str
 ) -> dict[str, object]:
     """Return one SARIF 2.1.0 log."""
-    listed = list(results)
-    rules = {one.finding.code: _build_sarif_rule(one) for one in listed}
+    all_results = list(results)
+    rules = {result.finding.code: _build_sarif_rule(result) for result in all_results}
     codes = sorted(rules)
     entries = [
-        _build_sarif_result(one, codes.index(one.finding.code), working_directory) for one in listed
+        _build_sarif_result(result, codes.index(result.finding.code), working_directory)
+        for result in all_results
     ]
     driver = {"name": "skillhall", "version": version, "rules": [rules[code] for code in codes]}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": entries}
@@ -106,13 +108,13 @@ def _build_sarif_rule(result: SarifResult) -> dict[str, object]:
 def _build_sarif_result(
     result: SarifResult, index: int, working_directory: str
 ) -> dict[str, object]:
-    found = result.finding
+    finding = result.finding
     entry: dict[str, object] = {
-        "ruleId": found.code.value,
+        "ruleId": finding.code.value,
         "ruleIndex": index,
         "level": result.level,
-        "message": {"text": sanitize_line(_format_with_hint(found))},
-        "locations": [_build_sarif_location(found, working_directory)],
+        "message": {"text": sanitize_line(_format_with_hint(finding))},
+        "locations": [_build_sarif_location(finding, working_directory)],
     }
     if result.fingerprint:
         entry["partialFingerprints"] = {"skillhall/v1": result.fingerprint}
@@ -120,7 +122,7 @@ def _build_sarif_result(
 
 
 def shorten_path(path: str, working_directory: str) -> str:
-    """The path as short as it can be: relative below the working directory, else absolute."""
+    """Return the path relative to the working directory if below it, else absolute."""
     inside = path.removeprefix(working_directory.rstrip(os.sep) + os.sep)
     return inside or path
 

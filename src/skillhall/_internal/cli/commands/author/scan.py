@@ -1,4 +1,4 @@
-"""`skillhall scan`: what is risky in skills, the gravest first."""
+"""`skillhall scan`: reports risky content in skills, highest tier first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import format_count, read_settings
-from skillhall._internal.cli.options import search_options
+from skillhall._internal.cli.json_output import (
+    print_json_report,
+    print_json_value,
+    serialize_finding,
+)
+from skillhall._internal.cli.options import format_options, search_options
 from skillhall._internal.cli.terminal import print_lines, print_message, sanitize_line
 
 if TYPE_CHECKING:
@@ -16,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
 
 _FORMATS = ["text", "json", "sarif"]
-# The level and the severity that code scanning shows for each tier.
+# SARIF level and security severity of each tier, as GitHub code scanning shows them.
 _SARIF_SEVERITIES = {
     "high": ("error", "8.0"),
     "medium": ("warning", "5.0"),
@@ -26,17 +31,21 @@ _SARIF_SEVERITIES = {
 
 @click.command("scan", epilog="Example: skillhall scan .agents/skills")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
+@format_options(_FORMATS)
 @search_options
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def command(
-    *, paths: tuple[str, ...], form: str, depth: int | None, follow_links: bool, as_json: bool
+    *,
+    paths: tuple[str, ...],
+    output_format: str,
+    depth: int | None,
+    follow_links: bool,
+    as_json: bool,
 ) -> int:
-    """Look for risky content in the skills at each PATH; nothing of them is run.
+    """Scan the skills at each PATH for risky content. Nothing is executed.
 
-    Without PATH the folders are scanned where agents keep skills. The exit code is 1 if a finding
-    is high or medium, or if something could not be read. No finding proves that a skill is bad, and
-    none that it is good: read what you are told about.
+    Without PATH, scan the default skill folders. The exit code is 1 if there is a high or medium
+    finding, or if something could not be read. A finding does not prove that a skill is malicious,
+    nor does a clean report prove that it is safe: review the reported lines.
     """
     from skillhall._internal.authoring.risk_report import scan
     from skillhall._internal.cli.progress import scan_progress
@@ -44,9 +53,9 @@ def command(
     settings = read_settings(follow_links=follow_links)
     with scan_progress() as progress:
         report = scan(paths, settings, progress, depth=depth)
-    if as_json or form == "json":
+    if as_json or output_format == "json":
         _print_json(report)
-    elif form == "sarif":
+    elif output_format == "sarif":
         _print_sarif(report, settings.working_directory)
     else:
         print_lines(_format_report(report, settings.working_directory))
@@ -57,9 +66,9 @@ def command(
 def _format_report(report: ScanReport, working_directory: str) -> Iterator[str]:
     from skillhall._internal.cli.commands.author.report_formats import shorten_path
 
-    for note in report.unscanned:
-        where = sanitize_line(shorten_path(note.finding.path, working_directory))
-        yield f"not scanned: {where}: {sanitize_line(note.finding.message)}"
+    for judged in report.unscanned:
+        where = sanitize_line(shorten_path(judged.finding.path, working_directory))
+        yield f"not scanned: {where}: {sanitize_line(judged.finding.message)}"
     tier = ""
     for risk in report.risks:
         if risk.tier != tier:
@@ -71,17 +80,15 @@ def _format_report(report: ScanReport, working_directory: str) -> Iterator[str]:
 def _format_risk(risk: Risk, working_directory: str) -> Iterator[str]:
     from skillhall._internal.cli.commands.author.report_formats import shorten_path
 
-    found = risk.judged.finding
-    line = f":{found.line}" if found.line is not None else ""
-    where = sanitize_line(shorten_path(found.path, working_directory)) + line
-    yield f"  {risk.id} {where}: {found.code}: {sanitize_line(found.message)}"
-    if found.hint:
-        yield f"      hint: {sanitize_line(found.hint)}"
+    finding = risk.judged.finding
+    line = f":{finding.line}" if finding.line is not None else ""
+    where = sanitize_line(shorten_path(finding.path, working_directory)) + line
+    yield f"  {risk.id} {where}: {finding.code}: {sanitize_line(finding.message)}"
+    if finding.hint:
+        yield f"      hint: {sanitize_line(finding.hint)}"
 
 
 def _print_json(report: ScanReport) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
     data: dict[str, object] = {"results": (_serialize_skill(skill) for skill in report.skills)}
     data["summary"] = _count_by_tier(report)
     error = None
@@ -97,7 +104,6 @@ def _print_sarif(report: ScanReport, working_directory: str) -> None:
         build_sarif,
         to_sarif_results,
     )
-    from skillhall._internal.cli.json_output import print_json_value
     from skillhall._version import VERSION
 
     risks = [
@@ -111,12 +117,10 @@ def _print_sarif(report: ScanReport, working_directory: str) -> None:
 
 def _serialize_skill(skill: ScannedSkill) -> dict[str, object]:
     name = {"name": skill.name} if skill.name else {}
-    return {"path": skill.path, **name, "findings": [_serialize_risk(one) for one in skill.risks]}
+    return {"path": skill.path, **name, "findings": [_serialize_risk(risk) for risk in skill.risks]}
 
 
 def _serialize_risk(risk: Risk) -> dict[str, object]:
-    from skillhall._internal.cli.json_output import serialize_finding
-
     return {"id": risk.id, "tier": risk.tier.value, **serialize_finding(risk.judged)}
 
 
@@ -129,7 +133,7 @@ def _count_by_tier(report: ScanReport) -> dict[str, int]:
 
 def _format_summary(report: ScanReport) -> str:
     counts = _count_by_tier(report)
-    told = format_count(counts.pop("skills"), "skill") + " scanned"
-    found = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
+    scanned = format_count(counts.pop("skills"), "skill") + " scanned"
+    risks = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
     unread = f", {len(report.unscanned)} not scanned" if report.unscanned else ""
-    return f"{told}: {found or 'nothing found'}{unread}"
+    return f"{scanned}: {risks or 'no findings'}{unread}"

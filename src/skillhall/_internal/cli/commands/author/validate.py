@@ -1,4 +1,4 @@
-"""`skillhall validate`: what is wrong with skills, and mending what is safe to mend."""
+"""`skillhall validate`: checks skills and applies safe fixes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import format_count, read_settings
-from skillhall._internal.cli.options import profile_option, search_options
+from skillhall._internal.cli.json_output import (
+    print_json_report,
+    print_json_value,
+    serialize_finding,
+)
+from skillhall._internal.cli.options import format_options, profile_option, search_options
 from skillhall._internal.cli.terminal import (
     has_color,
     print_lines,
@@ -33,19 +38,18 @@ _FORMATS = ["text", "json", "sarif", "github"]
 @click.command("validate", epilog="Example: skillhall validate .agents/skills --format github")
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @profile_option("specification")
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
-@click.option("--fix", "is_fixing", is_flag=True, help="Mend what is safe to mend.")
-@click.option("-n", "--dry-run", is_flag=True, help="With --fix: show the changes, write nothing.")
+@format_options(_FORMATS)
+@click.option("--fix", "apply_fixes", is_flag=True, help="Fix problems that are safe to fix.")
+@click.option("-n", "--dry-run", is_flag=True, help="With --fix, show the changes only.")
 @search_options
 @click.option("-v", "--verbose", is_flag=True, help="Show accepted findings too.")
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
     paths: tuple[str, ...],
     profile: str,
-    form: str,
+    output_format: str,
     as_json: bool,
-    is_fixing: bool,
+    apply_fixes: bool,
     dry_run: bool,
     depth: int | None,
     follow_links: bool,
@@ -53,30 +57,29 @@ def command(  # noqa: PLR0913 - one parameter for each option
 ) -> int:
     """Check the skills at each PATH: a SKILL.md, a skill's folder, or a folder of skills.
 
-    Without PATH the folders are checked where agents keep skills. The exit code is 1 if anything is
-    rejected. --fix quotes values, lower-cases keys, renames skill.md and the like; it never changes
-    what a skill says.
+    Without PATH, check the default skill folders. The exit code is 1 if a skill is rejected. --fix
+    quotes values, lowercases keys, renames skill.md and so on; it never changes the instructions.
     """
     from skillhall._internal.authoring.validate import validate
     from skillhall._internal.cli.progress import scan_progress
     from skillhall._internal.wiring.catalog import find_profile
 
-    if dry_run and not is_fixing:
-        raise click.UsageError("--dry-run goes with --fix", click.get_current_context())
+    if dry_run and not apply_fixes:
+        raise click.UsageError("--dry-run needs --fix")
     settings = read_settings(follow_links=follow_links)
     chosen = find_profile(profile).with_depth(depth)
-    fixed = _fix_skills(paths, chosen, settings, dry_run=dry_run) if is_fixing else None
+    fixed = _fix_skills(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None
     with scan_progress() as progress:
         report = validate(paths, chosen, settings, progress)
-    form = "json" if as_json else form
-    if form == "json":
+    output_format = "json" if as_json else output_format
+    if output_format == "json":
         _print_json(report, fixed)
     else:
-        shows_diff = dry_run and form == "text"
+        shows_diff = dry_run and output_format == "text"
         if fixed is not None:
             _print_fixes(fixed, shows_diff=shows_diff)
         if not shows_diff:
-            _print_findings(form, report, settings.working_directory, verbose=verbose)
+            _print_findings(output_format, report, settings.working_directory, verbose=verbose)
     print_message(_format_summary(report))
     return 0 if report.accepted else 1
 
@@ -90,21 +93,20 @@ def _fix_skills(
 
 
 def _print_fixes(report: FixReport, *, shows_diff: bool) -> None:
-    for one in report.results:
+    for result in report.results:
         if shows_diff:
-            print_text(one.diff)
-        done = "fixed" if one.written else "not fixed" if one.problem else "would fix"
-        print_message(f"{done} {one.path}: {one.problem or '; '.join(one.changes)}")
+            print_text(result.diff)
+        status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
+        print_message(f"{status} {result.path}: {result.problem or '; '.join(result.changes)}")
 
 
 def _print_findings(
     output_format: str, report: ValidationReport, working_directory: str, *, verbose: bool
 ) -> None:
     from skillhall._internal.cli.commands.author import report_formats as formats
-    from skillhall._internal.cli.json_output import print_json_value
     from skillhall._version import VERSION
 
-    shown = [one for one in report.findings if verbose or one.effect is not Effect.ACCEPT]
+    shown = [each for each in report.findings if verbose or each.effect is not Effect.ACCEPT]
     if output_format == "sarif":
         print_json_value(
             formats.build_sarif(formats.to_sarif_results(shown), working_directory, VERSION)
@@ -117,21 +119,19 @@ def _print_findings(
 
 
 def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
     data: dict[str, object] = {"profile": report.profile}
     data["results"] = (_serialize_result(result) for result in report.results)
     data["summary"] = _count_results(report)
     if fixed is not None:
         data["fixed"] = [
             {
-                "path": one.path,
-                "changes": list(one.changes),
-                "diff": one.diff,
-                "written": one.written,
-                **({"problem": sanitize_line(one.problem)} if one.problem else {}),
+                "path": fix.path,
+                "changes": list(fix.changes),
+                "diff": fix.diff,
+                "written": fix.written,
+                **({"problem": sanitize_line(fix.problem)} if fix.problem else {}),
             }
-            for one in fixed.results
+            for fix in fixed.results
         ]
     error = None
     if not report.accepted:
@@ -140,10 +140,8 @@ def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
 
 
 def _serialize_result(result: ValidationResult) -> dict[str, object]:
-    from skillhall._internal.cli.json_output import serialize_finding
-
     name = {"name": result.name} if result.name else {}
-    findings = [serialize_finding(one) for one in result.findings]
+    findings = [serialize_finding(judged) for judged in result.findings]
     return {"path": result.path, **name, "accepted": result.accepted, "findings": findings}
 
 
@@ -158,12 +156,12 @@ def _count_results(report: ValidationReport) -> dict[str, int]:
 
 
 def _count_effect(findings: Iterable[JudgedFinding], effect: Effect) -> int:
-    return sum(one.effect is effect for one in findings)
+    return sum(judged.effect is effect for judged in findings)
 
 
 def _format_summary(report: ValidationReport) -> str:
     counts = _count_results(report)
-    told = f"{format_count(counts['skills'], 'skill')}: {counts['accepted']} accepted"
-    told += f", {counts['rejected']} rejected" if counts["rejected"] else ""
-    told += f", {format_count(counts['warnings'], 'warning')}" if counts["warnings"] else ""
-    return f"{told} (profile {report.profile!r})"
+    summary = f"{format_count(counts['skills'], 'skill')}: {counts['accepted']} accepted"
+    summary += f", {counts['rejected']} rejected" if counts["rejected"] else ""
+    summary += f", {format_count(counts['warnings'], 'warning')}" if counts["warnings"] else ""
+    return f"{summary} (profile {report.profile!r})"

@@ -1,1 +1,1 @@
-"""Find and read skills."""
+"""Commands that find and read skills."""

@@ -1,4 +1,4 @@
-"""`skillhall list`: its words; what it prints is in `listing`."""
+"""`skillhall list`: the options; the output is in `list_output`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from skillhall._internal.cli.options import (
 @click.argument("roots", nargs=-1, metavar="[ROOT]...")
 @profile_option()
 @json_option
-@click.option("-l", "--long", is_flag=True, help="Read each skill whole: tokens and files.")
+@click.option(
+    "-l", "--long", is_flag=True, help="Show tokens and files; reads each skill completely."
+)
 @search_options
 @no_index_option
 def command(  # noqa: PLR0913 - one parameter for each option
@@ -31,9 +33,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     depth: int | None,
     follow_links: bool,
 ) -> int:
-    """List the skills below each ROOT, or in the folders where agents keep them.
+    """List the skills below each ROOT, or in the default skill folders.
 
-    Without --long only the start of each SKILL.md is read: enough for the frontmatter, not for a
-    damaged body. In a pipe: name, description and location, separated by tabs.
+    Without --long, only the frontmatter of each SKILL.md is read, so a damaged body goes unnoticed.
+    In a pipe, the output is name, description and location, separated by tabs.
     """
     return print_list(ListRequest(roots, profile, as_json, long, no_index, depth, follow_links))

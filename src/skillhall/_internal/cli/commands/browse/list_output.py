@@ -1,4 +1,4 @@
-"""What `skillhall list` prints."""
+"""Output of `skillhall list`."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from skillhall._internal.cli.fast_list import ListRequest
     from skillhall._internal.cli.json_output import Json
 
-_MAX_TABLE_ROWS = 2000  # beyond that nobody reads along, and laying out a table takes seconds
+_MAX_TABLE_ROWS = 2000  # laying out a larger table takes seconds
 
 
 def print_list(request: ListRequest) -> int:
-    """Print the skills; the exit code is 0 even if some were left out."""
+    """Print the skills and return the exit code, 0 even if some were skipped."""
     search = SearchOptions(
         request.depth, request.follow_links, request.no_index, read_bodies=request.long
     )
@@ -46,7 +46,7 @@ def print_list(request: ListRequest) -> int:
 
 def _print_skills(catalog: Catalog, *, long: bool) -> None:
     if not len(catalog):
-        print_message("no skills found; 'skillhall path' shows where they are looked for")
+        print_message("no skills found; 'skillhall path' shows the searched folders")
         return
     if is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
         headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if long else [])]
@@ -70,7 +70,7 @@ def _measure_columns(skill: Skill, catalog: Catalog, *, long: bool) -> Iterator[
 
 
 def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
-    """Each skill as JSON. Written out by hand: at 60,000 skills an encoder takes twice the time."""
+    """Encode skills without `json`, which takes twice the time for 60,000 skills."""
     from json.encoder import encode_basestring as quoted
 
     tails = [
@@ -89,7 +89,7 @@ def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
 
 
 def serialize_skill(skill: Skill) -> dict[str, Json]:
-    """The fields that every listing of skills gives to scripts."""
+    """Return a skill for JSON output."""
     return {
         "id": skill.id,
         "name": skill.name,
@@ -101,7 +101,7 @@ def serialize_skill(skill: Skill) -> dict[str, Json]:
 
 
 def measure_skill(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
-    """About how many tokens the body costs, and the paths of the skill's other files."""
+    """Return the estimated tokens of the body and the paths of the other files."""
     from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
     from skillhall._internal.skill.token_count import estimate_tokens
     from skillhall.errors import SkillhallError
@@ -112,6 +112,6 @@ def measure_skill(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
             return tokens, []
         bundle = open_skill_bundle(skill, catalog.profile.scan_policy)
     except SkillhallError:
-        # It vanished, or grew beyond the limit, since it was listed a moment ago.
+        # It was deleted, or grew beyond the limit, since it was listed.
         return 0, []
     return tokens, [file.path.text for file in bundle.resources()]

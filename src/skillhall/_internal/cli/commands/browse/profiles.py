@@ -1,13 +1,14 @@
-"""`skillhall profiles`: the rules, as a table."""
+"""`skillhall profiles`: shows the profiles and their rules."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import ProfileParam, json_option
+from skillhall._internal.cli.project_options import print_table_or_rows
 
 if TYPE_CHECKING:
     from skillhall._internal.policy.profiles import Profile
@@ -17,20 +18,20 @@ if TYPE_CHECKING:
 @click.argument("name", required=False, type=ProfileParam())
 @json_option
 def command(*, name: str | None, as_json: bool) -> int:
-    """Show every profile, or what the profile NAME makes of each finding."""
+    """List the profiles, or show the effect of each finding under the profile NAME."""
     from skillhall._internal.policy.profiles import PROFILES
 
     chosen = [PROFILES[name]] if name else [*PROFILES.values()]
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report(
             "profiles", {"profiles": [_serialize_profile(profile) for profile in chosen]}
         )
     elif name:
-        _print_effects(chosen[0])
+        print_table_or_rows(("FINDING", "EFFECT"), _serialize_effects(chosen[0]).items())
     else:
-        _print_columns(("PROFILE", "SUMMARY"), [(one.name, one.summary) for one in chosen])
+        print_table_or_rows(
+            ("PROFILE", "SUMMARY"), [(profile.name, profile.summary) for profile in chosen]
+        )
     return 0
 
 
@@ -47,16 +48,3 @@ def _serialize_effects(profile: Profile) -> dict[str, str]:
     from skillhall._internal.skill.finding import Code
 
     return {code.value: profile.load_policy.get_effect(code).value for code in Code}
-
-
-def _print_effects(profile: Profile) -> None:
-    _print_columns(("FINDING", "EFFECT"), list(_serialize_effects(profile).items()))
-
-
-def _print_columns(headings: tuple[str, str], rows: list[tuple[str, str]]) -> None:
-    from skillhall._internal.cli.terminal import is_smart_terminal, print_rows, print_table
-
-    if is_smart_terminal(sys.stdout):
-        print_table(headings, rows)
-    else:
-        print_rows(rows)

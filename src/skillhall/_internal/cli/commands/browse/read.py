@@ -1,4 +1,4 @@
-"""`skillhall read`: a skill, or one of its files, for an agent."""
+"""`skillhall read`: prints a skill, or one of its files, for an agent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import (
     SkillNameParam,
     json_option,
@@ -36,9 +37,9 @@ def command(  # noqa: PLR0913 - one parameter for each option
     follow_links: bool,
     as_json: bool,
 ) -> int:
-    """Print the instructions of the skill NAME as an agent gets them, or the bytes of its FILE.
+    """Print the instructions of the skill NAME as an agent gets them, or its file FILE.
 
-    FILE is relative to the skill's folder and cannot leave it.
+    FILE is relative to the skill's folder and cannot be outside of it.
     """
     catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
     skill = find_skill(catalog, name)
@@ -55,8 +56,6 @@ def _print_activation(skill: Skill, catalog: Catalog, *, as_json: bool) -> None:
 
     text = activate(skill, catalog.profile)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         data = {"name": skill.name, "location": skill.location, "text": text}
         print_json_report("read", data, skill.findings)
     else:
@@ -69,8 +68,6 @@ def _print_file(skill: Skill, file: str, *, as_json: bool) -> None:
 
     content = read_skill_file(skill, file)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report("read", {"name": skill.name, "path": file, **serialize_content(content)})
     else:
         print_content(content, file)

@@ -1,4 +1,4 @@
-"""`skillhall search`: the skills that some words mean, best first."""
+"""`skillhall search`: searches skills, best matches first."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from skillhall._internal.cli.catalog_loader import (
     print_skipped_summary,
 )
 from skillhall._internal.cli.errors import FAILED, OK
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import (
     json_option,
     profile_option,
@@ -35,18 +36,22 @@ _SCORE_DIGITS = 4
 
 
 @click.command("search", epilog="Example: skillhall search merge pdf")
-@click.argument("words", nargs=-1, required=True, metavar="QUERY...")
+@click.argument("terms", nargs=-1, required=True, metavar="QUERY...")
 @roots_option
 @profile_option()
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Show at most this many skills.",
 )
-@click.option("--body", is_flag=True, help="Read the bodies, too; slow for thousands of skills.")
+@click.option("--body", is_flag=True, help="Search the bodies too; slow with thousands of skills.")
 @search_options
 @json_option
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
-    words: tuple[str, ...],
+    terms: tuple[str, ...],
     roots: tuple[str, ...],
     profile: str,
     limit: int,
@@ -55,27 +60,26 @@ def command(  # noqa: PLR0913 - one parameter for each option
     follow_links: bool,
     as_json: bool,
 ) -> int:
-    """Search the names and descriptions of skills; any text is a query.
+    """Search the names and descriptions of skills. QUERY can be any text.
 
-    A name comes first, then names that begin so, then skills with all words, then with some.
-    In a pipe: name, description and location, separated by tabs. Exit code 1: nothing found.
+    Exact names come first, then names that start with QUERY, then skills with all its words, then
+    with some of them. In a pipe, the output is name, description and location, separated by tabs.
+    The exit code is 1 if nothing is found.
     """
     catalog = load_with_progress(
         roots, profile, SearchOptions(depth, follow_links, read_bodies=body)
     )
     index = _build_index(catalog, with_bodies=body)
-    found = index.search(" ".join(words), limit)
+    result = index.search(" ".join(terms), limit)
     if as_json:
-        _print_json(found, catalog)
+        _print_json(result, catalog)
     else:
-        _print_text(found)
+        _print_text(result)
     if index.unreadable_skills:
-        print_message(
-            f"warning: {format_count(len(index.unreadable_skills), 'skill')} could not be "
-            "read whole"
-        )
+        count = format_count(len(index.unreadable_skills), "skill")
+        print_message(f"warning: cannot read the body of {count}")
     print_skipped_summary(catalog, roots)
-    return OK if found.total else FAILED
+    return OK if result.total else FAILED
 
 
 def _build_index(catalog: Catalog, *, with_bodies: bool) -> SearchIndex:
@@ -88,7 +92,7 @@ def _build_index(catalog: Catalog, *, with_bodies: bool) -> SearchIndex:
 def _print_text(result: SearchResult) -> None:
     skills = [hit.skill for hit in result.hits]
     if not skills:
-        print_message("no skill was found")
+        print_message("no skills found")
     elif is_smart_terminal(sys.stdout):
         rows = ((hit.skill.name, hit.snippet.text, hit.skill.source) for hit in result.hits)
         print_table(["NAME", "DESCRIPTION", "SOURCE"], rows)
@@ -99,9 +103,10 @@ def _print_text(result: SearchResult) -> None:
 
 
 def _print_json(result: SearchResult, catalog: Catalog) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
-    findings = [*catalog.scan_findings, *(one for hit in result.hits for one in hit.skill.findings)]
+    findings = [
+        *catalog.scan_findings,
+        *(judged for hit in result.hits for judged in hit.skill.findings),
+    ]
     data = {"hits": [_serialize_hit(hit) for hit in result.hits], "total": result.total}
     print_json_report("search", data, findings)
 

@@ -1,4 +1,4 @@
-"""`skillhall show`: everything about one skill."""
+"""`skillhall show`: shows everything about one skill."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import (
     SkillNameParam,
     json_option,
@@ -38,7 +39,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     follow_links: bool,
     as_json: bool,
 ) -> int:
-    """Show the frontmatter, the files, the size and every finding of the skill NAME."""
+    """Show the frontmatter, files, size and findings of the skill NAME."""
     from skillhall._internal.authoring.validate import examine_skill
 
     catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
@@ -53,7 +54,6 @@ def command(  # noqa: PLR0913 - one parameter for each option
 
 def _print_json(skill: Skill, examination: SkillExamination) -> None:
     from skillhall._internal.cli.commands.browse.list_output import serialize_skill
-    from skillhall._internal.cli.json_output import print_json_report
     from skillhall._internal.render.json_manifest import build_manifest
     from skillhall._internal.skill.token_count import estimate_tokens
 
@@ -91,7 +91,7 @@ def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tupl
         if key not in ("name", "description"):
             yield key, _format_value(value)
     if skill.hidden:
-        yield "hidden", "yes, no model is told about it"
+        yield "hidden", "yes (hidden from models)"
     body = examination.parsed.body
     lines = body.count("\n") + 1
     yield "size", f"{lines} lines, about {estimate_tokens(body)} tokens"
@@ -100,9 +100,9 @@ def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tupl
     for path, file in files.items():
         yield "", f"{path} ({file.size} bytes{', executable' if file.executable else ''})"
     yield "findings", str(len(examination.findings)) if examination.findings else "none"
-    for found, effect in examination.findings:
-        line = f"line {found.line}: " if found.line else ""
-        yield "", f"{effect}[{found.code}]: {line}{found.message}"
+    for finding, effect in examination.findings:
+        line = f"line {finding.line}: " if finding.line else ""
+        yield "", f"{effect}[{finding.code}]: {line}{finding.message}"
 
 
 def _format_value(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`skillhall why`: which copy of a skill is used, and what became of the others."""
+"""`skillhall why`: explains which copy of a skill is used."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import SearchOptions, load_with_progress
+from skillhall._internal.cli.json_output import print_json_report, serialize_finding
 from skillhall._internal.cli.options import (
     SkillNameParam,
     json_option,
@@ -37,11 +38,11 @@ def command(  # noqa: PLR0913 - one parameter for each option
     follow_links: bool,
     as_json: bool,
 ) -> int:
-    """Explain which copy of the skill NAME is used, which rule said so, and what was left out."""
+    """Explain which copy of the skill NAME is used, by which rule, and which are not."""
     catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
     explanation = catalog.explain(name)
     if not (explanation.winners or explanation.shadowed or explanation.rejected):
-        catalog.find(name)  # raises, with the nearest names
+        catalog.find(name)  # raises SkillNotFound with similar names
     if as_json:
         _print_json(explanation)
     else:
@@ -57,47 +58,46 @@ def _format_explanation(explanation: Explanation) -> Iterator[str]:
     name, profile = explanation.name, explanation.profile
     for skill in explanation.winners:
         yield f"used: {skill.location} ({skill.source})"
-        others = [lost for lost in explanation.shadowed if lost.winner == skill]
-        reason = others[0].rule if others else "it is the only copy that is accepted"
+        others = [other for other in explanation.shadowed if other.winner == skill]
+        reason = others[0].rule if others else "it is the only accepted copy"
         if len(explanation.winners) > 1:
-            reason = "copies of one name are all kept"
+            reason = "all copies with this name are used"
         yield f"  because {reason} (profile {profile!r})"
         for judged in skill.findings:
             yield f"  {judged.effect}[{judged.finding.code}]: {judged.finding.message}"
-    for lost in explanation.shadowed:
-        yield f"shadowed: {lost.skill.location} ({lost.skill.source})"
-        yield f"  because {lost.rule}: {lost.winner.location}"
+    for shadowed in explanation.shadowed:
+        yield f"shadowed: {shadowed.skill.location} ({shadowed.skill.source})"
+        yield f"  because {shadowed.rule}: {shadowed.winner.location}"
     for rejected in explanation.rejected:
         yield f"rejected: {rejected.location}"
-        for found, effect in rejected.findings:
-            line = f"line {found.line}: " if found.line else ""
-            yield f"  {effect}[{found.code}]: {line}{found.message}"
+        for finding, effect in rejected.findings:
+            line = f"line {finding.line}: " if finding.line else ""
+            yield f"  {effect}[{finding.code}]: {line}{finding.message}"
     if not explanation.winners:
         yield f"no copy of {name!r} is used"
 
 
 def _print_json(explanation: Explanation) -> None:
     from skillhall._internal.cli.commands.browse.list_output import serialize_skill
-    from skillhall._internal.cli.json_output import print_json_report, serialize_finding
 
-    findings = [one for skill in explanation.winners for one in skill.findings]
-    findings += [one for lost in explanation.rejected for one in lost.findings]
+    findings = [judged for skill in explanation.winners for judged in skill.findings]
+    findings += [judged for rejected in explanation.rejected for judged in rejected.findings]
     data = {
         "name": explanation.name,
         "profile": explanation.profile,
         "used": [serialize_skill(skill) for skill in explanation.winners],
         "shadowed": [
-            {**serialize_skill(lost.skill), "by": lost.winner.location, "rule": lost.rule}
-            for lost in explanation.shadowed
+            {**serialize_skill(other.skill), "by": other.winner.location, "rule": other.rule}
+            for other in explanation.shadowed
         ],
         "rejected": [
             {
-                "id": lost.id,
-                "name": lost.name,
-                "location": lost.location,
-                "findings": [serialize_finding(one) for one in lost.findings],
+                "id": rejected.id,
+                "name": rejected.name,
+                "location": rejected.location,
+                "findings": [serialize_finding(judged) for judged in rejected.findings],
             }
-            for lost in explanation.rejected
+            for rejected in explanation.rejected
         ],
     }
     print_json_report("why", data, findings)

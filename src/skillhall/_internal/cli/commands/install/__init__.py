@@ -1,1 +1,1 @@
-"""Install skills."""
+"""Commands that install skills."""

@@ -1,4 +1,4 @@
-"""`skillhall add`: skills from anywhere, into a project, a home, or any folder."""
+"""`skillhall add`: adds skills to a project, the home folder or any other folder."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import format_count
 from skillhall._internal.cli.errors import CONFLICT, REJECTED
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import follow_links_option, json_option
 from skillhall._internal.cli.param_types import CodingAgentParam
 from skillhall._internal.cli.project_options import (
@@ -17,7 +18,12 @@ from skillhall._internal.cli.project_options import (
     print_table_or_rows,
     user_scope_option,
 )
-from skillhall._internal.cli.terminal import is_interactive, print_message, sanitize_line
+from skillhall._internal.cli.terminal import (
+    is_interactive,
+    print_findings,
+    print_message,
+    sanitize_line,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +37,7 @@ ALL_SKILLS = "*"
 
 
 class AddOptions(NamedTuple):
-    """Where the skills should go, and how."""
+    """Where and how to install the skills."""
 
     project: Project
     directory: str | None
@@ -49,28 +55,35 @@ class AddOptions(NamedTuple):
     multiple=True,
     type=CodingAgentParam(),
     metavar="AGENT",
-    help="For this agent too; '*' is all that are used here.",
+    help="Install for this agent; '*' means every agent detected here. Repeatable.",
 )
 @user_scope_option
 @click.option(
     "--dir",
     "directory",
     metavar="DIR",
-    help="The folder of skills to add to.  [default: .agents/skills]",
+    help="Add to this folder of skills.  [default: .agents/skills]",
 )
 @click.option(
-    "-s", "--skill", "names", multiple=True, metavar="NAME", help="Only this skill; '*' is all."
+    "-s",
+    "--skill",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Add only this skill; '*' means all.",
 )
 @click.option(
-    "--copy", is_flag=True, help="Copy into each agent's folder, instead of linking to one copy."
+    "--copy",
+    is_flag=True,
+    help="Copy the skill into each agent's folder instead of linking to one copy.",
 )
 @click.option(
-    "-l", "--list", "is_listing", is_flag=True, help="Show what SOURCE holds, and add nothing."
+    "-l", "--list", "is_listing", is_flag=True, help="List the skills in SOURCE and exit."
 )
 @follow_links_option
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@click.option("--overwrite", is_flag=True, help="Replace skills that are there already.")
-@click.option("-n", "--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--overwrite", is_flag=True, help="Replace skills that already exist.")
+@click.option("-n", "--dry-run", is_flag=True, help="Show what would be done without doing it.")
 @json_option
 def command(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -90,30 +103,27 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """Add the skills in SOURCE.
 
     \b
-    SOURCE is one of
+    SOURCE is one of:
       ./folder, skills.zip, skills.tar.gz
-      owner/repo, owner/repo/skill, owner/repo/path@ref, a page of GitHub or GitLab
-      github:owner/repo, if there is also a folder owner/repo
+      owner/repo, owner/repo/skill, owner/repo/path@ref, or a GitHub or GitLab page
+      github:owner/repo, if a folder owner/repo exists as well
       https://host/group/repo.git, git@host:owner/repo.git
       https://host/SKILL.md, https://host/skills.zip
-      python:package, for skills that an installed package brings along
-      mcp:label, mcp:label/skill, for skills of a server that 'skillhall mcp-servers' knows
+      python:package, for skills in an installed Python package
+      mcp:label, mcp:label/skill, for skills of a registered MCP server
 
-    Everything is checked before anything is written. A skill that is there already stays, unless
-    --overwrite is given; 'skillhall rollback' brings the old one back. Nothing that comes with a
-    skill is ever run.
-    """  # noqa: D301 - click wants the character, not a backslash and a letter
+    Everything is checked before anything is written. Existing skills are kept unless you use
+    --overwrite; 'skillhall rollback' restores the previous version. Code in a skill is never run.
+    """  # noqa: D301 - click needs the backspace character itself
     from skillhall._internal.cli.progress import transfer_progress
     from skillhall._internal.wiring.sources import build_github_hint, open_source
 
     if directory is not None and (agents or is_user):
-        raise click.UsageError(
-            "--dir goes without --agent and --global", click.get_current_context()
-        )
-    shelf = open_project(is_user=is_user, follow_links=follow_links)
-    wish = AddOptions(shelf, directory, agents, copy, overwrite)
+        raise click.UsageError("--dir cannot be combined with --agent or --global")
+    project = open_project(is_user=is_user, follow_links=follow_links)
+    options = AddOptions(project, directory, agents, copy, overwrite)
     with transfer_progress() as progress:
-        opened = open_source(source, wish.project.settings, progress)
+        opened = open_source(source, options.project.settings, progress)
     if opened.stale:
         print_message(f"warning: {opened.stale}")
     note = build_github_hint(source, opened.reference)
@@ -123,8 +133,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
         _print_listing(opened, bundles, note, as_json=as_json)
         return 0
     if can_ask:
-        _confirm_findings(_add_skills(wish, opened, bundles, dry_run=True))
-    report = _add_skills(wish, opened, bundles, dry_run=dry_run)
+        _confirm_findings(_add_skills(options, opened, bundles, dry_run=True))
+    report = _add_skills(options, opened, bundles, dry_run=dry_run)
     report.notes += [note] if note else []
     if as_json:
         _print_json(report)
@@ -136,7 +146,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
 def _select_bundles(
     opened: OpenedSource, names: tuple[str, ...], *, take_all: bool, can_ask: bool
 ) -> Sequence[Bundle]:
-    """The bundles that the person wants: by name, all, or marked on a list."""
+    """Return the bundles to add: by name, all, or selected interactively."""
     from skillhall._internal.installer.preflight import read_bundle_name, select_bundles
 
     if names and ALL_SKILLS not in names:
@@ -145,11 +155,10 @@ def _select_bundles(
         return opened.bundles
     if can_ask:
         return _ask_for_bundles(opened.bundles)
-    told = ", ".join(sanitize_line(read_bundle_name(bundle)) for bundle in opened.bundles)
+    available = ", ".join(sanitize_line(read_bundle_name(bundle)) for bundle in opened.bundles)
     raise click.UsageError(
-        f"the source holds {format_count(len(opened.bundles), 'skill')} ({told}); "
-        "name some with --skill, or take all with --yes",
-        click.get_current_context(),
+        f"the source has {format_count(len(opened.bundles), 'skill')} ({available}); "
+        "select some with --skill, or all with --yes"
     )
 
 
@@ -161,13 +170,13 @@ def _ask_for_bundles(bundles: Sequence[Bundle]) -> list[Bundle]:
         ChecklistRow(f"{read_bundle_name(bundle)}  {read_bundle_description(bundle)}")
         for bundle in bundles
     ]
-    return [bundles[at] for at in select_rows("Which skills?", rows)]
+    return [bundles[number] for number in select_rows("Which skills?", rows)]
 
 
 def _print_listing(
     opened: OpenedSource, bundles: Sequence[Bundle], note: str, *, as_json: bool
 ) -> None:
-    """Print what the source has, whatever is installed."""
+    """Print the skills of the source, installed or not."""
     from skillhall._internal.installer.preflight import (
         AddReport,
         choose_folder_name,
@@ -179,37 +188,35 @@ def _print_listing(
     report = AddReport(notes=[note] if note else [])
     preflight_bundles([opened.load_bundle(bundle) for bundle in bundles], "", report)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         skills = [
             {
-                "id": choose_folder_name(one),
-                "name": read_bundle_name(one),
-                "description": read_bundle_description(one),
-                "path": opened.get_bundle_path(one),
-                "files": len(one.files),
+                "id": choose_folder_name(bundle),
+                "name": read_bundle_name(bundle),
+                "description": read_bundle_description(bundle),
+                "path": opened.get_bundle_path(bundle),
+                "files": len(bundle.files),
             }
-            for one in bundles
+            for bundle in bundles
         ]
         data = {"skills": skills, "added": [], "skipped": [], "notes": report.notes}
         print_json_report("add", data, report.findings)
         return
-    _print_findings(report)
+    print_findings(report.findings)
     if note:
         print_message(f"note: {note}")
     rows = [
-        (sanitize_line(read_bundle_name(one)), sanitize_line(read_bundle_description(one)))
-        for one in bundles
+        (sanitize_line(read_bundle_name(bundle)), sanitize_line(read_bundle_description(bundle)))
+        for bundle in bundles
     ]
     print_table_or_rows(["skill", "description"], rows)
 
 
 def _confirm_findings(plan: AddReport) -> None:
-    """Show what was found before anything is written, and ask if there is something to think of."""
-    _print_findings(plan)
+    """Print the findings before anything is written; if there are any, ask to continue."""
+    print_findings(plan.findings)
     if plan.findings and plan.added:
-        names = ", ".join(one.id for one in plan.added)
-        click.confirm(f"Add {sanitize_line(names)} all the same?", abort=True, err=True)
+        names = ", ".join(skill.id for skill in plan.added)
+        click.confirm(f"Add {sanitize_line(names)} anyway?", abort=True, err=True)
 
 
 def _add_skills(
@@ -219,29 +226,29 @@ def _add_skills(
     from skillhall._internal.installer.preflight import add_to_folder
     from skillhall._internal.installer.targets import InstallTargets, resolve_targets
 
-    shelf, overwrite = options.project, options.overwrite
+    project, overwrite = options.project, options.overwrite
     if options.directory is None:
-        placement = resolve_targets(shelf, options.agents, copy=options.copy)
+        targets = resolve_targets(project, options.agents, copy=options.copy)
     else:
-        path = os.path.join(shelf.root, os.path.expanduser(options.directory))  # noqa: PTH111, PTH118
-        key = shelf.key(os.path.normpath(path))
-        if key is None:  # a folder of somebody else's: filled, not kept
-            whole = [opened.load_bundle(bundle) for bundle in bundles]
+        path = os.path.join(project.root, os.path.expanduser(options.directory))  # noqa: PTH111, PTH118
+        key = project.key(os.path.normpath(path))
+        if key is None:  # a folder outside of the project: not in its lock file
+            loaded = [opened.load_bundle(bundle) for bundle in bundles]
             return add_to_folder(
-                whole, os.path.normpath(path), overwrite=overwrite, dry_run=dry_run
+                loaded, os.path.normpath(path), overwrite=overwrite, dry_run=dry_run
             )
-        placement = InstallTargets(key)
-    return install(shelf, opened, bundles, placement, overwrite=overwrite, dry_run=dry_run)
+        targets = InstallTargets(key)
+    return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
 
 
 def _print_json(report: AddReport) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
     added = [
-        {"id": one.id, "name": one.name, "path": one.path, "digest": one.digest}
-        for one in report.added
+        {"id": skill.id, "name": skill.name, "path": skill.path, "digest": skill.digest}
+        for skill in report.added
     ]
-    skipped = [{"id": one.id, "name": one.name, "reason": one.reason} for one in report.skipped]
+    skipped = [
+        {"id": skill.id, "name": skill.name, "reason": skill.reason} for skill in report.skipped
+    ]
     data = {"added": added, "skipped": skipped, "notes": report.notes}
     print_json_report("add", data, report.findings, _build_error(report))
 
@@ -249,40 +256,31 @@ def _print_json(report: AddReport) -> None:
 def _build_error(report: AddReport) -> dict[str, object] | None:
     if not report.skipped:
         return None
-    names = ", ".join(one.id for one in report.skipped)
+    names = ", ".join(skill.id for skill in report.skipped)
     if _compute_exit_code(report) == CONFLICT:
-        return {"code": "conflict", "message": f"there already: {names}", "hint": "use --overwrite"}
+        message = f"already exists: {names}"
+        return {"code": "conflict", "message": message, "hint": "use --overwrite"}
     return {"code": "invalid_skill", "message": f"rejected: {names}"}
-
-
-def _print_findings(report: AddReport) -> None:
-    for judged in report.findings:
-        found = judged.finding
-        print_message(
-            f"{found.path}:{found.line or 1}: {judged.effect}[{found.code}]: {found.message}"
-        )
 
 
 def _print_text(report: AddReport, *, is_dry_run: bool, has_printed_findings: bool) -> None:
     if not has_printed_findings:
-        _print_findings(report)
+        print_findings(report.findings)
     for addition in report.added:
         sys.stdout.write(f"{sanitize_line(addition.path)}\n")
     for note in report.notes:
         print_message(f"note: {note}")
     for skipped in report.skipped:
-        why = "is there already; --overwrite replaces it"
-        print_message(
-            f"not added: {skipped.id} {why if skipped.reason == 'exists' else 'is rejected'}"
-        )
-    verb = "would be added" if is_dry_run else "added"
-    print_message(
-        f"{format_count(len(report.added), 'skill')} {verb}, {len(report.skipped)} left out"
-    )
+        exists = "already exists (use --overwrite to replace it)"
+        reason = exists if skipped.reason == "exists" else "rejected"
+        print_message(f"skipped {skipped.id}: {reason}")
+    verb = "would add" if is_dry_run else "added"
+    count = format_count(len(report.added), "skill")
+    print_message(f"{verb} {count}, skipped {len(report.skipped)}")
 
 
 def _compute_exit_code(report: AddReport) -> int:
-    reasons = {one.reason for one in report.skipped}
+    reasons = {skill.reason for skill in report.skipped}
     if "exists" in reasons:
         return CONFLICT
     return REJECTED if reasons else 0

@@ -1,4 +1,4 @@
-"""`skillhall install`: what the lock names, as it was locked."""
+"""`skillhall install`: installs the skills in the lock file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import format_count
 from skillhall._internal.cli.errors import to_error_info
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.project_options import (
     open_project,
@@ -18,39 +19,40 @@ from skillhall._internal.cli.terminal import print_message
 
 @click.command("install", epilog="Example: skillhall install --frozen")
 @user_scope_option
-@click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock.")
+@click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock file.")
 @json_option
 def command(*, is_user: bool, frozen: bool, as_json: bool) -> int:
-    """Install the skills that the lock names and that are not here.
+    """Install the missing skills of the lock file.
 
-    Reads skillhall-lock.json, and what only skills-lock.json of 'npx skills' names. What is here
-    stays as it is; with --frozen, an edited skill or a source with other files is a failure.
+    Reads skillhall-lock.json, then the other skills in skills-lock.json of 'npx skills'. Installed
+    skills are not changed. With --frozen, an edited skill or changed files upstream are errors.
     """
     from skillhall._internal.cli.progress import transfer_progress
     from skillhall._internal.installer.locked_install import install_locked
 
     with transfer_progress() as progress:
         results = install_locked(open_project(is_user=is_user), frozen=frozen, progress=progress)
-    failures = [(one.key, to_error_info(one.error)) for one in results if one.error is not None]
+    errors = [
+        (result.key, to_error_info(result.error)) for result in results if result.error is not None
+    ]
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         skills = [
             {
-                "path": one.key,
-                "status": one.status.value,
-                **({"error": to_error_info(one.error).serialize()} if one.error else {}),
+                "path": result.key,
+                "status": result.status.value,
+                **({"error": to_error_info(result.error).serialize()} if result.error else {}),
             }
-            for one in results
+            for result in results
         ]
-        error = failures[0][1].serialize() if failures else None
+        error = errors[0][1].serialize() if errors else None
         print_json_report("install", {"skills": skills}, (), error)
     else:
-        print_table_or_rows(["skill", "status"], [(one.key, one.status) for one in results])
-        print_errors(failures)
-        installed = sum(one.status == "installed" for one in results)
-        print_message(
-            f"{format_count(installed, 'skill')} installed, "
-            f"{format_count(len(failures), 'failure')}"
+        print_table_or_rows(
+            ["skill", "status"], [(result.key, result.status) for result in results]
         )
-    return max((failure.exit_code for _, failure in failures), default=0)
+        print_errors(errors)
+        installed = sum(result.status == "installed" for result in results)
+        print_message(
+            f"{format_count(installed, 'skill')} installed, {format_count(len(errors), 'error')}"
+        )
+    return max((info.exit_code for _, info in errors), default=0)

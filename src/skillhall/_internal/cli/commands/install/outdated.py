@@ -1,4 +1,4 @@
-"""`skillhall outdated`: which skills have news."""
+"""`skillhall outdated`: shows which skills have changed upstream."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from skillhall._internal.cli.commands.install.update_output import (
     compute_exit_code,
     print_details,
     print_results,
-)
-from skillhall._internal.cli.commands.install.update_output import (
-    print_results_json as results_as_json,
+    print_results_json,
 )
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.param_types import InstalledSkillParam
@@ -22,9 +20,9 @@ from skillhall._internal.cli.project_options import open_project, user_scope_opt
 @user_scope_option
 @json_option
 def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
-    """Show which skills of the lock have changed in their source. Nothing is changed here.
+    """Show which skills in the lock file have changed upstream, without updating them.
 
-    The exit code is 1 if something is newer, and 4 if there is no lock file.
+    The exit code is 1 if an update is available, and 4 if there is no lock file.
     """
     from skillhall._internal.cli.progress import transfer_progress
     from skillhall._internal.installer.update import find_outdated
@@ -32,7 +30,7 @@ def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
     with transfer_progress() as progress:
         results = find_outdated(open_project(is_user=is_user), names, progress)
     if as_json:
-        results_as_json("outdated", results)
+        print_results_json("outdated", results)
     else:
         print_results(results)
         print_details(results)

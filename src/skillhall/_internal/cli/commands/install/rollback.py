@@ -1,4 +1,4 @@
-"""`skillhall rollback`: the last change of a skill, taken back."""
+"""`skillhall rollback`: undoes the last change to a skill."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.param_types import RollbackSkillParam
 from skillhall._internal.cli.project_options import (
@@ -22,26 +23,24 @@ if TYPE_CHECKING:
 @click.command("rollback", epilog="Example: skillhall rollback pdf")
 @click.argument("name", required=False, type=RollbackSkillParam())
 @user_scope_option
-@click.option("-f", "--force", is_flag=True, help="Also if it was edited since.")
+@click.option("-f", "--force", is_flag=True, help="Roll back even if the skill was edited since.")
 @json_option
 def command(*, name: str | None, is_user: bool, force: bool, as_json: bool) -> int:
-    """Take back the last change of the skill NAME: an add, update or removal.
+    """Undo the last change to the skill NAME: an add, update or removal.
 
-    Without NAME, the changes are listed that can be taken back, newest first.
+    Without NAME, list the changes that can be undone, newest first.
     """
     from skillhall._internal.installer.rollback import list_changes, roll_back
 
-    shelf = open_project(is_user=is_user)
-    changes = [roll_back(shelf, name, force=force)] if name else list_changes(shelf)
+    project = open_project(is_user=is_user)
+    changes = [roll_back(project, name, force=force)] if name else list_changes(project)
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report(
             "rollback", {"changes": [_serialize_change(change) for change in changes]}
         )
     elif name:
         print_message(
-            f"taken back: {changes[0].verb} of {', '.join(changes[0].paths)}, {changes[0].time}"
+            f"rolled back {changes[0].verb} of {', '.join(changes[0].paths)}, {changes[0].time}"
         )
     else:
         rows = [(change.time, change.verb, ", ".join(change.paths)) for change in changes]

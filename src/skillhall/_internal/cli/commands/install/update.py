@@ -1,4 +1,4 @@
-"""`skillhall update`: what the sources changed, without losing what was changed here."""
+"""`skillhall update`: updates skills and keeps local edits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,7 @@ from skillhall._internal.cli.commands.install.update_output import (
     compute_exit_code,
     print_details,
     print_results,
-)
-from skillhall._internal.cli.commands.install.update_output import (
-    print_results_json as results_as_json,
+    print_results_json,
 )
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.param_types import InstalledSkillParam
@@ -29,9 +27,8 @@ if TYPE_CHECKING:
 @user_scope_option
 @click.option(
     "--conflicts",
-    "take",
     type=click.Choice(["mine", "theirs"]),
-    help="Where both sides changed the same lines: keep yours, or take theirs.",
+    help="Resolve conflicting lines with your version or the upstream one.",
 )
 @click.option(
     "--check",
@@ -39,38 +36,37 @@ if TYPE_CHECKING:
     "--dry-run",
     "is_check",
     is_flag=True,
-    help="Only say what is newer, as 'outdated' does.",
+    help="Only show available updates, like 'outdated'.",
 )
 @json_option
 def command(
     *,
     names: tuple[str, ...],
     is_user: bool,
-    take: ConflictChoice | None,
+    conflicts: ConflictChoice | None,
     is_check: bool,
     as_json: bool,
 ) -> int:
-    """Update the skills NAME..., or all in the lock.
+    """Update the skills NAME..., or all skills in the lock file.
 
-    Files that you did not touch are replaced; those that you edited are merged with what changed
-    upstream. If both changed the same lines, the skill stays as it is and the files are named.
-    'skillhall rollback NAME' takes an update back.
+    Unedited files are replaced; your edits are merged with the upstream changes. If both changed
+    the same lines, the skill is not updated and the conflicting files are listed.
+    'skillhall rollback NAME' undoes an update.
     """
     from skillhall._internal.cli.progress import transfer_progress
     from skillhall._internal.installer.update import find_outdated, update
 
-    shelf = open_project(is_user=is_user)
+    project = open_project(is_user=is_user)
     with transfer_progress() as progress:
         if is_check:
-            results = find_outdated(shelf, names, progress)
+            results = find_outdated(project, names, progress)
         else:
-            results = update(shelf, names, conflicts=take, progress=progress)
+            results = update(project, names, conflicts=conflicts, progress=progress)
     if as_json:
-        results_as_json("update", results)
+        print_results_json("update", results)
     else:
         print_results(results)
         print_details(results)
-        print_message(
-            f"{format_count(sum(one.status == 'updated' for one in results), 'skill')} updated"
-        )
+        updated = sum(result.status == "updated" for result in results)
+        print_message(f"{format_count(updated, 'skill')} updated")
     return compute_exit_code(results)

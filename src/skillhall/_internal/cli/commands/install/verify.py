@@ -1,4 +1,4 @@
-"""`skillhall verify`: whether installed skills are what their lock says."""
+"""`skillhall verify`: compares installed skills with the lock file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import format_count
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.param_types import InstalledSkillParam
 from skillhall._internal.cli.project_options import (
@@ -27,30 +28,28 @@ if TYPE_CHECKING:
 @user_scope_option
 @json_option
 def command(*, names: tuple[str, ...], is_user: bool, as_json: bool) -> int:
-    """Compare the installed skills with the lock, file by file.
+    """Compare the files of installed skills with the lock file.
 
     The exit code is 1 if they differ, and 4 if there is no lock file.
     """
     from skillhall._internal.installer.verify import verify
 
     results = verify(open_project(is_user=is_user), names)
-    wrong = [one for one in results if not one.is_intact]
+    different = [result for result in results if not result.is_intact]
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
-        fields = [{**one._asdict(), "ok": one.is_intact} for one in results]
+        fields = [{**result._asdict(), "ok": result.is_intact} for result in results]
         print_json_report("verify", {"places": fields})
     else:
         print_table_or_rows(
-            ["place", "file", "status"], [row for one in results for row in _format_rows(one)]
+            ["skill", "file", "status"], [row for result in results for row in _format_rows(result)]
         )
-        print_message(f"{format_count(len(results), 'place')} checked, {len(wrong)} not as locked")
-    return 1 if wrong else 0
+        print_message(f"{format_count(len(results), 'folder')} checked, {len(different)} different")
+    return 1 if different else 0
 
 
 def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
     if result.is_intact or not result.is_there:
-        yield result.place, "", "as locked" if result.is_intact else "missing"
+        yield result.place, "", "ok" if result.is_intact else "missing"
         return
     for status, paths in (
         ("changed", result.changed),

@@ -1,1 +1,1 @@
-"""Run and use servers."""
+"""Commands that run and use servers."""

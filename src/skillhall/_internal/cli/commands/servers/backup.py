@@ -1,4 +1,4 @@
-"""`skillhall backup`: everything in the database as one file."""
+"""`skillhall backup`: writes the database to a file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import click
 
 from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.commands.session.lookup import to_missing_package_error
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.terminal import print_message
 
 
 @click.command("backup", epilog="Example: skillhall backup sessions.backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
-    """Write all sessions, templates and shared files into FILE.
+    """Back up all sessions, templates and shared files to FILE.
 
-    'skillhall restore' brings them back, on SQLite and on PostgreSQL alike.
+    'skillhall restore' restores them, to SQLite or PostgreSQL.
     """
     try:
         from skillhall._internal.wiring.database import make_backup
@@ -28,8 +29,6 @@ def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
     except ModuleNotFoundError as error:
         raise to_missing_package_error(error) from None
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report(
             "backup", {"path": str(file), "rows": report.rows, "version": report.version}
         )

@@ -1,4 +1,4 @@
-"""`skillhall mcp`: the skills of folders for an MCP client that starts us."""
+"""`skillhall mcp`: serves skills to the MCP client that started the process."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import (
     json_option,
     no_index_option,
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import FolderSkillProvider
     from skillhall._internal.policy.effects import JudgedFinding
 
+# A missing package of the extra gets a hint; any other missing module is a bug.
 _EXTRA_PACKAGES = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
 
 
 @click.command("mcp", epilog="Example: claude mcp add skills -- skillhall mcp ~/skills")
 @click.argument("roots", nargs=-1, metavar="[ROOT]...")
 @profile_option()
-@click.option("--check", is_flag=True, help="Show what clients would find, and serve nothing.")
+@click.option("--check", is_flag=True, help="Show what clients would see and exit.")
 @json_option
 @search_options
 @no_index_option
@@ -42,19 +44,19 @@ def command(  # noqa: PLR0913 - one parameter for each option
     depth: int | None,
     follow_links: bool,
 ) -> int:
-    """Serve the skills below each ROOT, or in the folders where agents keep them, by MCP.
+    """Serve the skills below each ROOT, or in the default skill folders, over MCP.
 
-    A client starts this command and speaks to it by stdin and stdout; it ends when its stdin does.
-    With --check, and with --json, it shows what a client would find instead.
+    An MCP client starts this command and talks to it over stdin and stdout. It exits when stdin is
+    closed. With --check or --json, it shows what clients would see and exits.
     """
     from skillhall._internal.wiring.catalog import find_profile
     from skillhall._internal.wiring.skill_provider import open_folder_provider
 
     settings = read_settings(no_index=no_index, follow_links=follow_links)
-    offering = open_folder_provider(roots, find_profile(profile).with_depth(depth), settings)
+    provider = open_folder_provider(roots, find_profile(profile).with_depth(depth), settings)
     if check or as_json:
-        return _print_skills(offering, as_json=as_json)
-    return _serve(offering)
+        return _print_skills(provider, as_json=as_json)
+    return _serve(provider)
 
 
 def _serve(provider: FolderSkillProvider) -> int:
@@ -69,12 +71,12 @@ def _serve(provider: FolderSkillProvider) -> int:
         raise CommandFailed(
             "usage", "MCP is not installed", "pip install 'skillhall[mcp]'"
         ) from None
-    gc.enable()  # a server lives long enough to make garbage
+    gc.enable()  # `main` disables it for short commands
     log_to_stderr()
-    offer = provider.current_view()
-    left_out = len(offer.findings)
-    more = f", {format_count(left_out, 'finding')}: see 'skillhall mcp --check'" if left_out else ""
-    print_message(f"serving {format_count(len(offer), 'skill')} by stdin and stdout{more}")
+    view = provider.current_view()
+    count = len(view.findings)
+    more = f", {format_count(count, 'finding')}: see 'skillhall mcp --check'" if count else ""
+    print_message(f"serving {format_count(len(view), 'skill')} over stdin and stdout{more}")
     serve_stdio(SkillServer(provider))
     return 0
 
@@ -83,10 +85,11 @@ def _print_skills(provider: FolderSkillProvider, *, as_json: bool) -> int:
     from skillhall._internal.catalog.manifests import list_published
 
     rows = list_published(provider.current_view())
-    findings = [*provider.current_view().findings, *(one for row in rows for one in row.findings)]
+    findings = [
+        *provider.current_view().findings,
+        *(judged for row in rows for judged in row.findings),
+    ]
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         skills = [{"name": row.name, "uri": row.uri, "listed": row.is_listed} for row in rows]
         print_json_report("mcp", {"skills": skills}, findings)
         return 0

@@ -1,4 +1,4 @@
-"""`skillhall mcp-servers`: which MCP servers there are, and the skills that they offer."""
+"""`skillhall mcp-servers`: manages registered MCP servers and reads their skills."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import format_count, read_settings
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option, print_group_help
 from skillhall._internal.cli.terminal import print_message, print_rows, sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.wiring.sources import McpServer, McpSkill
 
 SKILL_MD = "SKILL.md"
@@ -25,9 +23,9 @@ SKILL_MD = "SKILL.md"
 )
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Name MCP servers, and see and read the skills that they offer. All take --json.
+    """Register MCP servers, and list and read their skills. All commands accept --json.
 
-    'skillhall add mcp:LABEL/SKILL' copies one of them to you.
+    'skillhall add mcp:LABEL/SKILL' installs a skill.
     """
     print_group_help(ctx)
 
@@ -35,62 +33,64 @@ def command(ctx: click.Context) -> None:
 @command.command("list", epilog="Example: skillhall mcp-servers list")
 @json_option
 def list_servers(*, as_json: bool) -> int:
-    """List the servers that you named."""
+    """List the registered servers."""
     from skillhall._internal.wiring.sources import read_servers
 
-    servers = [one for _, one in sorted(read_servers(read_settings()).items())]
+    servers = [server for _, server in sorted(read_servers(read_settings()).items())]
     if as_json:
-        _print_json("list", {"servers": [_serialize_server(one) for one in servers]})
+        print_json_report(
+            "mcp-servers list", {"servers": [_serialize_server(server) for server in servers]}
+        )
         return 0
-    print_rows((one.label, one.endpoint) for one in servers)
+    print_rows((server.label, server.endpoint) for server in servers)
     print_message(format_count(len(servers), "server"))
     return 0
 
 
 @command.command("add", epilog="Example: skillhall mcp-servers add acme https://mcp.acme.org/mcp")
 @click.argument("label")
-@click.argument("words", nargs=-1, required=True, metavar="ADDRESS | -- COMMAND [WORD]...")
+@click.argument("endpoint", nargs=-1, required=True, metavar="URL | -- COMMAND [ARGUMENT]...")
 @click.option(
     "--token-variable",
     default="",
     metavar="NAME",
-    help="The environment variable with the token for ADDRESS; only its name is kept.",
+    help="Read the token for URL from this environment variable; only the name is stored.",
 )
 @click.option(
     "--variable",
     "variables",
     multiple=True,
     metavar="NAME",
-    help="An environment variable that COMMAND gets to see; repeatable.",
+    help="Pass this environment variable to COMMAND. Repeatable.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace a server of that label.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing server with this label.")
 @json_option
 def add_server(  # noqa: PLR0913 - one parameter for each option
     *,
     label: str,
-    words: tuple[str, ...],
+    endpoint: tuple[str, ...],
     token_variable: str,
     variables: tuple[str, ...],
     overwrite: bool,
     as_json: bool,
 ) -> int:
-    """Name an MCP server: by its address, or by the command that runs it.
+    """Register an MCP server: a URL, or a command that starts it.
 
-    Nothing is asked of it yet. A command is started when you use its skills, and at no other time;
-    it sees no variables but the usual ones and those that you name.
+    The server is not contacted yet. A command is started only when you use its skills. It gets the
+    basic environment variables and those named with --variable.
     """
-    from skillhall._internal.wiring.sources import add_server as note_server
+    from skillhall._internal.wiring.sources import add_server as register_server
     from skillhall._internal.wiring.sources import parse_server
 
     settings = read_settings()
-    server = parse_server(label, words, token_variable, variables, settings.working_directory)
-    note_server(settings, server, overwrite=overwrite)
+    server = parse_server(label, endpoint, token_variable, variables, settings.working_directory)
+    register_server(settings, server, overwrite=overwrite)
     if as_json:
-        _print_json("add", {"server": _serialize_server(server)})
+        print_json_report("mcp-servers add", {"server": _serialize_server(server)})
     else:
         print_message(
-            f"{label} is {sanitize_line(server.endpoint)}; 'skillhall mcp-servers skills "
-            f"{label}' asks it"
+            f"added {label}: {sanitize_line(server.endpoint)}; 'skillhall mcp-servers skills "
+            f"{label}' lists its skills"
         )
     return 0
 
@@ -99,14 +99,14 @@ def add_server(  # noqa: PLR0913 - one parameter for each option
 @click.argument("label")
 @json_option
 def remove_server(*, label: str, as_json: bool) -> int:
-    """Forget a server, and what was kept of its skills. Skills that you added stay."""
-    from skillhall._internal.wiring.sources import remove_server as forget_server
+    """Remove a server and its cached skills. Installed skills are kept."""
+    from skillhall._internal.wiring.sources import remove_server as unregister_server
 
-    forget_server(read_settings(), label)
+    unregister_server(read_settings(), label)
     if as_json:
-        _print_json("remove", {"label": label})
+        print_json_report("mcp-servers remove", {"label": label})
     else:
-        print_message(f"{sanitize_line(label)} is forgotten")
+        print_message(f"removed {sanitize_line(label)}")
     return 0
 
 
@@ -114,22 +114,26 @@ def remove_server(*, label: str, as_json: bool) -> int:
 @click.argument("label")
 @json_option
 def list_skills(*, label: str, as_json: bool) -> int:
-    """List the skills that a server offers; none of their files is fetched."""
+    """List the skills of a server without fetching their files."""
     from skillhall._internal.wiring.sources import open_mcp_source
 
-    with open_mcp_source(label, read_settings()) as served:
-        skills = served.list()
-    findings = [one for skill in skills for one in skill.findings]
+    with open_mcp_source(label, read_settings()) as source:
+        skills = source.list()
+    findings = [judged for skill in skills for judged in skill.findings]
     if as_json:
-        _print_json("skills", {"skills": [_serialize_skill(one) for one in skills]}, findings)
+        print_json_report(
+            "mcp-servers skills",
+            {"skills": [_serialize_skill(skill) for skill in skills]},
+            findings,
+        )
         return 0
-    print_rows((one.name, one.description, one.entry.uri) for one in skills if one.is_usable)
-    sys.stdout.flush()
-    for found, effect in findings:
-        print_message(f"{found.path or label}: {effect}[{found.code}]: {found.message}")
-    print_message(
-        f"{format_count(len(skills), 'skill')} of {label}; it may have more that it does not list"
+    print_rows(
+        (skill.name, skill.description, skill.entry.uri) for skill in skills if skill.is_usable
     )
+    sys.stdout.flush()
+    for finding, effect in findings:
+        print_message(f"{finding.path or label}: {effect}[{finding.code}]: {finding.message}")
+    print_message(f"{format_count(len(skills), 'skill')} listed by {label}; it may have others")
     return 0
 
 
@@ -137,29 +141,34 @@ def list_skills(*, label: str, as_json: bool) -> int:
 @click.argument("label")
 @click.argument("skill")
 @click.argument("path", default=SKILL_MD)
-@click.option("--activate", is_flag=True, help="Print what a model gets when it asks for SKILL.")
+@click.option(
+    "--activate", is_flag=True, help="Print SKILL as a model gets it when it loads the skill."
+)
 @json_option
 def read_skill(*, label: str, skill: str, path: str, activate: bool, as_json: bool) -> int:
-    """Print a file of a server's skill, where it is: the file PATH, or its SKILL.md.
+    """Print a file of a server's skill without installing it.
 
-    SKILL is a URI, a path or a name. Each file is checked against what the server announced.
+    SKILL is a URI, a path or a name; PATH defaults to SKILL.md. Each file is verified against the
+    server's manifest.
     """
     from skillhall._internal.cli.file_output import print_content, serialize_content
     from skillhall._internal.wiring.sources import open_mcp_source
 
-    with open_mcp_source(label, read_settings()) as served:
-        found = served.find(_to_skill_md_uri(skill))
-        data = served.activate(found).encode() if activate else served.read(found, path)
+    with open_mcp_source(label, read_settings()) as source:
+        entry = source.find(_to_skill_md_uri(skill))
+        data = source.activate(entry).encode() if activate else source.read(entry, path)
     if as_json:
-        told = {**_serialize_skill(found), "path": path, **serialize_content(data)}
-        _print_json("read", told, found.findings)
+        content = serialize_content(data)
+        print_json_report(
+            "mcp-servers read", {**_serialize_skill(entry), "path": path, **content}, entry.findings
+        )
     else:
         print_content(data + b"\n" if activate else data, path)
     return 0
 
 
 def _to_skill_md_uri(skill: str) -> str:
-    """A URI of a skill's folder, as that of its SKILL.md."""
+    """Complete the URI of a skill's folder to that of its SKILL.md."""
     return f"{skill}/{SKILL_MD}" if "://" in skill and not skill.endswith(SKILL_MD) else skill
 
 
@@ -185,11 +194,3 @@ def _serialize_skill(skill: McpSkill) -> dict[str, object]:
             for file in skill.entry.files
         ],
     }
-
-
-def _print_json(
-    subcommand: str, data: Mapping[str, object], findings: Sequence[JudgedFinding] = ()
-) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
-    print_json_report(f"mcp-servers {subcommand}", data, findings)

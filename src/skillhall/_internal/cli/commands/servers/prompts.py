@@ -1,4 +1,4 @@
-"""`skillhall prompts`: what a prompt server has, and giving it more."""
+"""`skillhall prompts`: lists, prints, refreshes and uploads prompts of a server."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import format_count
 from skillhall._internal.cli.errors import NETWORK_ERROR, OK
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option, print_group_help
 from skillhall._internal.cli.server_options import (
     open_server,
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 @click.group("prompts", invoke_without_command=True, epilog="Example: skillhall prompts list")
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Ask a server for its prompts, or give it some. All take --json.
+    """Use the prompts of a server. All commands accept --json.
 
-    The server's token comes from SKILLHALL_SERVER_TOKEN.
+    The token is read from SKILLHALL_SERVER_TOKEN.
     """
     print_group_help(ctx)
 
@@ -43,37 +44,37 @@ def command(ctx: click.Context) -> None:
 @server_option
 @source_selector_options
 @json_option
-def list_prompts(*, server: str, asked: Mapping[str, str], as_json: bool) -> int:
-    """List the prompts: name, description, arguments."""
-    listing = open_server(server, asked).list_prompts()
+def list_prompts(*, server: str, selector: Mapping[str, str], as_json: bool) -> int:
+    """List the prompts with their descriptions and arguments."""
+    listing = open_server(server, selector).list_prompts()
     if as_json:
-        told = [
+        prompts = [
             {
-                "name": one.name,
-                "description": one.description,
-                "arguments": [argument._asdict() for argument in one.arguments],
+                "name": prompt.name,
+                "description": prompt.description,
+                "arguments": [argument._asdict() for argument in prompt.arguments],
             }
-            for one in listing.prompts
+            for prompt in listing.prompts
         ]
         stale = {"stale": listing.stale} if listing.stale else {}
-        _print_json("list", {"prompts": told, "source": listing.source, **stale})
+        print_json_report("prompts list", {"prompts": prompts, "source": listing.source, **stale})
         return 0
     print_rows(
-        (one.name, one.description, " ".join(argument.name for argument in one.arguments))
-        for one in listing.prompts
+        (prompt.name, prompt.description, " ".join(argument.name for argument in prompt.arguments))
+        for prompt in listing.prompts
     )
     print_message(f"{format_count(len(listing.prompts), 'prompt')} of {listing.source}")
     if listing.stale:
-        print_message(f"the server serves an older copy: {listing.stale}")
+        print_message(f"warning: the server serves a cached version: {listing.stale}")
     return 0
 
 
 @command.command("get", epilog="Example: skillhall prompts get review --arg file=main.py")
 @click.argument("name")
 @click.option(
-    "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="An argument; repeatable."
+    "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="Set an argument. Repeatable."
 )
-@click.option("--files", "directory", metavar="DIR", help="Write its files into this new folder.")
+@click.option("--files", "directory", metavar="DIR", help="Write its files to this new folder.")
 @server_option
 @source_selector_options
 @json_option
@@ -83,23 +84,24 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
     arguments: tuple[str, ...],
     directory: str | None,
     server: str,
-    asked: Mapping[str, str],
+    selector: Mapping[str, str],
     as_json: bool,
 ) -> int:
     """Print the text of the prompt NAME."""
-    given = open_server(server, asked).fetch_prompt(name, _parse_arguments(arguments))
-    if directory is not None and given.files:
+    prompt = open_server(server, selector).fetch_prompt(name, _parse_arguments(arguments))
+    if directory is not None and prompt.files:
         from skillhall._internal.prompts.generate.prompt_server import write_prompt_files
 
-        write_prompt_files(directory, given.files)
+        write_prompt_files(directory, prompt.files)
     if as_json:
-        data = {"name": name, "description": given.description, "text": given.text}
-        _print_json(
-            "get", {**data, "files": _serialize_file_sizes(given.files), "source": given.source}
+        data = {"name": name, "description": prompt.description, "text": prompt.text}
+        print_json_report(
+            "prompts get",
+            {**data, "files": _serialize_file_sizes(prompt.files), "source": prompt.source},
         )
         return 0
-    print_text(given.text if given.text.endswith("\n") else f"{given.text}\n")
-    _print_file_summary(given.files, directory)
+    print_text(prompt.text if prompt.text.endswith("\n") else f"{prompt.text}\n")
+    _print_file_summary(prompt.files, directory)
     return 0
 
 
@@ -107,49 +109,58 @@ def get_prompt(  # noqa: PLR0913 - one parameter for each option
 @server_option
 @source_selector_options
 @json_option
-def refresh(*, server: str, asked: Mapping[str, str], as_json: bool) -> int:
-    """Have the server look for news in its repository.
+def refresh(*, server: str, selector: Mapping[str, str], as_json: bool) -> int:
+    """Make the server fetch its repository now.
 
-    Prompts that the server skips are named. If it cannot reach the repository, it serves an older
-    copy, and the command fails.
+    Skipped prompts are listed. If the server cannot reach the repository, it keeps serving a cached
+    version and this command fails.
     """
-    done = open_server(server, asked).refresh()
+    result = open_server(server, selector).refresh()
     if as_json:
-        _print_json("refresh", _serialize_refresh(done))
+        print_json_report("prompts refresh", _serialize_refresh(result))
     else:
-        _print_skipped(done.skipped, done.skipped_total)
-        skipped = f"; {done.skipped_total} skipped" if done.skipped_total else ""
-        older = "" if done.is_refreshed else ", from an older copy"
-        print_message(f"{format_count(done.prompts, 'prompt')} of {done.source}{older}{skipped}")
-        if not done.is_refreshed:
-            print_message(f"not refreshed: {done.reason}")
-    return OK if done.is_refreshed else NETWORK_ERROR
+        _print_skipped(result.skipped, result.skipped_total)
+        skipped = f"; {result.skipped_total} skipped" if result.skipped_total else ""
+        cached = "" if result.is_refreshed else ", from a cached version"
+        print_message(
+            f"{format_count(result.prompts, 'prompt')} of {result.source}{cached}{skipped}"
+        )
+        if not result.is_refreshed:
+            print_message(f"not refreshed: {result.reason}")
+    return OK if result.is_refreshed else NETWORK_ERROR
 
 
 @command.command("upload", epilog="Example: skillhall prompts upload ./prompts --source team")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
-@click.option("--source", required=True, metavar="NAME", help="The name to keep them under.")
+@click.option("--source", required=True, metavar="NAME", help="Store the prompts under this name.")
 @server_option
 @json_option
 def upload(*, folder: str, source: str, server: str, as_json: bool) -> int:
-    """Send the prompts in FOLDER to the server, which keeps them under a name.
+    """Upload the prompts in FOLDER to the server.
 
-    At most 100 files and 256 KiB; hidden files and links stay behind.
+    The limits are 100 files and 256 KiB. Hidden files and links are skipped.
     """
     from skillhall._internal.prompts.generate.prompt_server import read_upload_folder
 
-    packed = read_upload_folder(folder)
-    _print_pack_findings(packed)
+    upload_folder = read_upload_folder(folder)
+    _print_upload_findings(upload_folder)
     client = open_server(server, {"source": source})
-    sent = client.upload(source, packed.digest, packed.files)
+    result = client.upload(source, upload_folder.digest, upload_folder.files)
     if as_json:
-        data = {"source": sent.source, "contentHash": packed.digest, "fileCount": sent.files}
-        _print_json(
-            "upload", {**data, "status": sent.status, "skipped": _serialize_skipped(sent.skipped)}
+        data = {
+            "source": result.source,
+            "contentHash": upload_folder.digest,
+            "fileCount": result.files,
+        }
+        print_json_report(
+            "prompts upload",
+            {**data, "status": result.status, "skipped": _serialize_skipped(result.skipped)},
         )
     else:
-        _print_skipped(sent.skipped, sent.skipped_total)
-        print_message(f"{sent.status}: {format_count(len(packed.files), 'file')} as {sent.source}")
+        _print_skipped(result.skipped, result.skipped_total)
+        print_message(
+            f"{result.status}: {format_count(len(upload_folder.files), 'file')} as {result.source}"
+        )
     return 0
 
 
@@ -164,24 +175,22 @@ def _serialize_refresh(result: RefreshResult) -> Mapping[str, object]:
 
 
 def _serialize_skipped(skipped: Sequence[SkippedEntry]) -> list[dict[str, str]]:
-    return [one._asdict() for one in skipped]
+    return [entry._asdict() for entry in skipped]
 
 
 def _print_skipped(skipped: Sequence[SkippedEntry], total: int) -> None:
-    for one in skipped:
-        print_message(f"{one.path or one.name}: skipped[{one.code}]: {one.message}")
+    for entry in skipped:
+        print_message(f"{entry.path or entry.name}: skipped[{entry.code}]: {entry.message}")
     if total > len(skipped):
-        print_message(f"{total - len(skipped)} more are skipped")
+        print_message(f"{total - len(skipped)} more skipped")
 
 
 def _parse_arguments(pairs: Sequence[str]) -> dict[str, str]:
     arguments = {}
-    for word in pairs:
-        name, equals, text = word.partition("=")
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
         if not (name and equals):
-            raise click.UsageError(
-                f"--arg takes NAME=TEXT, not {word!r}", click.get_current_context()
-            )
+            raise click.UsageError(f"--arg must be NAME=TEXT, not {pair!r}")
         arguments[name] = text
     return arguments
 
@@ -197,16 +206,10 @@ def _print_file_summary(files: Files, directory: str | None) -> None:
             f"{format_count(len(files), 'file')} written" if files else "the prompt has no files"
         )
     elif files:
-        told = ", ".join(sanitize_line(path) for path in files)
-        print_message(f"it has {format_count(len(files), 'file')}: {told}; --files DIR writes them")
+        paths = ", ".join(sanitize_line(path) for path in files)
+        print_message(f"{format_count(len(files), 'file')}: {paths}; --files DIR writes them")
 
 
-def _print_pack_findings(upload_folder: UploadFolder) -> None:
-    for found in upload_folder.findings:
-        print_message(f"{found.path}: warn[{found.code}]: {found.message}")
-
-
-def _print_json(subcommand: str, data: Mapping[str, object]) -> None:
-    from skillhall._internal.cli.json_output import print_json_report
-
-    print_json_report(f"prompts {subcommand}", data)
+def _print_upload_findings(upload_folder: UploadFolder) -> None:
+    for finding in upload_folder.findings:
+        print_message(f"{finding.path}: warn[{finding.code}]: {finding.message}")

@@ -1,4 +1,4 @@
-"""`skillhall serve`: prompts and skills over HTTP, and the web page."""
+"""`skillhall serve`: serves skills and prompts over HTTP."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import format_count, read_settings
 from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option
 from skillhall._internal.cli.terminal import print_message, sanitize_line
 from skillhall._internal.prompts.prompt_model import BUILT_IN
@@ -40,16 +41,22 @@ _EXTRA_PACKAGES = frozenset(
 
 
 @click.command("serve", epilog="Example: skillhall serve --repo https://github.com/acme/prompts")
-@click.option("--host", metavar="ADDRESS", help="Where to listen; 127.0.0.1 if not set.")
-@click.option("--port", type=click.IntRange(0, 65_535), help="8321 if not set; 0 takes a free one.")
-@click.option("--repo", metavar="URL", help="The git repository whose prompts are served.")
-@click.option("--branch", metavar="NAME", help="Its branch; main if not set.")
-@click.option("--path", metavar="DIR", help="The folder in it.")
+@click.option("--host", metavar="ADDRESS", help="Listen on this address.  [default: 127.0.0.1]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65_535),
+    help="Listen on this port; 0 for any.  [default: 8321]",
+)
+@click.option("--repo", metavar="URL", help="Serve the prompts of this git repository.")
+@click.option(
+    "--branch", metavar="NAME", help="Use this branch of the repository.  [default: main]"
+)
+@click.option("--path", metavar="DIR", help="Use this folder of the repository.")
 @click.option(
     "--run-dir",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="The run directory; the working directory if not given.",
+    help="Use this run directory.  [default: the working directory]",
 )
 @click.option("--verbose", is_flag=True, help="Log health checks too.")
 @json_option
@@ -64,10 +71,10 @@ def command(  # noqa: PLR0913 - one parameter for each option
     verbose: bool,
     as_json: bool,
 ) -> int:
-    """Serve prompts and skills by REST, by MCP at /mcp, and as a web page, until Ctrl-C or SIGTERM.
+    """Serve skills and prompts over HTTP: web pages, a REST API, and MCP at /mcp.
 
-    Options come before the settings in the environment. Without SKILLHALL_AUTH_TOKEN only this
-    machine is served.
+    Options override environment variables. Without SKILLHALL_AUTH_TOKEN, only this machine can
+    connect. Ctrl-C or SIGTERM stops the server.
     """
     settings = read_settings()
     server, prompts = settings.server, settings.prompts
@@ -102,47 +109,51 @@ def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
     from skillhall._internal.wiring.server_skills import open_collection
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
+    # Bind first: a port that is in use must fail before sources and the database are opened.
     listening = listen(settings.server)
-    gc.enable()  # a server lives long enough to make garbage
+    gc.enable()  # `main` disables it for short commands
     release_warnings = log_to_stderr(log_level)
-    shared = open_database_services(settings)
-    counter = open_prompt_service(settings, services=shared)
+    database = open_database_services(settings)
+    prompts = open_prompt_service(settings, services=database)
     url = _format_url(listening.getsockname())
-    door = open_lazy_workspace(settings, shared)
+    workspace = open_lazy_workspace(settings, database)
     services = Services(
-        counter,
-        open_collection(settings, counter, shared),
-        door,
-        accepted_tokens=shared.token_cache,
-        check_database=shared.database.find_problem if settings.database_url else None,
+        prompts,
+        open_collection(settings, prompts, database),
+        workspace,
+        accepted_tokens=database.token_cache,
+        check_database=database.database.find_problem if settings.database_url else None,
     )
 
     def started() -> None:
+        # The URL is the first line; warnings about sources are buffered until then.
         _print_started(url, settings, as_json=as_json)
         release_warnings()
 
     try:
-        _print_warnings(shared)
+        _print_warnings(database)
         serve(services, settings, listening, started)
     finally:
-        counter.close()
-        door.close()
-        shared.close()
+        prompts.close()
+        workspace.close()
+        database.close()
     return 0
 
 
 def _print_warnings(database_services: DatabaseServices) -> None:
-    """Tell what is not served: what needs a database that is down, and skills of one machine."""
+    """Warn about an unavailable database and about user skills that are not shared."""
     if problem := database_services.database.find_problem():
         print_message(
-            sanitize_line(f"warning: {problem}; what needs it is served once it can be used")
+            sanitize_line(
+                f"warning: {problem}; sessions and shared skills are unavailable until it works"
+            )
         )
     if database_services.skill_store is not None and (
-        mine := database_services.skill_store.list_unshared_ids()
+        unshared := database_services.skill_store.list_unshared_ids()
     ):
         print_message(
-            f"warning: .agents/skills holds {format_count(len(mine), 'skill')}, not served "
-            "from there"
+            f"warning: {format_count(len(unshared), 'skill')} in .agents/skills not served: "
+            "the server uses the skills in the database"
         )
         print_message("hint: 'skillhall local share' copies them into the database")
 
@@ -153,15 +164,13 @@ def _format_url(address: tuple[str, int]) -> str:
 
 
 def _print_started(url: str, settings: Settings, *, as_json: bool) -> None:
-    """Where it is served, what, and to whom: a line for people, an object for scripts."""
+    """Print the URL, the source and whether a token is required."""
     source = without_credentials(settings.prompts.repo) or BUILT_IN
     has_token = settings.server.auth_token is not None
     if as_json:
-        from skillhall._internal.cli.json_output import print_json_report
-
         print_json_report("serve", {"url": url, "source": source, "token": has_token})
         sys.stdout.flush()
         return
-    what = "the built-in prompts" if source == BUILT_IN else source
-    who = "a bearer token is needed" if has_token else "no token, this machine only"
-    print_message(sanitize_line(f"{url} serves {what} ({who})"))
+    label = "the built-in prompts" if source == BUILT_IN else source
+    access = "token required" if has_token else "no token, this machine only"
+    print_message(sanitize_line(f"{url} serves {label} ({access})"))

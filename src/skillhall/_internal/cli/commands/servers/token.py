@@ -1,4 +1,4 @@
-"""`skillhall token`: what lets clients into the servers on one database."""
+"""`skillhall token`: manages the access tokens of the servers on one database."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
-from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.commands.session.lookup import to_missing_package_error
 from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import json_option, print_group_help
 from skillhall._internal.cli.terminal import print_message, print_rows, sanitize_line
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.group("token", invoke_without_command=True, epilog="Example: skillhall token new laptop")
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Keep the tokens that servers accept beside SKILLHALL_AUTH_TOKEN. All take --json."""
+    """Manage the access tokens besides SKILLHALL_AUTH_TOKEN. All commands accept --json."""
     print_group_help(ctx)
 
 
@@ -31,16 +31,16 @@ def command(ctx: click.Context) -> None:
 @click.argument("label")
 @json_option
 def create(*, label: str, as_json: bool) -> int:
-    """Make a token called LABEL and print it: nobody can read it again."""
+    """Create a token named LABEL and print it. It is shown only once."""
     with _open_tokens() as tokens:
-        made = tokens.create(label)
+        created = tokens.create(label)
     if as_json:
-        print_json_report("token new", {**_serialize_token(made.stored), "token": made.text})
+        print_json_report("token new", {**_serialize_token(created.stored), "token": created.text})
         return 0
-    sys.stdout.write(f"{made.text}\n")
+    sys.stdout.write(f"{created.text}\n")
     print_message(
         sanitize_line(
-            f"this is shown once; 'skillhall token revoke {made.stored.id}' takes it back"
+            f"shown only once; to revoke it, run: skillhall token revoke {created.stored.id}"
         )
     )
     return 0
@@ -49,13 +49,13 @@ def create(*, label: str, as_json: bool) -> int:
 @command.command("list", epilog="Example: skillhall token list")
 @json_option
 def list_tokens(*, as_json: bool) -> int:
-    """List the tokens by id, label and age; never the tokens themselves."""
+    """List the tokens by id, label and creation time."""
     with _open_tokens() as tokens:
-        found = tokens.list()
+        stored = tokens.list()
     if as_json:
-        print_json_report("token list", {"tokens": [_serialize_token(one) for one in found]})
+        print_json_report("token list", {"tokens": [_serialize_token(token) for token in stored]})
         return 0
-    print_rows((one.id, one.label, one.created) for one in found)
+    print_rows((token.id, token.label, token.created) for token in stored)
     return 0
 
 
@@ -63,7 +63,7 @@ def list_tokens(*, as_json: bool) -> int:
 @click.argument("token", metavar="ID|LABEL")
 @json_option
 def revoke(*, token: str, as_json: bool) -> int:
-    """Let nobody in any more by the token with that id or label."""
+    """Revoke the token with this id or label."""
     with _open_tokens() as tokens:
         tokens.revoke(token)
     if as_json:
@@ -75,16 +75,13 @@ def revoke(*, token: str, as_json: bool) -> int:
 
 @contextmanager
 def _open_tokens() -> Iterator[AccessTokens]:
-    """The tokens of the configured database. Raises: CommandFailed without the packages for it."""
+    """Open the tokens of the configured database. Raises: CommandFailed if a package is missing."""
     try:
         from skillhall._internal.wiring.database import open_access_tokens
 
         tokens, close = open_access_tokens(read_settings())
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "sqlalchemy":
-            raise
-        hint = "pip install 'skillhall[server]'"
-        raise CommandFailed("usage", "the database is not installed", hint) from None
+        raise to_missing_package_error(error) from None
     try:
         yield tokens
     finally:

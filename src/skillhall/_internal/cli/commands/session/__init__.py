@@ -1,1 +1,1 @@
-"""Sessions."""
+"""Commands on sessions."""

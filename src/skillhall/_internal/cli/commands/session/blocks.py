@@ -1,4 +1,4 @@
-"""The commands of `skillhall session` that change blocks."""
+"""The `skillhall session` commands that change blocks."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from skillhall._internal.workspace.serializers import serialize_block
 
 if TYPE_CHECKING:
     from skillhall._internal.workspace import Session
+    from skillhall._internal.workspace.ordering import BlockPlacement
     from skillhall._internal.workspace.workspace import Workspace
 
 _STDIN_ARGUMENT = "-"
@@ -29,10 +30,12 @@ _STDIN_ARGUMENT = "-"
 @click.argument("session")
 @click.argument("type")
 @click.argument("content", default=_STDIN_ARGUMENT)
-@click.option("--zone", metavar="ZONE", help="PERMANENT, STABLE or WORKING; by type if not given.")
-@click.option("--after", default="", metavar="BLOCK", help="Put it after this block.")
-@click.option("--before", default="", metavar="BLOCK", help="Put it before this block.")
-@click.option("--first", is_flag=True, help="Put it first in its zone.")
+@click.option(
+    "--zone", metavar="ZONE", help="Add it to PERMANENT, STABLE or WORKING.  [default: by type]"
+)
+@click.option("--after", default="", metavar="BLOCK", help="Insert it after this block.")
+@click.option("--before", default="", metavar="BLOCK", help="Insert it before this block.")
+@click.option("--first", is_flag=True, help="Insert it at the start of its zone.")
 @json_option
 def add(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -45,22 +48,19 @@ def add(  # noqa: PLR0913 - one parameter for each option
     first: bool,
     as_json: bool,
 ) -> int:
-    """Put a block of TYPE into SESSION; without CONTENT, or with '-', stdin is read."""
-    from skillhall._internal.workspace.ordering import BlockPlacement
+    """Add a block of TYPE to SESSION. Without CONTENT, or with '-', read stdin."""
     from skillhall._internal.workspace.validation import parse_zone
 
     text = sys.stdin.read() if content == _STDIN_ARGUMENT else content
-    goal = None if zone is None else parse_zone(zone)
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session)
-        place = BlockPlacement(
-            _find_block_id(desk, found, after), _find_block_id(desk, found, before), first
-        )
-        made = desk.blocks.add(found.id, type, text, goal, place)
+    target_zone = None if zone is None else parse_zone(zone)
+    with open_configured_workspace() as workspace:
+        target = find_session(workspace, session)
+        placement = _find_placement(workspace, target, after, before, first=first)
+        block = workspace.blocks.add(target.id, type, text, target_zone, placement)
     if as_json:
-        print_session_json("add", {"block": serialize_block(made)})
+        print_session_json("add", {"block": serialize_block(block)})
     else:
-        print_ids([made.id])
+        print_ids([block.id])
     return 0
 
 
@@ -68,27 +68,29 @@ def add(  # noqa: PLR0913 - one parameter for each option
 @click.argument("session")
 @click.argument("block")
 @click.argument("content", default=_STDIN_ARGUMENT)
-@click.option("--type", "kind", metavar="TYPE", help="Make it a block of this type.")
+@click.option("--type", "block_type", metavar="TYPE", help="Change the type of the block.")
 @json_option
-def edit(*, session: str, block: str, content: str, kind: str | None, as_json: bool) -> int:
-    """Let BLOCK say something else; without CONTENT, or with '-', stdin is read."""
+def edit(*, session: str, block: str, content: str, block_type: str | None, as_json: bool) -> int:
+    """Replace the content of BLOCK. Without CONTENT, or with '-', read stdin."""
     text = sys.stdin.read() if content == _STDIN_ARGUMENT else content
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session)
-        old = find_block(desk, found, block)
-        made = desk.blocks.edit(found.id, old.id, old.version, text=text, kind=kind)
+    with open_configured_workspace() as workspace:
+        target = find_session(workspace, session)
+        old = find_block(workspace, target, block)
+        edited = workspace.blocks.edit(target.id, old.id, old.version, text=text, kind=block_type)
     if as_json:
-        print_session_json("edit", {"block": serialize_block(made)})
+        print_session_json("edit", {"block": serialize_block(edited)})
     return 0
 
 
 @click.command("move", epilog="Example: skillhall session move Research pdf --zone PERMANENT")
 @click.argument("session")
 @click.argument("block")
-@click.option("--zone", metavar="ZONE", help="PERMANENT, STABLE or WORKING; its own if not given.")
-@click.option("--after", default="", metavar="BLOCK", help="Put it after this block.")
-@click.option("--before", default="", metavar="BLOCK", help="Put it before this block.")
-@click.option("--first", is_flag=True, help="Put it first in its zone.")
+@click.option(
+    "--zone", metavar="ZONE", help="Move it to PERMANENT, STABLE or WORKING.  [default: its zone]"
+)
+@click.option("--after", default="", metavar="BLOCK", help="Insert it after this block.")
+@click.option("--before", default="", metavar="BLOCK", help="Insert it before this block.")
+@click.option("--first", is_flag=True, help="Insert it at the start of its zone.")
 @json_option
 def move(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -100,20 +102,17 @@ def move(  # noqa: PLR0913 - one parameter for each option
     first: bool,
     as_json: bool,
 ) -> int:
-    """Move BLOCK, within its zone or into another one; to the end if nothing else is said."""
-    from skillhall._internal.workspace.ordering import BlockPlacement
+    """Move BLOCK within its zone or to another one. By default, it moves to the end."""
     from skillhall._internal.workspace.validation import parse_zone
 
-    goal = None if zone is None else parse_zone(zone)
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session)
-        old = find_block(desk, found, block)
-        place = BlockPlacement(
-            _find_block_id(desk, found, after), _find_block_id(desk, found, before), first
-        )
-        made = desk.blocks.move(found.id, old.id, old.version, goal, place)
+    target_zone = None if zone is None else parse_zone(zone)
+    with open_configured_workspace() as workspace:
+        target = find_session(workspace, session)
+        old = find_block(workspace, target, block)
+        placement = _find_placement(workspace, target, after, before, first=first)
+        moved = workspace.blocks.move(target.id, old.id, old.version, target_zone, placement)
     if as_json:
-        print_session_json("move", {"block": serialize_block(made)})
+        print_session_json("move", {"block": serialize_block(moved)})
     return 0
 
 
@@ -122,15 +121,15 @@ def move(  # noqa: PLR0913 - one parameter for each option
 @click.argument("block")
 @json_option
 def remove(*, session: str, block: str, as_json: bool) -> int:
-    """Remove BLOCK; 'skillhall session undo' brings it back."""
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session)
-        old = find_block(desk, found, block)
-        desk.blocks.delete(found.id, old.id, old.version)
+    """Remove BLOCK. 'skillhall session undo' restores it."""
+    with open_configured_workspace() as workspace:
+        target = find_session(workspace, session)
+        old = find_block(workspace, target, block)
+        workspace.blocks.delete(target.id, old.id, old.version)
     if as_json:
         print_session_json("remove", {"deleted": old.id})
     else:
-        print_message(f"removed {old.id}; 'skillhall session undo' brings it back")
+        print_message(f"removed {old.id}; 'skillhall session undo' restores it")
     return 0
 
 
@@ -138,25 +137,30 @@ def remove(*, session: str, block: str, as_json: bool) -> int:
 @click.argument("session")
 @json_option
 def undo(*, session: str, as_json: bool) -> int:
-    """Bring the block back that was removed last."""
+    """Restore the block that was removed last."""
     from skillhall._internal.cli.errors import CommandFailed
 
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session)
-        gone = desk.blocks.list_deleted(found.id)
-        if not gone:
-            raise CommandFailed("not_found", "no removed block is kept in that session")
-        back = desk.blocks.restore(found.id, gone[0].id)
+    with open_configured_workspace() as workspace:
+        target = find_session(workspace, session)
+        deleted = workspace.blocks.list_deleted(target.id)
+        if not deleted:
+            raise CommandFailed("not_found", "the session has no removed block to restore")
+        restored = workspace.blocks.restore(target.id, deleted[0].id)
     if as_json:
-        print_session_json("undo", {"block": serialize_block(back)})
+        print_session_json("undo", {"block": serialize_block(restored)})
     else:
-        print_ids([back.id])
+        print_ids([restored.id])
     return 0
 
 
-def _find_block_id(workspace: Workspace, session: Session, block: str) -> str:
-    """The id of a block that may be named."""
-    return find_block(workspace, session, block).id if block else ""
+def _find_placement(
+    workspace: Workspace, session: Session, after: str, before: str, *, first: bool
+) -> BlockPlacement:
+    from skillhall._internal.workspace.ordering import BlockPlacement
+
+    after_id = find_block(workspace, session, after).id if after else ""
+    before_id = find_block(workspace, session, before).id if before else ""
+    return BlockPlacement(after_id, before_id, first)
 
 
 BLOCK_COMMANDS = (add, edit, move, remove, undo)

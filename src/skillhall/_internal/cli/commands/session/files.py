@@ -1,4 +1,4 @@
-"""The commands of `skillhall session` that bring things in and out."""
+"""The `skillhall session` commands that import and export."""
 
 from __future__ import annotations
 
@@ -15,13 +15,10 @@ from skillhall._internal.cli.commands.session.lookup import (
 )
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import is_interactive, print_message, print_rows
+from skillhall._internal.cli.terminal import is_interactive, print_findings, print_rows
 from skillhall._internal.workspace.serializers import serialize_block, serialize_session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.workspace.importer import ImportOptions, ImportResult
     from skillhall._internal.workspace.workspace import Workspace
 
@@ -29,10 +26,19 @@ if TYPE_CHECKING:
 @click.command("import", epilog="Example: skillhall session import Research acme/skills/pdf")
 @click.argument("session")
 @click.argument("source")
-@click.option("-s", "--skill", "names", multiple=True, metavar="NAME", help="Only this skill.")
-@click.option("--zone", metavar="ZONE", help="Where the blocks go; STABLE if not given.")
+@click.option(
+    "-s",
+    "--skill",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help="Import only this skill. Repeatable.",
+)
+@click.option("--zone", metavar="ZONE", help="Add the blocks to this zone.  [default: STABLE]")
 @click.option("--replace", is_flag=True, help="Replace blocks of the same skills.")
-@click.option("--keep", is_flag=True, help="Keep blocks of the same skills beside the others.")
+@click.option(
+    "--keep", is_flag=True, help="Keep existing blocks of the same skills and add new ones."
+)
 @json_option
 def import_(  # noqa: PLR0913 - one parameter for each option
     *,
@@ -44,43 +50,39 @@ def import_(  # noqa: PLR0913 - one parameter for each option
     keep: bool,
     as_json: bool,
 ) -> int:
-    """Import the skills in SOURCE as blocks: a folder, a file, a repository or a web address."""
+    """Import the skills in SOURCE as blocks. SOURCE is a folder, file, repository or URL."""
     from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
     from skillhall._internal.workspace.validation import parse_zone
 
     if replace and keep:
-        raise click.UsageError("--replace goes without --keep", click.get_current_context())
-    same = (
-        ImportConflict.REPLACE
-        if replace
-        else ImportConflict.KEEP
-        if keep
-        else ImportConflict.REFUSE
-    )
-    wish = ImportOptions(None if zone is None else parse_zone(zone), same, names)
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session)
-        done = _import_or_confirm(
-            desk, found.id, source, wish, can_ask=not as_json and is_interactive()
+        raise click.UsageError("--replace cannot be combined with --keep")
+    on_conflict = ImportConflict.KEEP if keep else ImportConflict.REFUSE
+    if replace:
+        on_conflict = ImportConflict.REPLACE
+    options = ImportOptions(None if zone is None else parse_zone(zone), on_conflict, names)
+    with open_configured_workspace() as workspace:
+        target = find_session(workspace, session)
+        result = _import_or_confirm(
+            workspace, target.id, source, options, can_ask=not as_json and is_interactive()
         )
     if as_json:
-        skipped = [{"id": one.id, "reasons": one.reasons} for one in done.skipped]
+        skipped = [{"id": skill.id, "reasons": skill.reasons} for skill in result.skipped]
         data = {
-            "blocks": [*map(serialize_block, done.blocks)],
-            "replaced": [*done.replaced],
+            "blocks": [*map(serialize_block, result.blocks)],
+            "replaced": [*result.replaced],
             "skipped": skipped,
         }
-        print_session_json("import", data, done.findings)
+        print_session_json("import", data, result.findings)
         return 0
-    print_ids(block.id for block in done.blocks)
-    _print_findings(done.findings)
+    print_ids(block.id for block in result.blocks)
+    print_findings(result.findings)
     return 0
 
 
 def _import_or_confirm(
     workspace: Workspace, session: str, source: str, options: ImportOptions, *, can_ask: bool
 ) -> ImportResult:
-    """The import; a person is asked before a block is replaced."""
+    """Import a source; on a terminal, ask before replacing a block."""
     from skillhall._internal.workspace.importer import ImportConflict
     from skillhall.errors import Conflict
 
@@ -90,7 +92,7 @@ def _import_or_confirm(
         if not can_ask or options.on_conflict is not ImportConflict.REFUSE:
             error.hint = "use --replace, or --keep for both"
             raise
-        click.confirm(f"{error.path} is there already. Replace it?", abort=True, err=True)
+        click.confirm(f"{error.path} already exists. Replace it?", abort=True, err=True)
     return _import_source(
         workspace, session, source, options._replace(on_conflict=ImportConflict.REPLACE)
     )
@@ -113,68 +115,66 @@ def _import_source(
 @click.argument("folder", default="")
 @json_option
 def scan(*, folder: str, as_json: bool) -> int:
-    """List the skills in FOLDER, ~/.claude/skills if it is not given, that can be imported."""
-    with open_configured_workspace() as desk:
-        found = desk.importer.scan_folder(folder)
-    findings = (*found.findings, *(one for row in found.candidates for one in row.findings))
+    """List the importable skills in FOLDER. The default is ~/.claude/skills."""
+    with open_configured_workspace() as workspace:
+        result = workspace.importer.scan_folder(folder)
+    findings = (*result.findings, *(each for row in result.candidates for each in row.findings))
     if as_json:
         rows = [
             {
-                "id": one.id,
-                "name": one.name,
-                "description": one.description,
-                "tokens": one.tokens,
-                "accepted": not one.reasons,
+                "id": candidate.id,
+                "name": candidate.name,
+                "description": candidate.description,
+                "tokens": candidate.tokens,
+                "accepted": not candidate.reasons,
             }
-            for one in found.candidates
+            for candidate in result.candidates
         ]
-        print_session_json("scan", {"folder": found.folder, "skills": rows}, findings)
+        print_session_json("scan", {"folder": result.folder, "skills": rows}, findings)
         return 0
-    print_rows((one.id, one.name, f"≈{one.tokens}", one.description) for one in found.candidates)
-    _print_findings(findings)
+    print_rows(
+        (candidate.id, candidate.name, f"≈{candidate.tokens}", candidate.description)
+        for candidate in result.candidates
+    )
+    print_findings(findings)
     return 0
 
 
 @click.command("export", epilog="Example: skillhall session export Research research.zip")
 @click.argument("session")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path), required=False)
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it is there.")
+@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
 @json_option
 def export(*, session: str, file: Path | None, overwrite: bool, as_json: bool) -> int:
-    """Write SESSION as a skill folder into the zip file FILE; 'open' makes it a session again."""
+    """Export SESSION as a skill folder in the zip file FILE. 'open' imports it again."""
     from skillhall._internal.workspace.export import export_session, write_output_file
 
-    with open_configured_workspace() as desk:
-        name, data = export_session(desk.contexts.compile(find_session(desk, session).id))
-    goal = file or Path(name)
-    write_output_file(str(goal), data, overwrite=overwrite)
+    with open_configured_workspace() as workspace:
+        name, data = export_session(workspace.contexts.compile(find_session(workspace, session).id))
+    path = file or Path(name)
+    write_output_file(str(path), data, overwrite=overwrite)
     if as_json:
-        print_session_json("export", {"path": str(goal), "bytes": len(data)})
+        print_session_json("export", {"path": str(path), "bytes": len(data)})
     else:
-        print_ids([str(goal)])
+        print_ids([str(path)])
     return 0
 
 
 @click.command("open", epilog="Example: skillhall session open research.zip")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--name", metavar="NAME", help="What the session is called.")
+@click.option("--name", metavar="NAME", help="Name the session.  [default: the exported name]")
 @json_option
 def open_(*, file: Path, name: str | None, as_json: bool) -> int:
-    """Make a session out of the exported one in FILE."""
+    """Create a session from the export in FILE."""
     if not file.is_file():
-        raise CommandFailed("not_found", f"there is no file {file.name!r}")
-    with open_configured_workspace() as desk:
-        made = desk.importer.create_session(file.read_bytes(), file.name, name)
+        raise CommandFailed("not_found", f"file not found: {file.name!r}")
+    with open_configured_workspace() as workspace:
+        created = workspace.importer.create_session(file.read_bytes(), file.name, name)
     if as_json:
-        print_session_json("open", {"session": serialize_session(made)})
+        print_session_json("open", {"session": serialize_session(created)})
     else:
-        print_ids([made.id])
+        print_ids([created.id])
     return 0
-
-
-def _print_findings(findings: Iterable[JudgedFinding]) -> None:
-    for found, effect in findings:
-        print_message(f"{found.path}:{found.line or 1}: {effect}[{found.code}]: {found.message}")
 
 
 FILE_COMMANDS = (import_, scan, export, open_)

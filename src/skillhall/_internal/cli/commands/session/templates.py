@@ -1,4 +1,4 @@
-"""The commands of `skillhall session` on templates and snapshots."""
+"""The `skillhall session` commands on templates and snapshots."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.group("template", invoke_without_command=True)
 @click.pass_context
 def template(ctx: click.Context) -> None:
-    """Keep templates: arrangements of blocks that start sessions."""
+    """Manage templates: saved blocks for new sessions."""
     print_group_help(ctx)
 
 
@@ -31,65 +31,64 @@ def template(ctx: click.Context) -> None:
 @json_option
 def list_templates(*, as_json: bool) -> int:
     """List the templates."""
-    with open_configured_workspace() as desk:
-        found = desk.templates.list()
+    with open_configured_workspace() as workspace:
+        templates = workspace.templates.list()
     if as_json:
         print_session_json(
-            "template list", {"templates": [_serialize_template(one) for one in found]}
+            "template list",
+            {"templates": [_serialize_template(template) for template in templates]},
         )
     else:
-        print_rows((one.id, one.name, one.description) for one in found)
+        print_rows((template.id, template.name, template.description) for template in templates)
     return 0
 
 
 @template.command("save", epilog="Example: skillhall session template save Research Start")
 @click.argument("session")
 @click.argument("name")
-@click.option("--description", default="", metavar="TEXT", help="What it is for.")
-@click.option("--update", is_flag=True, help="Replace the blocks of the template NAME.")
+@click.option("--description", default="", metavar="TEXT", help="Describe the template.")
+@click.option("--update", is_flag=True, help="Replace the existing template NAME.")
 @json_option
 def save_template(*, session: str, name: str, description: str, update: bool, as_json: bool) -> int:
     """Save the blocks of SESSION as the template NAME."""
-    with open_configured_workspace() as desk:
-        source = find_session(desk, session).id
+    with open_configured_workspace() as workspace:
+        source = find_session(workspace, session).id
         if update:
-            old = desk.templates.find(name).template
-            made = desk.templates.edit(
+            old = workspace.templates.find(name).template
+            saved = workspace.templates.edit(
                 old.id, old.version, description=description or None, session=source
             )
         else:
-            made = desk.templates.save(source, name, description)
+            saved = workspace.templates.save(source, name, description)
     if as_json:
-        print_session_json("template save", {"template": _serialize_template(made)})
+        print_session_json("template save", {"template": _serialize_template(saved)})
     else:
-        print_ids([made.id])
+        print_ids([saved.id])
     return 0
 
 
 @template.command("apply", epilog="Example: skillhall session template apply Start Research")
 @click.argument("template_name", metavar="TEMPLATE")
 @click.argument("session")
-@click.option("--replace", is_flag=True, help="In place of the blocks that are there.")
+@click.option("--replace", is_flag=True, help="Replace the existing blocks.")
 @json_option
 def apply_template(*, template_name: str, session: str, replace: bool, as_json: bool) -> int:
-    """Put the blocks of TEMPLATE into SESSION, after its own unless they are replaced."""
+    """Append the blocks of TEMPLATE to SESSION, or replace its blocks."""
     from skillhall._internal.workspace.templates import ApplyMode
 
-    how = ApplyMode.REPLACE if replace else ApplyMode.APPEND
-    with open_configured_workspace() as desk:
-        done = desk.templates.apply(find_session(desk, session).id, template_name, how)
-    before = None if done.before is None else done.before.id
+    mode = ApplyMode.REPLACE if replace else ApplyMode.APPEND
+    with open_configured_workspace() as workspace:
+        result = workspace.templates.apply(find_session(workspace, session).id, template_name, mode)
+    before = None if result.before is None else result.before.id
     if as_json:
         data = {
-            "session": serialize_session(done.session),
-            "blocks": done.block_count,
+            "session": serialize_session(result.session),
+            "blocks": result.block_count,
             "before": before,
         }
         print_session_json("template apply", data)
     elif before:
-        print_message(
-            f"the blocks before are kept: skillhall session restore {done.session.id} {before}"
-        )
+        print_message(f"to undo, run: skillhall session restore {result.session.id} {before}")
     return 0
 
 
@@ -97,10 +96,10 @@ def apply_template(*, template_name: str, session: str, replace: bool, as_json: 
 @click.argument("template_name", metavar="TEMPLATE")
 @json_option
 def delete_template(*, template_name: str, as_json: bool) -> int:
-    """Remove TEMPLATE; sessions that it started stay."""
-    with open_configured_workspace() as desk:
-        old = desk.templates.find(template_name).template
-        desk.templates.delete(old.id, old.version)
+    """Delete TEMPLATE. Sessions created from it are not affected."""
+    with open_configured_workspace() as workspace:
+        old = workspace.templates.find(template_name).template
+        workspace.templates.delete(old.id, old.version)
     if as_json:
         print_session_json("template delete", {"deleted": old.id})
     return 0
@@ -111,16 +110,22 @@ def delete_template(*, template_name: str, as_json: bool) -> int:
 @click.argument("name", required=False)
 @json_option
 def snapshot(*, session: str, name: str | None, as_json: bool) -> int:
-    """Save SESSION as it is under NAME; without a name, list what is saved."""
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session).id
-        saved = [desk.snapshots.save(found, name)] if name else desk.snapshots.list(found)
+    """Save SESSION as the snapshot NAME. Without NAME, list the snapshots."""
+    with open_configured_workspace() as workspace:
+        session_id = find_session(workspace, session).id
+        snapshots = (
+            [workspace.snapshots.save(session_id, name)]
+            if name
+            else workspace.snapshots.list(session_id)
+        )
     if as_json:
-        print_session_json("snapshot", {"snapshots": [_serialize_snapshot(one) for one in saved]})
+        print_session_json(
+            "snapshot", {"snapshots": [_serialize_snapshot(saved) for saved in snapshots]}
+        )
     elif name:
-        print_ids(one.id for one in saved)
+        print_ids(saved.id for saved in snapshots)
     else:
-        print_rows((one.id, one.name, one.created) for one in saved)
+        print_rows((saved.id, saved.name, saved.created) for saved in snapshots)
     return 0
 
 
@@ -129,40 +134,38 @@ def snapshot(*, session: str, name: str | None, as_json: bool) -> int:
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 @json_option
 def restore(*, session: str, snapshot_name: str, as_json: bool) -> int:
-    """Bring SESSION back to SNAPSHOT, an id or a name; as it is, it becomes a snapshot too."""
-    with open_configured_workspace() as desk:
-        found = find_session(desk, session).id
-        known = {one.name: one.id for one in reversed(desk.snapshots.list(found))}
-        done = desk.snapshots.restore(found, known.get(snapshot_name, snapshot_name))
+    """Restore SESSION to SNAPSHOT, an id or a name. The current state is saved as a snapshot."""
+    with open_configured_workspace() as workspace:
+        session_id = find_session(workspace, session).id
+        ids = {saved.name: saved.id for saved in reversed(workspace.snapshots.list(session_id))}
+        result = workspace.snapshots.restore(session_id, ids.get(snapshot_name, snapshot_name))
     if as_json:
         data = {
-            "session": serialize_session(done.session),
-            "before": _serialize_snapshot(done.before),
+            "session": serialize_session(result.session),
+            "before": _serialize_snapshot(result.before),
         }
         print_session_json("restore", data)
     else:
-        print_message(
-            f"the session before is kept: skillhall session restore {found} {done.before.id}"
-        )
+        print_message(f"to undo, run: skillhall session restore {session_id} {result.before.id}")
     return 0
 
 
-def _serialize_template(one: Template) -> dict[str, object]:
+def _serialize_template(template: Template) -> dict[str, object]:
     return {
-        "id": one.id,
-        "name": one.name,
-        "description": one.description,
-        "version": one.version,
+        "id": template.id,
+        "name": template.name,
+        "description": template.description,
+        "version": template.version,
     }
 
 
-def _serialize_snapshot(one: SessionSnapshot) -> dict[str, object]:
+def _serialize_snapshot(snapshot: SessionSnapshot) -> dict[str, object]:
     return {
-        "id": one.id,
-        "name": one.name,
-        "revision": one.revision,
-        "automatic": one.automatic,
-        "created": one.created,
+        "id": snapshot.id,
+        "name": snapshot.name,
+        "revision": snapshot.revision,
+        "automatic": snapshot.automatic,
+        "created": snapshot.created,
     }
 
 
