@@ -53,7 +53,7 @@ class TraceStep(NamedTuple):
         """The event as people read it."""
         if isinstance(event, ToolFailed):
             return cls("failed", event.tool, event.message)
-        tokens = translations("write.tokens", count=event.tokens)
+        tokens = translations("common.tokens", count=event.tokens)
         if isinstance(event, SkillLoaded):
             return cls("loaded", event.skill, tokens)
         return cls("read", "/".join(filter(None, (event.skill, event.path))), tokens)

@@ -125,7 +125,7 @@ class PlaygroundPages:
     def _start_turn(self, request: PageRequest) -> PendingReply:
         message = request.form.text("message").strip()
         if not message:
-            raise HttpError("invalid_argument", request.translations("playground.say_something"))
+            raise HttpError("invalid_argument", request.translations("playground.empty_message"))
         conversation = self._get_conversation(request)
         turn = self._conversations.begin_turn(conversation, message)
         cookie = self._site.credentials.build_cookie(

@@ -184,7 +184,7 @@ class TemplatePages(SessionPageBase):
         desk, identity = self._workspace(), request.path_parts[1]
         session = desk.sessions.find(identity)
         page = SavedStatesPage(
-            build_frame(request, request.translations("keep.title"), "sessions"),
+            build_frame(request, request.translations("saved_states.title"), "sessions"),
             session=session,
             snapshots=desk.snapshots.list(identity),
             templates=desk.templates.list(),

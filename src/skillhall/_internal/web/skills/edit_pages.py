@@ -167,7 +167,7 @@ class SkillEditPages:
         error: SkillhallError | None = None,
     ) -> ByteResponse:
         page = SkillFormPage(
-            build_frame(request, request.translations("write.title_new"), "skills"),
+            build_frame(request, request.translations("skill_form.title_new"), "skills"),
             action="/skills/add",
             back_url="/skills",
             id=identity,
@@ -194,7 +194,7 @@ class SkillEditPages:
         identity = request.path_parts[1]
         made = self._check_edited_text(identity, text) if with_draft else None
         page = SkillFormPage(
-            build_frame(request, request.translations("write.title_edit", name=identity), "skills"),
+            build_frame(request, request.translations("skill_form.title_edit", name=identity), "skills"),
             action=f"{_skill_url(identity)}/edit",
             back_url=_skill_url(identity),
             id=identity,
