@@ -52,7 +52,7 @@ def choose(page: Page, title: str, action: str) -> None:
 
 def watching(page: Page) -> None:
     """Wait until the stream of events is open."""
-    expect(page.locator("#live")).to_have_attribute("data-state", "open")
+    expect(page.locator("#event-stream")).to_have_attribute("data-state", "open")
 
 
 def test_cards_show_what_blocks_are_and_cost(visitor: BrowserSession, board: SessionBoard) -> None:
@@ -89,7 +89,7 @@ def test_keys_alone_move_a_block(visitor: BrowserSession, board: SessionBoard) -
     page.keyboard.press("Alt+ArrowUp")
     page.keyboard.press("Alt+ArrowUp")
     expect(zone_titles(page)).to_have_text(["Three", "One", "Two"])
-    expect(page.locator("#spoken")).to_have_text("Three: 1 of 3 in Working")
+    expect(page.locator("#live-region")).to_have_text("Three: 1 of 3 in Working")
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("Alt+ArrowUp")
@@ -183,7 +183,7 @@ def test_who_writes_keeps_the_text_while_the_board_changes(
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("Not found")
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(card(page, "Half a thou")).to_be_visible()
 
 
@@ -202,7 +202,7 @@ def test_a_new_block_is_focused_although_the_stream_told_of_it_first(
     page.get_by_role("link", name="Note", exact=True).click()
     page.get_by_label("Text (Markdown)").fill("Late")
     page.route(re.compile(r"/add$"), answer_late)
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(page.get_by_role("link", name="Late", exact=True)).to_be_focused()
 
 
@@ -215,7 +215,7 @@ def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(
     page.get_by_label("Text (Markdown)").fill("# Tone\n\nBe **kind**.")
     preview = page.get_by_role("region", name="Preview")
     expect(preview.locator("strong")).to_have_text("kind")
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(zone_titles(page, "permanent")).to_have_text(["Rule", "Tone"])
     expect(page.get_by_role("link", name="Tone")).to_be_focused()
 
@@ -229,7 +229,7 @@ def test_without_scripts_a_block_is_written_on_a_page(
     page.get_by_label("Text (Markdown)").fill("Plainly **said**.")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("region", name="Preview").locator("strong")).to_have_text("said")
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(zone_titles(page)).to_have_text(["One", "Two", "Three", "Plainly **said**."])
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Uno")
@@ -245,8 +245,10 @@ def test_an_edit_against_an_older_version_shows_both(
     page.get_by_label("Text (Markdown)").fill("Mine.")
     board.edit(one, "Theirs.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="Somebody changed this block")).to_be_visible()
-    expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
+    expect(
+        page.get_by_role("heading", name="This block was changed by someone else")
+    ).to_be_visible()
+    expect(page.get_by_label("Current version")).to_have_text("Theirs.")
     expect(page.get_by_label("Your version")).to_have_text("Mine.")
     assert "Theirs." in board.list_texts()
     page.get_by_role("button", name="Save my version").click()
@@ -265,8 +267,8 @@ def test_a_conflict_on_the_board_is_settled_where_it_stands(
     board.edit(one, "Theirs.")
     expect(zone_titles(page).first).to_have_text("Theirs.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
-    page.get_by_role("link", name="Take theirs").click()
+    expect(page.get_by_label("Current version")).to_have_text("Theirs.")
+    page.get_by_role("link", name="Use current version").click()
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Theirs.")
     page.get_by_role("link", name="Cancel").click()
     expect(page.get_by_label("Text (Markdown)")).to_have_count(0)
@@ -280,7 +282,7 @@ def test_a_move_that_is_too_late_is_told_beside_its_card(
     [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
     board.edit(one, "Changed")
     choose(page, "One", "Move down")
-    expect(card(page, "Changed").get_by_role("alert")).to_contain_text("changed meanwhile")
+    expect(card(page, "Changed").get_by_role("alert")).to_contain_text("Changed by someone else")
     assert board.list_texts() == ["Changed", "Two", "Three"]
 
 
@@ -306,7 +308,7 @@ def test_a_type_is_filtered_and_the_choice_stays_while_blocks_move(
 
 @pytest.mark.parametrize(
     ("budget", "level", "told"),
-    [(100, "fine", "79%"), (98, "warning", "81% Nearly"), (82, "danger", "96% Almost")],
+    [(100, "fine", "79%"), (98, "warning", "81% Nearing"), (82, "danger", "96% Almost")],
 )
 def test_a_meter_warns_before_a_budget_is_spent(
     plain_visitor: BrowserSession, hall: ServeProcess, budget: int, level: str, told: str

@@ -84,7 +84,7 @@ def take(page: Page, name: str) -> None:
 
 
 def fetch(page: Page, address: str) -> None:
-    page.get_by_label("Repository or web address").fill(address)
+    page.get_by_label("Repository or URL").fill(address)
     page.get_by_role("button", name="Fetch").click()
 
 
@@ -130,17 +130,17 @@ def test_the_page_of_sources_tells_how_fresh_a_repository_is(
     hub.status = 503
     try:
         page.get_by_role("button", name="Refresh").click()
-        expect(page.get_by_role("alert")).to_contain_text("The source cannot be read")
+        expect(page.get_by_role("alert")).to_contain_text("Source unavailable")
         assert "502" in guest.problems.pop()  # the browser says so too
         guest.open_page("/sources")
-        expect(page.get_by_text("An older copy is served:")).to_be_visible()
+        expect(page.get_by_text("Serving a cached version:")).to_be_visible()
         expect(row).to_contain_text(commit[:12])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     finally:
         hub.status = 0
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("status").first).to_contain_text("Up to date")
-    expect(page.get_by_text("An older copy is served:")).to_have_count(0)
+    expect(page.get_by_text("Serving a cached version:")).to_have_count(0)
 
 
 def test_a_repository_is_added_and_removed_with_the_keyboard_alone(
@@ -155,7 +155,7 @@ def test_a_repository_is_added_and_removed_with_the_keyboard_alone(
     expect(alert).to_contain_text("name the folder")
     assert one.find_accessibility_problems() == []
     expect(page.get_by_label("Repository")).to_have_value(hub.url("added.git"))
-    press_tab_and_type(page, "Folder in it", "skills")
+    press_tab_and_type(page, "Subfolder", "skills")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("Added")
     assert one.find_accessibility_problems() == []
@@ -176,7 +176,7 @@ def test_a_repository_is_added_and_removed_without_scripts(
     one = BrowserSession.open(browser, open_hall.url, java_script_enabled=False)
     page = one.open_page("/sources")
     page.get_by_label("Repository").fill(hub.url("plain.git"))
-    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Add repository").click()
     expect(page.get_by_role("status").first).to_contain_text("Added")
     page.get_by_role("button", name=f"Remove {hub.url('plain.git')}").click()
     expect(page.get_by_role("status").first).to_contain_text("Removed")
@@ -235,9 +235,9 @@ def test_the_keyboard_alone_imports(
     guest: BrowserSession, open_hall: ServeProcess, site: HttpServer
 ) -> None:
     page = guest.open_page("/skills/import")
-    press_tab_and_type(page, "Repository or web address", f"http://127.0.0.1:{site.port}/typed.zip")
+    press_tab_and_type(page, "Repository or URL", f"http://127.0.0.1:{site.port}/typed.zip")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Look before you import")).to_be_visible()
+    expect(page.get_by_role("heading", name="Review import")).to_be_visible()
     press_until(page, "Import selected")
     expect(page.get_by_role("status").first).to_contain_text("typed")
     assert (open_hall.user_skills / "typed").exists()
@@ -249,7 +249,7 @@ def test_a_deletion_that_cannot_be_taken_back_says_so(
     kept = make_skill(open_hall.user_skills, "with-link")
     (kept / "link.md").symlink_to(kept / "SKILL.md")
     page = guest.open_page("/skill/with-link/delete")
-    expect(page.get_by_text("This cannot be taken back")).to_be_visible()
+    expect(page.get_by_text("This can't be undone")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status").first).to_contain_text("Deleted")
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
@@ -262,6 +262,6 @@ def test_the_longest_skills_come_first(guest: BrowserSession, open_hall: ServePr
         make_skill(open_hall.user_skills, name, data=text)
     page = guest.open_page("/skills")
     page.get_by_role("navigation", name="Source").get_by_role("link", name="Tokens").click()
-    names = page.locator(".about .name")
+    names = page.locator(".item-summary .name")
     expect(names.first).to_have_text("vast")
     assert names.all_inner_texts().index("brief") > 0

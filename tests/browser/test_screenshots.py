@@ -68,7 +68,7 @@ def review(page: Page) -> None:
     page.get_by_label("Choose a file").set_input_files(
         {"name": "team-skills.zip", "mimeType": "application/zip", "buffer": archive}
     )
-    page.get_by_role("button", name="Look inside").first.click()
+    page.get_by_role("button", name="Continue").first.click()
     expect(page.get_by_role("checkbox")).to_have_count(2)
 
 

@@ -44,7 +44,16 @@ def test_no_page_of_sessions_has_a_fault_that_keeps_people_out(
     board.request("POST", "/snapshots", {"name": "Before"})
     empty = SessionBoard.create(hall.url, "Empty")
     [block, *_] = board.request("GET", "/blocks")["blocks"]
-    paths = ["", "?type=note", "/context", "/keep", "/settings", "/import", "/delete", "/add"]
+    paths = [
+        "",
+        "?type=note",
+        "/context",
+        "/saved-states",
+        "/settings",
+        "/import",
+        "/delete",
+        "/add",
+    ]
     pages = ["/sessions", "/templates", empty.path, f"{empty.path}/context", "/session/none"]
     edit = f"{board.path}/blocks/{block['id']}/edit"
     for path in (*pages, *(board.path + one for one in paths), edit):
@@ -61,7 +70,7 @@ def test_a_session_is_made_renamed_copied_and_deleted(either: BrowserSession) ->
     page.get_by_label("Name", exact=True).fill("First try")
     page.get_by_role("button", name="Create session").click()
     expect(page.get_by_role("heading", name="First try")).to_be_visible()
-    expect(page.get_by_role("heading", name="An empty board")).to_be_visible()
+    expect(page.get_by_role("heading", name="This board is empty")).to_be_visible()
     page.get_by_role("link", name="Settings").click()
     page.get_by_label("Name", exact=True).fill("Second try")
     page.get_by_label("Stable").fill("1,000")
@@ -71,7 +80,7 @@ def test_a_session_is_made_renamed_copied_and_deleted(either: BrowserSession) ->
     page.get_by_role("button", name="Copy session").click()
     expect(page.get_by_role("heading", name="Second try (copy)")).to_be_visible()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("link", name="Delete this session").click()
+    page.get_by_role("link", name="Delete session").click()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status").first).to_contain_text("Deleted Second try (copy)")
     expect(page.get_by_role("link", name="Second try (copy)", exact=True)).to_have_count(0)
@@ -84,7 +93,7 @@ def test_settings_that_somebody_else_changed_show_both(
     page.get_by_label("Name", exact=True).fill("Mine")
     board.request("PATCH", "", {"name": "Theirs"}, **{"If-Match": '"1"'})
     page.get_by_role("button", name="Save").click()
-    region = page.get_by_role("region", name="Somebody changed these settings")
+    region = page.get_by_role("region", name="These settings were changed by someone else")
     expect(region).to_contain_text("Theirs")
     expect(region).to_contain_text("Mine")
     page.get_by_role("button", name="Save my version").click()
@@ -97,7 +106,7 @@ def test_a_budget_that_is_no_number_is_told_beside_the_form(
     page = either.open_page(f"{board.path}/settings")
     page.get_by_label("Stable").fill("plenty")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("'plenty' is no number of tokens")
+    expect(page.get_by_role("alert")).to_contain_text("'plenty' is not a number of tokens")
     expect(page.get_by_label("Stable")).to_have_value("plenty")
 
 
@@ -116,7 +125,7 @@ def test_a_skill_that_is_there_is_asked_about(either: BrowserSession, board: Ses
     expect(page.get_by_role("status").first).to_contain_text("Imported")
     either.open_page(f"{board.path}/import")
     send(page, "SKILL.md", make_skill_md("twice", "New.", "New body.\n"))
-    expect(page.get_by_text("Already here")).to_be_visible()
+    expect(page.get_by_text("Already added")).to_be_visible()
     page.get_by_role("radio", name="Keep both").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
@@ -168,35 +177,35 @@ def test_what_is_refused_is_told_beside_its_field(
     either: BrowserSession, board: SessionBoard
 ) -> None:
     page = either.open_page(f"{board.path}/import")
-    page.get_by_label("Repository or web address").fill("http://127.0.0.1/SKILL.md")
+    page.get_by_label("Repository or URL").fill("http://127.0.0.1/SKILL.md")
     page.get_by_role("button", name="Fetch").click()
-    expect(page.get_by_role("alert")).to_contain_text("That source is refused")
+    expect(page.get_by_role("alert")).to_contain_text("Source rejected")
     send(page, "bad.zip", b"no zip")
-    expect(page.get_by_role("alert")).to_contain_text("The archive is refused")
+    expect(page.get_by_role("alert")).to_contain_text("Archive rejected")
 
 
 def test_a_template_is_saved_started_applied_renamed_and_deleted(
     either: BrowserSession, board: SessionBoard, request: pytest.FixtureRequest
 ) -> None:
     name = f"Review {'plain' if 'without' in request.node.name else 'full'}"
-    page = either.open_page(f"{board.path}/keep")
+    page = either.open_page(f"{board.path}/saved-states")
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save template").click()
     expect(page.get_by_role("status").first).to_contain_text(f"Template saved: {name}")
     page.get_by_role("button", name="Save template").click()
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save template").click()
-    expect(page.get_by_role("alert")).to_contain_text("It is there already")
+    expect(page.get_by_role("alert")).to_contain_text("Already exists")
     either.open_page("/templates")
     mine = page.get_by_role("region", name=name)
     mine.get_by_role("button", name="Start session").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
-    page.locator("#applied").select_option(label=name)
+    page.locator("#applied-template").select_option(label=name)
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note.", "A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
-    page.locator("#applied").select_option(label=name)
+    page.locator("#applied-template").select_option(label=name)
     page.get_by_role("radio", name="Replace everything").check()
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
@@ -214,12 +223,12 @@ def test_a_template_is_saved_started_applied_renamed_and_deleted(
 
 
 def test_a_snapshot_is_saved_and_restored(either: BrowserSession, board: SessionBoard) -> None:
-    page = either.open_page(f"{board.path}/keep")
-    page.get_by_label("Name of the snapshot").fill("Before lunch")
+    page = either.open_page(f"{board.path}/saved-states")
+    page.get_by_label("Snapshot name").fill("Before lunch")
     page.get_by_role("button", name="Save snapshot").click()
     board.add("Afternoon")
     page.get_by_role("button", name="Restore Before lunch").click()
-    expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
+    expect(page.get_by_role("alert")).to_contain_text("Changed by someone else")
     page.get_by_role("button", name="Restore Before lunch", exact=True).click()
     expect(page.get_by_role("status").first).to_contain_text("Restored Before lunch")
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
@@ -230,8 +239,8 @@ def test_a_deleted_block_waits_to_be_brought_back(
 ) -> None:
     [block] = board.request("GET", "/blocks?zone=WORKING")["blocks"]
     board.delete(block["id"])
-    page = plain_visitor.open_page(f"{board.path}/keep")
-    page.get_by_role("button", name="Bring back A note.").click()
+    page = plain_visitor.open_page(f"{board.path}/saved-states")
+    page.get_by_role("button", name="Restore A note.").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
 
 
@@ -241,7 +250,7 @@ def test_the_context_is_what_a_model_reads(visitor: BrowserSession, board: Sessi
     expected = board.request("GET", "/context")["text"]
     assert page.locator("#context").text_content() == expected
     page.get_by_role("button", name="Copy").click()
-    expect(page.locator("#spoken")).to_have_text("Copied")
+    expect(page.locator("#live-region")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == expected
     with page.expect_download() as waited:
         page.get_by_role("link", name="Download").click()
@@ -256,7 +265,7 @@ def test_an_exported_session_opens_again(either: BrowserSession, board: SessionB
     names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     assert any(name.endswith("SKILL.md") for name in names)
     either.open_page("/sessions")
-    page.get_by_label("A zip that was exported here").set_input_files(
+    page.get_by_label("Exported session").set_input_files(
         {"name": "reading.zip", "mimeType": "application/zip", "buffer": data}
     )
     page.get_by_role("button", name="Open").click()

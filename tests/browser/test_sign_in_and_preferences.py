@@ -32,7 +32,7 @@ def test_a_person_signs_in_with_the_token_and_out_again(stranger: BrowserSession
     page = stranger.open_page("/skill/secret-plan")
     page.get_by_label("Token").fill("wrong")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("That is not the token.")
+    expect(page.get_by_role("alert")).to_contain_text("Invalid token.")
     page.get_by_label("Token").fill(TOKEN)
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="secret-plan", level=1)).to_be_visible()

@@ -41,14 +41,16 @@ def test_no_page_on_the_way_has_one_either(looker: BrowserSession, hall: ServePr
     page.get_by_label("Choose a file").set_input_files(
         {"name": "SKILL.md", "mimeType": "text/markdown", "buffer": text}
     )
-    page.get_by_role("button", name="Look inside").first.click()
+    page.get_by_role("button", name="Continue").first.click()
     expect(page.get_by_role("region", name="SKILL.md")).to_be_visible()
     assert looker.find_accessibility_problems() == []
     looker.open_page(f"/skill/{identity}/edit")
     (place / "SKILL.md").write_bytes(make_skill_md(identity, "Theirs."))
     page.get_by_label("Description").fill("Mine.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="Somebody changed this skill")).to_be_visible()
+    expect(
+        page.get_by_role("heading", name="This skill was changed by someone else")
+    ).to_be_visible()
     assert looker.find_accessibility_problems() == []
 
 
@@ -60,7 +62,7 @@ def test_the_table_shows_every_skill_with_its_source_and_what_to_look_at(
     expect(row).to_contain_text("Reads PDF files.")
     expect(row).to_contain_text("User")
     risky = page.get_by_role("row").filter(has_text="risky")
-    expect(risky.get_by_role("link", name=re.compile("to look at"))).to_be_visible()
+    expect(risky.get_by_role("link", name=re.compile("issue"))).to_be_visible()
 
 
 def test_the_search_answers_while_one_types(visitor: BrowserSession) -> None:
@@ -113,9 +115,9 @@ def test_a_skill_is_read_as_a_page_with_all_facts(visitor: BrowserSession) -> No
 def test_what_an_agent_sees_can_be_copied(visitor: BrowserSession) -> None:
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visitor.open_page("/skill/pdf-tools")
-    region = page.get_by_role("region", name="What an agent sees")
+    region = page.get_by_role("region", name="What agents see")
     region.get_by_role("button", name="Copy").first.click()
-    expect(page.locator("#spoken")).to_have_text("Copied")
+    expect(page.locator("#live-region")).to_have_text("Copied")
     assert "<name>pdf-tools</name>" in page.evaluate("navigator.clipboard.readText()")
 
 
@@ -123,7 +125,7 @@ def test_a_finding_leads_to_its_line(visitor: BrowserSession) -> None:
     page = visitor.open_page("/skill/risky")
     page.get_by_role("link", name=re.compile(r"SKILL.md:\d+")).first.click()
     expect(page).to_have_url(re.compile(r"#L\d+$"))
-    expect(page.locator("li.found").first).to_contain_text("curl")
+    expect(page.locator("li.has-finding").first).to_contain_text("curl")
 
 
 def test_what_is_no_text_is_facts_and_a_download(visitor: BrowserSession) -> None:
@@ -160,7 +162,7 @@ def test_a_skill_that_another_program_adds_appears(
 def test_the_table_is_used_with_the_keyboard_alone(visitor: BrowserSession) -> None:
     page = visitor.open_page("/skills")
     page.keyboard.press("Tab")
-    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
     page.keyboard.press("Enter")
     name = page.get_by_role("link", name="pdf-tools")
     for _ in range(60):

@@ -398,7 +398,7 @@ def test_a_refresh_on_the_page_looks_at_what_is_followed(
     assert commit[:12] in told(server, send(server, "/sources/refresh"))
     shutil.rmtree(other.folder)
     reply = send(server, "/sources/refresh")
-    assert (reply.status, b"An older copy is served" in reply.body) == (502, True)
+    assert (reply.status, b"Serving a cached version" in reply.body) == (502, True)
 
 
 def test_the_page_has_no_form_while_nothing_can_be_added(hall: Hall) -> None:

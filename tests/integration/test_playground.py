@@ -68,7 +68,7 @@ def say(
     server: RunningServer, message: str = "Hello.", cookie: str = "", **given: str
 ) -> HttpResponse:
     body = urlencode({"message": message, **given}).encode()
-    return server.request("POST", "/playground/say", body, {**FORM, "Cookie": cookie})
+    return server.request("POST", "/playground/send", body, {**FORM, "Cookie": cookie})
 
 
 def told(reply: HttpResponse) -> str:
@@ -165,7 +165,7 @@ def test_the_page_of_a_skill_says_why_models_are_not_told_of_it(
     hidden = make_skill_md("quiet", disable_model_invocation="true", body="# Ship it")
     make_skill(folder, "quiet", data=hidden)
     server = start()
-    reasons = {"unmet": b"does not have what the skill requires", "quiet": b"asks not to be shown"}
+    reasons = {"unmet": b"does not meet the skill", "quiet": b"hidden from models"}
     for name, reason in reasons.items():
         page = server.request("GET", f"/skill/{name}")
         assert reason in page.body
@@ -180,13 +180,13 @@ def test_the_prompt_of_an_unknown_agent_is_an_error(start: Start) -> None:
 @pytest.mark.parametrize(
     ("given", "status", "problem"),
     [
-        ({"message": "  "}, 422, "Write a message first."),
+        ({"message": "  "}, 422, "Enter a message first."),
         (
             {"message": "x" * (MAX_MESSAGE_LENGTH + 1)},
             422,
             f"larger than {MAX_MESSAGE_LENGTH} characters",
         ),
-        ({"agent": "nobody"}, 422, "there is no agent nobody"),
+        ({"agent": "nobody"}, 422, "agent not found: nobody"),
         ({"model": "anthropic:dearest"}, 422, "is not configured"),
     ],
 )
@@ -242,9 +242,9 @@ def test_pages_of_other_sites_and_strangers_spend_nothing(start: Start, model: M
     foreign = {**FORM, "Sec-Fetch-Site": "cross-site", "Cookie": "skillhall_session=x"}
     server.headers = {}
     body = urlencode({"message": "Hello."}).encode()
-    assert server.request("POST", "/playground/say", body, foreign).status == 403
-    assert server.request("POST", "/playground/say", body, FORM).status in (303, 401)
-    assert server.request("GET", "/playground/say").status == 401
+    assert server.request("POST", "/playground/send", body, foreign).status == 403
+    assert server.request("POST", "/playground/send", body, FORM).status in (303, 401)
+    assert server.request("GET", "/playground/send").status == 401
     assert model.requests == []
 
 
@@ -253,7 +253,7 @@ def test_one_conversation_answers_once_at_a_time(start: Start, model: ModelServe
     cookie = say(server).headers["Set-Cookie"].partition(";")[0]
     with model.pause_replies() as hold, closing(HTTPConnection("127.0.0.1", server.port)) as line:
         headers = {**FORM, "Accept": "application/x-ndjson", "Cookie": cookie}
-        line.request("POST", "/playground/say", urlencode({"message": "Slow."}), headers)
+        line.request("POST", "/playground/send", urlencode({"message": "Slow."}), headers)
         answer = line.getresponse()
         assert b'"text":"Well "' in answer.readline()
         reply = say(server, cookie=cookie)
@@ -270,7 +270,7 @@ def test_a_server_that_stops_ends_the_answers(start: Start, model: ModelServer) 
         closing(HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE)) as line,
     ):
         headers = {**FORM, "Accept": "application/x-ndjson"}
-        line.request("POST", "/playground/say", urlencode({"message": "Slow."}), headers)
+        line.request("POST", "/playground/send", urlencode({"message": "Slow."}), headers)
         answer = line.getresponse()
         answer.readline()
         server.stop()

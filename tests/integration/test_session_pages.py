@@ -44,7 +44,7 @@ def test_a_server_without_sessions_says_so(tmp_path: Path) -> None:
         for path in ("/sessions", "/templates", "/session/x", "/session/x/import"):
             reply = one.request("GET", path)
             assert reply.status == 404
-            assert b"keeps no sessions" in reply.body
+            assert b"has no sessions" in reply.body
 
 
 def test_a_made_session_is_shown_under_the_policy(server: RunningServer) -> None:
@@ -66,22 +66,24 @@ def test_a_name_that_cannot_be_one_is_refused_beside_the_form(
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/context", "/keep", "/settings", "/import", "/delete", "/add"]
+    "path", ["", "/context", "/saved-states", "/settings", "/import", "/delete", "/add"]
 )
 @pytest.mark.parametrize("identity", ["none", "%2e%2e", "%00", "%F0%9F%98%80"])
 def test_no_session_is_not_found(server: RunningServer, path: str, identity: str) -> None:
     assert server.request("GET", f"/session/{identity}{path}").status == 404
 
 
-@pytest.mark.parametrize("place", ["", "after", "after,none", "end,,NOWHERE", "x,y,z,a", ",,,,"])
-def test_odd_places_and_versions_change_nothing_else(server: RunningServer, place: str) -> None:
+@pytest.mark.parametrize(
+    "placement", ["", "after", "after,none", "end,,NOWHERE", "x,y,z,a", ",,,,"]
+)
+def test_odd_places_and_versions_change_nothing_else(server: RunningServer, placement: str) -> None:
     address = send(server, "/sessions", name="Odd").headers["location"]
     send(server, f"{address}/add", type="note", text="One")
     identity = address.rpartition("/")[2]
     [block] = server.request("GET", f"/api/v1/sessions/{identity}/blocks").json["data"]["blocks"]
     moving = f"{address}/blocks/{block['id']}/move"
-    assert send(server, moving, place=place, version="x").status in (400, 412)
-    reply = send(server, moving, place=place, version=str(block["version"]))
+    assert send(server, moving, placement=placement, version="x").status in (400, 412)
+    reply = send(server, moving, placement=placement, version=str(block["version"]))
     assert reply.status in (303, 400, 409)
     found = server.request("GET", f"/api/v1/sessions/{identity}/blocks?zone=WORKING").json["data"]
     assert [one["content"] for one in found["blocks"]] == ["One"]

@@ -205,7 +205,7 @@ def test_a_form_that_cannot_be_read_is_refused(
 
 def test_the_list_is_news_only_after_a_change(server: RunningServer, run_directory: Path) -> None:
     page = server.request("GET", "/skills", headers=HTML).body.decode()
-    found = re.search(r"/skills/news\?revision=(\w+)", page)
+    found = re.search(r"/skills/changes\?revision=(\w+)", page)
     assert found
     assert "HX-Trigger" not in server.request("GET", found[0]).headers
     send(server, "/skills/add", name="Notes", description="Takes notes.")
@@ -306,7 +306,7 @@ def test_every_page_is_a_frozen_dataclass_of_its_own() -> None:
         assert fields(page)[0].name == "frame"
 
 
-@pytest.mark.parametrize("path", ["/skills/add", "/skills/import/address"])
+@pytest.mark.parametrize("path", ["/skills/add", "/skills/import/source"])
 def test_a_choice_after_a_refused_form_leads_to_a_page(server: RunningServer, path: str) -> None:
     refused = send(server, path, id="..", source="..")
     assert 400 <= refused.status < 500

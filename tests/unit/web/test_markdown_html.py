@@ -63,7 +63,7 @@ def test_headings_stand_below_that_of_the_page() -> None:
 
 def test_a_table_is_aligned_by_classes() -> None:
     html = rendered("| a |\n|--:|\n| 1 |\n")
-    assert 'class="to-right"' in html
+    assert 'class="align-right"' in html
     assert "style=" not in html
 
 
@@ -73,8 +73,8 @@ def test_what_would_take_too_long_is_plain_text(text: str) -> None:
 
 
 def test_characters_that_nobody_sees_are_marked() -> None:
-    assert '<span class="unseen">U+202E</span>' in rendered("a\u202eb")
-    assert '<span class="unseen">U+200B</span>' in str(highlight_code("a\u200bb", "x.txt"))
+    assert '<span class="invisible-char">U+202E</span>' in rendered("a\u202eb")
+    assert '<span class="invisible-char">U+200B</span>' in str(highlight_code("a\u200bb", "x.txt"))
 
 
 def test_code_gets_classes_and_stays_what_it_is() -> None:
@@ -85,5 +85,5 @@ def test_code_gets_classes_and_stays_what_it_is() -> None:
 
 def test_emoji_flags_are_shown_without_a_mark() -> None:
     wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
-    assert "unseen" not in rendered(f"For {wales} readers")
-    assert "unseen" not in str(highlight_code(f"For {wales} readers", "x.txt"))
+    assert "invisible-char" not in rendered(f"For {wales} readers")
+    assert "invisible-char" not in str(highlight_code(f"For {wales} readers", "x.txt"))

@@ -61,9 +61,9 @@ def test_every_type_has_its_colour_its_icon_and_its_name() -> None:
 
 
 def test_a_notice_takes_back_a_change_or_a_deleted_block_and_leads_nowhere_else() -> None:
-    assert Notice("deleted", "x", "s1/b1").undo_url == "/session/s1/blocks/b1/bring-back"
+    assert Notice("deleted", "x", "s1/b1").undo_url == "/session/s1/blocks/b1/restore"
     assert Notice("deleted", "x", "c1").undo_url == "/changes/c1/undo"
     assert Notice("deleted", "x").undo_url == ""
     assert (
-        Notice("deleted", "x", "//evil/..").undo_url == "/session//blocks/%2Fevil%2F../bring-back"
+        Notice("deleted", "x", "//evil/..").undo_url == "/session//blocks/%2Fevil%2F../restore"
     )
