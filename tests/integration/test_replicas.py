@@ -106,7 +106,7 @@ def test_a_skill_that_one_imports_is_served_by_the_other(
 
 def test_no_repository_is_added_that_the_other_would_not_know(pair: list[Replica]) -> None:
     page = pair[0].request("GET", "/sources").body.decode()
-    assert "Several servers share their database" in page
+    assert "shares its database with other servers" in page
     assert 'action="/sources/follow"' not in page
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     reply = pair[0].request("POST", "/sources/follow", b"repo=acme/skills", kind)

@@ -271,7 +271,7 @@ def test_nothing_skipped_is_said_on_the_page(hall: Hall, server: RunningServer) 
     hall.repo.commit(GOOD)
     refreshed(server)
     assert "/sources/skipped" not in page(server, "/sources")
-    assert "Nothing is skipped" in page(server, "/sources/skipped")
+    assert "No skipped entries" in page(server, "/sources/skipped")
 
 
 def test_a_skill_of_a_followed_repository_names_that_repository(

@@ -134,5 +134,5 @@ def _run_handler(handler: PageHandler, request: PageRequest) -> ByteResponse:
     except SkillhallError as error:
         return render_error_page(request, error)
     except OSError:  # its message may name a path of the server
-        error = HttpError("storage_unavailable", "the server cannot access its storage")
-        return render_error_page(request, error)
+        failure = HttpError("storage_unavailable", "the server cannot access its storage")
+        return render_error_page(request, failure)

@@ -260,7 +260,8 @@ def _read_selector(request: PageRequest) -> SourceSelector:
     """Return the repository of the form, or of the query of an undo URL."""
     form, query = request.form, request.query
     values = (form.text(field) or query.get(field, "") for field in _REPOSITORY_FIELDS)
-    return SourceSelector(*values)
+    repo, path, branch = values
+    return SourceSelector(repo, path, branch)
 
 
 def _redact_selector(selector: SourceSelector) -> SourceSelector:
