@@ -203,7 +203,7 @@ def test_template_is_saved_started_applied_renamed_and_deleted(
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
-    expect(page.get_by_text("automatic")).to_be_visible()
+    expect(page.get_by_text("Automatic", exact=True)).to_be_visible()
     either.open_page("/templates")
     mine.locator("summary").click()
     mine.get_by_label("Name", exact=True).fill(f"{name} 2")

@@ -25,7 +25,7 @@ class SessionPageBase:
 
 
 def parse_number(text: str) -> int:
-    """Parse a number of a form; -1, which is no valid version, if it is not one."""
+    """Parse a number of a form; -1, never a valid version, for anything else."""
     is_number = text.isascii() and text.isdigit() and len(text) < 18  # noqa: PLR2004 - fits 64 bits
     return int(text) if is_number else -1
 
