@@ -40,7 +40,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Itera
 
 
 def write_files(folder: Path) -> None:
-    text = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
+    text = make_skill_md("csv-report", "Summarizes CSV files.", "# Read the layout\n")
     files = {"layout.md": b"Totals on top."}
     make_skill(folder / ".agents/skills", "csv-report", data=text, files=files)
     narrow = make_skill_md("poems", "Writes poems.")
@@ -71,10 +71,10 @@ def test_reply_lists_loaded_skills_and_read_files(
 ) -> None:
     page = guest.open_page("/skills")
     page.get_by_role("link", name="Playground").click()
-    send(page, "Summarise sales.csv.")
+    send(page, "Summarize sales.csv.")
     turn = page.get_by_role("article")
     expect(turn.locator(".usage")).to_have_text("4 requests · 40 tokens in · 20 tokens out")
-    expect(turn.locator(".user-message")).to_have_text(re.compile("Summarise sales.csv.$"))
+    expect(turn.locator(".user-message")).to_have_text(re.compile("Summarize sales.csv.$"))
     loaded, read, failed = turn.get_by_role("list", name="Agent activity").locator("li").all()
     expect(loaded).to_have_text(re.compile(r"Loaded csv-report \d+ tokens"))
     expect(read).to_have_text(re.compile(r"Read csv-report/layout.md \d+ tokens"))
@@ -159,7 +159,7 @@ def test_playground_is_accessible(browser: Browser, stage: ServeProcess) -> None
     visitor = BrowserSession.open(browser, stage.url, bypass_csp=True, reduced_motion="reduce")
     page = visitor.open_page("/playground")
     assert visitor.find_accessibility_problems() == []
-    send(page, "Summarise sales.csv.")
+    send(page, "Summarize sales.csv.")
     expect(page.locator(".usage")).to_be_visible()
     assert visitor.find_accessibility_problems() == []
     visitor.close()

@@ -16,13 +16,13 @@ from tests.support.skills import make_skill, make_skill_md
 IMAGES = ROOT / "docs" / "images"
 MAX_BYTES = 150_000
 SKILLS = {
-    "csv-report": "Summarises CSV files. Use when asked for totals or a table.",
+    "csv-report": "Summarizes CSV files. Use when asked for totals or a table.",
     "meeting-notes": "Turns a transcript into decisions and tasks. Use after a meeting.",
     "pdf-tools": "Reads, joins and fills PDF files. Use when a file ends in .pdf.",
     "release-check": "Walks through the list before a release. Use when a version is tagged.",
 }
 BODY = "# {name}\n\nRead [the layout](references/layout.md) first.\n\n1. Read the header.\n"
-ANSWER = """**Sales rose by 12 %** in the third quarter.
+ANSWER = """**Sales rose by 12%** in the third quarter.
 
 | Region | Total |
 |---|---:|
