@@ -110,7 +110,7 @@ class SignInPage(Page):
 
 
 class SourcePages:
-    """Handlers of these pages."""
+    """Handlers of the source, preference and sign-in pages."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

@@ -67,7 +67,7 @@ class _BlockForm:
 
 
 class BlockPages(SessionPageBase):
-    """Handlers of these pages."""
+    """Handlers of the block pages."""
 
     def show_new(self, request: PageRequest) -> ByteResponse:
         """Show an empty form for a type of block."""

@@ -72,7 +72,7 @@ class _PendingSessionImport(NamedTuple):
 
 
 class SessionImportPages(SessionPageBase):
-    """Handlers of these pages."""
+    """Handlers of the session import pages."""
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)

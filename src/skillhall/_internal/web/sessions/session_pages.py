@@ -74,7 +74,7 @@ class ContextPage(Page):
 
 
 class SessionPages(SessionPageBase):
-    """Handlers of these pages."""
+    """Handlers of the session list, settings and context pages."""
 
     def list_sessions(self, request: PageRequest) -> ByteResponse:
         """Show the list of sessions."""

@@ -61,7 +61,7 @@ class TemplatesPage(Page):
 
 
 class TemplatePages(SessionPageBase):
-    """Handlers of these pages."""
+    """Handlers of the template and snapshot pages."""
 
     def show_saved_states(self, request: PageRequest) -> ByteResponse:
         """Show snapshots, templates and deleted blocks of a session."""

@@ -64,7 +64,7 @@ class SkillDeletePage(Page):
 
 
 class SkillEditPages:
-    """Handlers of these pages."""
+    """Handlers of the pages that change skills."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

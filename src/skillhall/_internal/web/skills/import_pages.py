@@ -49,7 +49,7 @@ class ReviewPage(Page):
 
 
 class ImportPages:
-    """Handlers of these pages."""
+    """Handlers of the import pages."""
 
     def __init__(self, site: Site) -> None:
         self._site = site

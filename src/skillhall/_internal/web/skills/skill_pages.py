@@ -40,7 +40,7 @@ _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 
 class SkillRow(NamedTuple):
-    """One skill in the table."""
+    """Skill in the table."""
 
     entry: CollectionEntry
     size: SkillSize
@@ -57,7 +57,7 @@ class FilterLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillsPage(Page):
-    """The table of skills."""
+    """Table of skills."""
 
     rows: tuple[SkillRow, ...]
     total: int
@@ -94,7 +94,7 @@ class FindingRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillPage(Page):
-    """One skill."""
+    """Page of one skill."""
 
     details: SkillDetails
     file: str  # name of its SKILL.md
@@ -119,7 +119,7 @@ class SkillPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class FilesPage(Page):
-    """The files of a skill."""
+    """Files of a skill."""
 
     id: str
     files: tuple[SkillFile, ...]
@@ -127,7 +127,7 @@ class FilesPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class FilePage(Page):
-    """One file of a skill."""
+    """File of a skill."""
 
     id: str
     path: str
@@ -143,7 +143,7 @@ class FilePage(Page):
 
 
 class SkillPages:
-    """Handlers of these pages."""
+    """Handlers of the pages that show skills."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
