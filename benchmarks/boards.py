@@ -89,7 +89,7 @@ def seen_row(rounds: int) -> Row:
         one, other = (BrowserSession.open(browser, hall.url) for _ in range(2))
         mover, board = _opened(one, MANY), one.page.url.removeprefix(hall.url)
         watcher = other.open_page(board)
-        watcher.wait_for_selector('#live[data-state="open"]', state="attached")
+        watcher.wait_for_selector('#event-stream[data-state="open"]', state="attached")
         waits = [_seen(mover, watcher) for _ in range(rounds + DISCARDED_ROUNDS)]
         browser.close()
     shown = median(waits[DISCARDED_ROUNDS:])

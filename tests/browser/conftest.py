@@ -1,4 +1,4 @@
-"""One browser and one server for each worker, and a new visitor for each test."""
+"""Fixtures: a browser and a server per worker, and a new visitor per test."""
 
 import os
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from tests.support.browsers import TIMEOUT_MS, BrowserSession, ServeProcess, launch, run_server
 from tests.support.skills import make_skill, make_skill_md
 
-# They write into the guides, for whoever asks for it; there is nothing to compare.
+# The screenshots are written into docs/images; there is nothing to compare.
 collect_ignore = [] if os.environ.get("UPDATE_SCREENSHOTS") else ["test_screenshots.py"]
 
 HOSTILE = (
@@ -20,28 +20,28 @@ HOSTILE = (
 )
 
 
-# Its event loop is in the way of all other tests, so it ends with the last of this folder.
+# Playwright's running event loop breaks other async tests, so it ends with this package.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=TIMEOUT_MS)
     with sync_playwright() as playwright:
-        one = launch(playwright)
-        yield one
-        one.close()
+        browser = launch(playwright)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")
 def hall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    """A server with a few skills, one of them hostile. Tests add their own under other ids."""
+    """Server with a few skills, one of them hostile. Tests add their own with other ids."""
     folder = tmp_path_factory.mktemp("hall")
     shipped = make_skill_md("shipped", "Comes with the product.")
     make_skill(folder / ".agents/sys.skills", "shipped", data=shipped)
-    fill(folder / ".agents/skills")
-    with run_server(folder, SKILLHALL_FOLDER_SCAN="on") as one:
-        yield one
+    write_skills(folder / ".agents/skills")
+    with run_server(folder, SKILLHALL_FOLDER_SCAN="on") as server:
+        yield server
 
 
-def fill(skills: Path) -> None:
+def write_skills(skills: Path) -> None:
     body = "# PDF tools\n\nSee [forms](references/forms.md).\n\n```python\nx = 1\n```\n"
     files = {
         "references/forms.md": b"# Forms\n",
@@ -62,25 +62,33 @@ def fill(skills: Path) -> None:
 
 @pytest.fixture
 def visitor(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
-    one = BrowserSession.open(browser, hall.url)
-    yield one
-    one.close()
+    session = BrowserSession.open(browser, hall.url)
+    yield session
+    session.close()
 
 
 @pytest.fixture
 def plain_visitor(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
-    """A visitor whose browser runs no scripts, on a dark and narrow screen."""
+    """Visitor without JavaScript, on a narrow screen in dark mode."""
     narrow = {"width": 390, "height": 800}
-    one = BrowserSession.open(
+    session = BrowserSession.open(
         browser, hall.url, java_script_enabled=False, viewport=narrow, color_scheme="dark"
     )
-    yield one
-    one.close()
+    yield session
+    session.close()
 
 
 @pytest.fixture
-def looker(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
-    """A visitor whose pages can be looked at by axe-core, which no policy lets in."""
-    one = BrowserSession.open(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
-    yield one
-    one.close()
+def axe_visitor(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
+    """Visitor whose pages axe-core can check; the CSP would block its script."""
+    session = BrowserSession.open(browser, hall.url, bypass_csp=True, reduced_motion="reduce")
+    yield session
+    session.close()
+
+
+@pytest.fixture(params=["with scripts", "without scripts"])
+def either(request: pytest.FixtureRequest) -> BrowserSession:
+    """Visitor with and without JavaScript."""
+    name = "visitor" if request.param == "with scripts" else "plain_visitor"
+    session: BrowserSession = request.getfixturevalue(name)
+    return session

@@ -1,4 +1,4 @@
-"""The board of a session in a browser: moving, editing, deleting, and several people at once."""
+"""Session board in a browser: moves, edits, deletions and concurrent visitors."""
 
 import re
 from collections.abc import Iterator
@@ -20,76 +20,72 @@ from tests.support.session_boards import (
 
 @pytest.fixture
 def board(hall: ServeProcess) -> SessionBoard:
-    """Three notes and a system prompt."""
-    one = SessionBoard.create(hall.url)
-    one.add("Rule", "system_prompt")
+    """Session with three notes and a system prompt."""
+    board = SessionBoard.create(hall.url)
+    board.add("Rule", "system_prompt")
     for text in ("One", "Two", "Three"):
-        one.add(text)
-    return one
+        board.add(text)
+    return board
 
 
 @pytest.fixture
 def other(browser: Browser, hall: ServeProcess) -> Iterator[BrowserSession]:
-    """A second person."""
-    one = BrowserSession.open(browser, hall.url)
-    yield one
-    one.close()
+    """Second visitor."""
+    session = BrowserSession.open(browser, hall.url)
+    yield session
+    session.close()
 
 
-@pytest.fixture(params=["with scripts", "without scripts"])
-def either(request: pytest.FixtureRequest) -> BrowserSession:
-    name = "visitor" if request.param == "with scripts" else "plain_visitor"
-    found: BrowserSession = request.getfixturevalue(name)
-    return found
-
-
-def choose(page: Page, title: str, action: str) -> None:
-    """An entry of a card's menu."""
+def select_action(page: Page, title: str, action: str) -> None:
+    """Select an entry of a card's menu."""
     menu = card(page, title).locator("details.menu")
     menu.locator("summary").click()
     menu.get_by_text(action, exact=True).click()
 
 
-def watching(page: Page) -> None:
-    """Wait until the stream of events is open."""
-    expect(page.locator("#live")).to_have_attribute("data-state", "open")
+def block_id(board: SessionBoard, text: str) -> str:
+    blocks = board.request("GET", "/blocks")["blocks"]
+    return next(str(block["id"]) for block in blocks if block["content"] == text)
 
 
-def test_cards_show_what_blocks_are_and_cost(visitor: BrowserSession, board: SessionBoard) -> None:
+def wait_for_stream(page: Page) -> None:
+    """Wait until the event stream is open."""
+    expect(page.locator("#event-stream")).to_have_attribute("data-state", "open")
+
+
+def test_cards_show_type_excerpt_and_tokens(visitor: BrowserSession, board: SessionBoard) -> None:
     board.request(
         "POST",
         "/blocks",
         {"type": "guideline", "content": "# Style\n\nShort sentences.", "zone": "STABLE"},
     )
     page = visitor.open_page(board.path)
-    one = card(page, "Style")
-    expect(one).to_contain_text("Short sentences.")
-    expect(one).to_contain_text("Guideline")
-    expect(one).to_contain_text(re.compile(r"\d+ tokens"))
+    style = card(page, "Style")
+    expect(style).to_contain_text("Short sentences.")
+    expect(style).to_contain_text("Guideline")
+    expect(style).to_contain_text(re.compile(r"\d+ tokens"))
     expect(zone_titles(page)).to_have_text(["One", "Two", "Three"])
     expect(zone_titles(page, "permanent")).to_have_text(["Rule"])
 
 
-def test_a_menu_moves_a_block_up_down_and_to_another_zone(
-    either: BrowserSession, board: SessionBoard
-) -> None:
+def test_card_menu_moves_blocks(either: BrowserSession, board: SessionBoard) -> None:
     page = either.open_page(board.path)
-    choose(page, "Three", "Move up")
+    select_action(page, "Three", "Move up")
     expect(zone_titles(page)).to_have_text(["One", "Three", "Two"])
-    choose(page, "One", "Move down")
+    select_action(page, "One", "Move down")
     expect(zone_titles(page)).to_have_text(["Three", "One", "Two"])
-    choose(page, "Two", "Move to Permanent")
+    select_action(page, "Two", "Move to Permanent")
     expect(zone_titles(page, "permanent")).to_have_text(["Rule", "Two"])
     assert board.list_texts() == ["Three", "One"]
 
 
-def test_keys_alone_move_a_block(visitor: BrowserSession, board: SessionBoard) -> None:
+def test_keyboard_moves_blocks(visitor: BrowserSession, board: SessionBoard) -> None:
     page = visitor.open_page(board.path)
     page.get_by_role("link", name="Three").focus()
     page.keyboard.press("Alt+ArrowUp")
     page.keyboard.press("Alt+ArrowUp")
     expect(zone_titles(page)).to_have_text(["Three", "One", "Two"])
-    expect(page.locator("#spoken")).to_have_text("Three: 1 of 3 in Working")
+    expect(page.locator("#live-region")).to_have_text("Three: 1 of 3 in Working")
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("Alt+ArrowLeft")
     page.keyboard.press("Alt+ArrowUp")
@@ -100,9 +96,7 @@ def test_keys_alone_move_a_block(visitor: BrowserSession, board: SessionBoard) -
     assert board.list_texts() == ["One", "Two"]
 
 
-def test_keys_alone_open_the_menu_write_and_save(
-    visitor: BrowserSession, board: SessionBoard
-) -> None:
+def test_keyboard_opens_menu_and_edits_block(visitor: BrowserSession, board: SessionBoard) -> None:
     page = visitor.open_page(board.path)
     page.get_by_role("link", name="One").focus()
     page.keyboard.press("Tab")
@@ -121,7 +115,7 @@ def test_keys_alone_open_the_menu_write_and_save(
     expect(page.get_by_role("link", name="One more")).to_be_focused()
 
 
-def test_a_card_is_dragged_to_another_zone(visitor: BrowserSession, board: SessionBoard) -> None:
+def test_card_is_dragged_to_another_zone(visitor: BrowserSession, board: SessionBoard) -> None:
     page = visitor.open_page(board.path)
     start_drag(page, "Two")
     drag_over(page, card(page, "Rule"))
@@ -132,32 +126,32 @@ def test_a_card_is_dragged_to_another_zone(visitor: BrowserSession, board: Sessi
     assert board.list_texts() == ["One", "Three"]
 
 
-def test_two_people_see_each_others_changes(
+def test_two_visitors_see_each_others_changes(
     visitor: BrowserSession, other: BrowserSession, board: SessionBoard
 ) -> None:
     mine, theirs = visitor.open_page(board.path), other.open_page(board.path)
-    watching(mine)
-    watching(theirs)
-    choose(mine, "Three", "Move up")
+    wait_for_stream(mine)
+    wait_for_stream(theirs)
+    select_action(mine, "Three", "Move up")
     expect(zone_titles(theirs)).to_have_text(["One", "Three", "Two"])
-    choose(theirs, "One", "Delete")
+    select_action(theirs, "One", "Delete")
     expect(zone_titles(mine)).to_have_text(["Three", "Two"])
     theirs.get_by_role("button", name="Undo").click()
     expect(zone_titles(mine)).to_have_text(["One", "Three", "Two"])
 
 
-def test_a_change_that_comes_during_a_drag_waits_and_nothing_is_lost(
+def test_change_during_drag_is_shown_after_drop(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:
     page = visitor.open_page(board.path)
-    watching(page)
+    wait_for_stream(page)
     start_drag(page, "Three")
     page.evaluate(
-        """() => { window.heard = new Promise((done) =>
+        """() => { window.received = new Promise((done) =>
              document.addEventListener("htmx:sse:after:message", done, {once: true})); }"""
     )
     board.add("Four")
-    page.evaluate("() => window.heard.then(() => true)")
+    page.evaluate("() => window.received.then(() => true)")
     expect(zone_titles(page).filter(has_text="Four")).to_have_count(0)
     drag_over(page, card(page, "Rule"))
     page.mouse.up()
@@ -167,62 +161,58 @@ def test_a_change_that_comes_during_a_drag_waits_and_nothing_is_lost(
     assert sorted(board.list_texts("PERMANENT")) == ["Rule", "Three"]
 
 
-def test_who_writes_keeps_the_text_while_the_board_changes(
+def test_open_editor_keeps_text_when_block_moves_or_is_deleted(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:
-    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    block = block_id(board, "One")
     page = visitor.open_page(board.path)
-    watching(page)
+    wait_for_stream(page)
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Half a thou")
-    board.move(one, zone="STABLE")
+    board.move(block, zone="STABLE")
     expect(zone_titles(page, "stable")).to_have_text(["One"])
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
-    board.delete(one)
+    board.delete(block)
     expect(page.get_by_role("alert")).to_contain_text("deleted elsewhere")
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("Not found")
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(card(page, "Half a thou")).to_be_visible()
 
 
-def test_a_new_block_is_focused_although_the_stream_told_of_it_first(
+def test_new_block_is_focused_when_event_arrives_first(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:
     page = visitor.open_page(board.path)
-    watching(page)
+    wait_for_stream(page)
 
-    def answer_late(route: Route) -> None:
-        answer = route.fetch()
+    def delay_response(route: Route) -> None:
+        response = route.fetch()
         expect(zone_titles(page)).to_have_text(["One", "Two", "Three", "Late"])
-        route.fulfill(response=answer)
+        route.fulfill(response=response)
 
     page.locator("#add-menu summary").click()
     page.get_by_role("link", name="Note", exact=True).click()
     page.get_by_label("Text (Markdown)").fill("Late")
-    page.route(re.compile(r"/add$"), answer_late)
-    page.get_by_role("button", name="Add to the board").click()
+    page.route(re.compile(r"/add$"), delay_response)
+    page.get_by_role("button", name="Add to board").click()
     expect(page.get_by_role("link", name="Late", exact=True)).to_be_focused()
 
 
-def test_a_block_is_written_with_a_preview_that_shows_how_it_reads(
-    visitor: BrowserSession, board: SessionBoard
-) -> None:
+def test_new_block_has_live_preview(visitor: BrowserSession, board: SessionBoard) -> None:
     page = visitor.open_page(board.path)
     page.locator("summary", has_text="Add block").click()
     page.get_by_role("link", name="Guideline").click()
     page.get_by_label("Text (Markdown)").fill("# Tone\n\nBe **kind**.")
     preview = page.get_by_role("region", name="Preview")
     expect(preview.locator("strong")).to_have_text("kind")
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(zone_titles(page, "permanent")).to_have_text(["Rule", "Tone"])
     expect(page.get_by_role("link", name="Tone")).to_be_focused()
 
 
-def test_a_slow_preview_ends_with_the_last_text(
-    visitor: BrowserSession, board: SessionBoard
-) -> None:
+def test_slow_preview_shows_the_last_text(visitor: BrowserSession, board: SessionBoard) -> None:
     page = visitor.open_page(f"{board.path}/add")
     hold_first(page, re.compile("/check$"), until=2)
     for number, text in enumerate(("First", "Second"), 1):
@@ -231,7 +221,7 @@ def test_a_slow_preview_ends_with_the_last_text(
     expect(page.get_by_role("region", name="Preview")).to_contain_text("Second")
 
 
-def test_without_scripts_a_block_is_written_on_a_page(
+def test_block_is_added_and_edited_without_scripts(
     plain_visitor: BrowserSession, board: SessionBoard
 ) -> None:
     page = plain_visitor.open_page(board.path)
@@ -240,7 +230,7 @@ def test_without_scripts_a_block_is_written_on_a_page(
     page.get_by_label("Text (Markdown)").fill("Plainly **said**.")
     page.get_by_role("button", name="Preview").click()
     expect(page.get_by_role("region", name="Preview").locator("strong")).to_have_text("said")
-    page.get_by_role("button", name="Add to the board").click()
+    page.get_by_role("button", name="Add to board").click()
     expect(zone_titles(page)).to_have_text(["One", "Two", "Three", "Plainly **said**."])
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Uno")
@@ -248,16 +238,16 @@ def test_without_scripts_a_block_is_written_on_a_page(
     expect(zone_titles(page).first).to_have_text("Uno")
 
 
-def test_an_edit_against_an_older_version_shows_both(
-    either: BrowserSession, board: SessionBoard
-) -> None:
-    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
-    page = either.open_page(f"{board.path}/blocks/{one}/edit")
+def test_edit_conflict_shows_both_versions(either: BrowserSession, board: SessionBoard) -> None:
+    block = block_id(board, "One")
+    page = either.open_page(f"{board.path}/blocks/{block}/edit")
     page.get_by_label("Text (Markdown)").fill("Mine.")
-    board.edit(one, "Theirs.")
+    board.edit(block, "Theirs.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("heading", name="Somebody changed this block")).to_be_visible()
-    expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
+    expect(
+        page.get_by_role("heading", name="This block was changed by someone else")
+    ).to_be_visible()
+    expect(page.get_by_label("Current version")).to_have_text("Theirs.")
     expect(page.get_by_label("Your version")).to_have_text("Mine.")
     assert "Theirs." in board.list_texts()
     page.get_by_role("button", name="Save my version").click()
@@ -265,62 +255,60 @@ def test_an_edit_against_an_older_version_shows_both(
     assert "Mine." in board.list_texts()
 
 
-def test_a_conflict_on_the_board_is_settled_where_it_stands(
+def test_edit_conflict_is_resolved_on_the_board(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:
-    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
+    block = block_id(board, "One")
     page = visitor.open_page(board.path)
-    watching(page)
+    wait_for_stream(page)
     page.get_by_role("link", name="One").click()
     page.get_by_label("Text (Markdown)").fill("Mine.")
-    board.edit(one, "Theirs.")
+    board.edit(block, "Theirs.")
     expect(zone_titles(page).first).to_have_text("Theirs.")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_label("What stands there")).to_have_text("Theirs.")
-    page.get_by_role("link", name="Take theirs").click()
+    expect(page.get_by_label("Current version")).to_have_text("Theirs.")
+    page.get_by_role("link", name="Use current version").click()
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Theirs.")
     page.get_by_role("link", name="Cancel").click()
     expect(page.get_by_label("Text (Markdown)")).to_have_count(0)
     assert board.list_texts() == ["Theirs.", "Two", "Three"]
 
 
-def test_a_move_that_is_too_late_is_told_beside_its_card(
+def test_move_conflict_is_shown_on_the_card(
     plain_visitor: BrowserSession, board: SessionBoard
 ) -> None:
     page = plain_visitor.open_page(board.path)
-    [one] = [b["id"] for b in board.request("GET", "/blocks")["blocks"] if b["content"] == "One"]
-    board.edit(one, "Changed")
-    choose(page, "One", "Move down")
-    expect(card(page, "Changed").get_by_role("alert")).to_contain_text("changed meanwhile")
+    block = block_id(board, "One")
+    board.edit(block, "Changed")
+    select_action(page, "One", "Move down")
+    expect(card(page, "Changed").get_by_role("alert")).to_contain_text("Changed by someone else")
     assert board.list_texts() == ["Changed", "Two", "Three"]
 
 
-def test_a_deleted_block_is_brought_back(either: BrowserSession, board: SessionBoard) -> None:
+def test_deleted_block_is_restored_by_undo(either: BrowserSession, board: SessionBoard) -> None:
     page = either.open_page(board.path)
-    choose(page, "Two", "Delete")
+    select_action(page, "Two", "Delete")
     expect(zone_titles(page)).to_have_text(["One", "Three"])
     expect(page.get_by_role("status").first).to_contain_text("Deleted Two")
     page.get_by_role("button", name="Undo").click()
     expect(zone_titles(page)).to_have_text(["One", "Two", "Three"])
 
 
-def test_a_type_is_filtered_and_the_choice_stays_while_blocks_move(
-    either: BrowserSession, board: SessionBoard
-) -> None:
+def test_type_filter_stays_active_after_a_move(either: BrowserSession, board: SessionBoard) -> None:
     page = either.open_page(board.path)
     page.get_by_role("navigation", name="Type").get_by_role("link", name="Note").click()
     expect(zone_titles(page, "permanent")).to_have_count(0)
-    choose(page, "Three", "Move up")
+    select_action(page, "Three", "Move up")
     expect(zone_titles(page)).to_have_text(["One", "Three", "Two"])
     expect(zone_titles(page, "permanent")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
-    ("budget", "level", "told"),
-    [(100, "fine", "79%"), (98, "warning", "81% Nearly"), (82, "danger", "96% Almost")],
+    ("budget", "level", "text"),
+    [(100, "fine", "79%"), (98, "warning", "81% Nearing"), (82, "danger", "96% Almost")],
 )
-def test_a_meter_warns_before_a_budget_is_spent(
-    plain_visitor: BrowserSession, hall: ServeProcess, budget: int, level: str, told: str
+def test_meter_warns_before_budget_is_used_up(
+    plain_visitor: BrowserSession, hall: ServeProcess, budget: int, level: str, text: str
 ) -> None:
     board = SessionBoard.create(hall.url, working=budget)
     board.add("x" * 336)
@@ -328,10 +316,10 @@ def test_a_meter_warns_before_a_budget_is_spent(
     page = plain_visitor.open_page(board.path)
     meter = page.locator("#zone-working .meter")
     expect(meter).to_have_class(f"meter is-{level}")
-    expect(meter).to_contain_text(f"79 of {budget} tokens · {told}")
+    expect(meter).to_contain_text(f"79 of {budget} tokens · {text}")
 
 
-def test_a_long_zone_is_shown_in_parts(either: BrowserSession, hall: ServeProcess) -> None:
+def test_long_zone_shows_more_cards_on_request(either: BrowserSession, hall: ServeProcess) -> None:
     board = SessionBoard.create(hall.url)
     for number in range(22):
         board.add(f"Note {number}")
@@ -339,11 +327,11 @@ def test_a_long_zone_is_shown_in_parts(either: BrowserSession, hall: ServeProces
     expect(zone_titles(page)).to_have_count(20)
     page.get_by_role("link", name="Show 2 more").click()
     expect(zone_titles(page)).to_have_count(22)
-    choose(page, "Note 21", "Move up")
+    select_action(page, "Note 21", "Move up")
     expect(zone_titles(page).nth(20)).to_have_text("Note 21")
 
 
-def test_hostile_blocks_stay_text(visitor: BrowserSession, hall: ServeProcess) -> None:
+def test_hostile_blocks_are_shown_as_text(visitor: BrowserSession, hall: ServeProcess) -> None:
     board = SessionBoard.create(hall.url, '"><script>window.hit=1</script>')
     for text in (HOSTILE, '"><img src=x onerror=window.hit=1>', "{{ 7*7 }}"):
         board.add(text)

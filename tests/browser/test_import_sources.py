@@ -1,4 +1,4 @@
-"""The ways in that need more than a browser: a folder that is dropped, web sites, git."""
+"""Imports and repositories in a browser: dropped folders, URLs and git."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +12,16 @@ from tests.support.git_server import GitRepo, GitServer, git_repo, run_git_serve
 from tests.support.http_server import HttpServer, respond, run_http_server
 from tests.support.skills import make_skill, make_skill_md
 
-# Browsers give folders only to drags of people; this is one with the same shape.
+# Scripts cannot create a drop with a folder; this event has the same interface.
 _DROP = """
 folder => {
   const file = (name, text) => ({
     isFile: true, isDirectory: false, name, file: done => done(new File([text], name)),
   });
-  const directory = (name, inside) => ({
+  const directory = (name, entries) => ({
     isFile: false, isDirectory: true, name, createReader: () => {
-      let rest = [inside];
-      return { readEntries: done => done(rest.pop() ?? []) };
+      let batches = [entries];
+      return { readEntries: done => done(batches.pop() ?? []) };
     },
   });
   const inner = directory("references", [file("more.md", "# More")]);
@@ -35,17 +35,17 @@ folder => {
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[HttpServer]:
-    with run_http_server() as one:
+    with run_http_server() as server:
         for name in ("from-web", "typed"):
             data = zip_of({f"{name}/SKILL.md": make_skill_md(name)})
-            one.routes[f"/{name}.zip"] = respond(body=data)
-        yield one
+            server.routes[f"/{name}.zip"] = respond(body=data)
+        yield server
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GitServer]:
-    with run_git_server(tmp_path_factory.mktemp("hub")) as one:
-        yield one
+    with run_git_server(tmp_path_factory.mktemp("hub")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -60,63 +60,63 @@ def open_hall(
     hub: GitServer,
     repo: GitRepo,
 ) -> Iterator[ServeProcess]:
-    """A server that may fetch from this machine, and serves a repository."""
+    """Server that may fetch from this machine and serves a repository."""
     with run_server(
         tmp_path_factory.mktemp("open"),
         SKILLHALL_ALLOW_NETWORKS="127.0.0.0/8",
         SKILLHALL_PROMPTS_REPO=hub.url("team.git"),
         SKILLHALL_PROMPTS_BRANCH="main",
-    ) as one:
-        yield one
+    ) as server:
+        yield server
 
 
 @pytest.fixture
 def guest(browser: Browser, open_hall: ServeProcess) -> Iterator[BrowserSession]:
-    one = BrowserSession.open(browser, open_hall.url)
-    yield one
-    one.close()
+    session = BrowserSession.open(browser, open_hall.url)
+    yield session
+    session.close()
 
 
-def take(page: Page, name: str) -> None:
+def import_selected(page: Page, name: str) -> None:
     expect(page.get_by_role("checkbox", name=name)).to_be_checked()
     page.get_by_role("button", name="Import selected").click()
     expect(page.get_by_role("status").first).to_contain_text(f"Imported {name}")
 
 
-def fetch(page: Page, address: str) -> None:
-    page.get_by_label("Repository or web address").fill(address)
+def fetch(page: Page, url: str) -> None:
+    page.get_by_label("Repository or URL").fill(url)
     page.get_by_role("button", name="Fetch").click()
 
 
-def test_a_folder_that_is_dropped_comes_whole(
+def test_dropped_folder_is_imported_with_all_files(
     guest: BrowserSession, open_hall: ServeProcess
 ) -> None:
     page = guest.open_page("/skills/import")
-    text = make_skill_md("dropped-whole").decode()
-    page.evaluate(_DROP, {"name": "dropped-whole", "text": text})
-    take(page, "dropped-whole")
-    assert (open_hall.user_skills / "dropped-whole/references/more.md").read_bytes() == b"# More"
+    text = make_skill_md("dropped-folder").decode()
+    page.evaluate(_DROP, {"name": "dropped-folder", "text": text})
+    import_selected(page, "dropped-folder")
+    assert (open_hall.user_skills / "dropped-folder/references/more.md").read_bytes() == b"# More"
 
 
-def test_skills_of_a_web_address_are_imported(
+def test_skill_is_imported_from_url(
     guest: BrowserSession, open_hall: ServeProcess, site: HttpServer
 ) -> None:
     fetch(guest.open_page("/skills/import"), f"http://127.0.0.1:{site.port}/from-web.zip")
-    take(guest.page, "from-web")
+    import_selected(guest.page, "from-web")
     assert (open_hall.user_skills / "from-web/SKILL.md").exists()
 
 
-def test_skills_of_a_repository_are_imported(
+def test_skill_is_imported_from_repository(
     guest: BrowserSession, open_hall: ServeProcess, hub: GitServer, repo: GitRepo
 ) -> None:
     other = git_repo(hub.root / "other.git", {"mine/SKILL.md": make_skill_md("mine")})
     assert other.folder.exists()
     fetch(guest.open_page("/skills/import"), hub.url("other.git"))
-    take(guest.page, "mine")
+    import_selected(guest.page, "mine")
     assert (open_hall.user_skills / "mine/SKILL.md").exists()
 
 
-def test_the_page_of_sources_tells_how_fresh_a_repository_is(
+def test_sources_page_shows_commit_and_stale_state(
     guest: BrowserSession, hub: GitServer, repo: GitRepo
 ) -> None:
     page = guest.open_page("/sources")
@@ -130,71 +130,71 @@ def test_the_page_of_sources_tells_how_fresh_a_repository_is(
     hub.status = 503
     try:
         page.get_by_role("button", name="Refresh").click()
-        expect(page.get_by_role("alert")).to_contain_text("The source cannot be read")
-        assert "502" in guest.problems.pop()  # the browser says so too
+        expect(page.get_by_role("alert")).to_contain_text("Source unavailable")
+        assert "502" in guest.problems.pop()  # the browser logs the failed request
         guest.open_page("/sources")
-        expect(page.get_by_text("An older copy is served:")).to_be_visible()
+        expect(page.get_by_text("Serving a cached version:")).to_be_visible()
         expect(row).to_contain_text(commit[:12])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     finally:
         hub.status = 0
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("status").first).to_contain_text("Up to date")
-    expect(page.get_by_text("An older copy is served:")).to_have_count(0)
+    expect(page.get_by_text("Serving a cached version:")).to_have_count(0)
 
 
-def test_a_repository_is_added_and_removed_with_the_keyboard_alone(
+def test_repository_is_added_and_removed_by_keyboard(
     browser: Browser, open_hall: ServeProcess, hub: GitServer
 ) -> None:
     git_repo(hub.root / "added.git", {"skills/joined/SKILL.md": make_skill_md("joined")})
-    one = BrowserSession.open(browser, open_hall.url, bypass_csp=True, reduced_motion="reduce")
-    page = one.open_page("/sources")
+    visitor = BrowserSession.open(browser, open_hall.url, bypass_csp=True, reduced_motion="reduce")
+    page = visitor.open_page("/sources")
     press_tab_and_type(page, "Repository", hub.url("added.git"))
     page.keyboard.press("Enter")
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("name the folder")
-    assert one.find_accessibility_problems() == []
+    assert visitor.find_accessibility_problems() == []
     expect(page.get_by_label("Repository")).to_have_value(hub.url("added.git"))
-    press_tab_and_type(page, "Folder in it", "skills")
+    press_tab_and_type(page, "Subfolder", "skills")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("Added")
-    assert one.find_accessibility_problems() == []
-    one.open_page("/skills")
+    assert visitor.find_accessibility_problems() == []
+    visitor.open_page("/skills")
     expect(page.get_by_role("link", name="joined")).to_be_visible()
-    one.open_page("/sources")
+    visitor.open_page("/sources")
     removal = f"Remove {hub.url('added.git')}"
-    for button, told in ((removal, "Removed"), ("Undo", "Added"), (removal, "Removed")):
+    for button, text in ((removal, "Removed"), ("Undo", "Added"), (removal, "Removed")):
         press_until(page, button)
-        expect(page.get_by_role("status").first).to_contain_text(told)
-    one.close()
+        expect(page.get_by_role("status").first).to_contain_text(text)
+    visitor.close()
 
 
-def test_a_repository_is_added_and_removed_without_scripts(
+def test_repository_is_added_and_removed_without_scripts(
     browser: Browser, open_hall: ServeProcess, hub: GitServer
 ) -> None:
     git_repo(hub.root / "plain.git", {"plain/SKILL.md": make_skill_md("plain")})
-    one = BrowserSession.open(browser, open_hall.url, java_script_enabled=False)
-    page = one.open_page("/sources")
+    visitor = BrowserSession.open(browser, open_hall.url, java_script_enabled=False)
+    page = visitor.open_page("/sources")
     page.get_by_label("Repository").fill(hub.url("plain.git"))
-    page.get_by_role("button", name="Add", exact=True).click()
+    page.get_by_role("button", name="Add repository").click()
     expect(page.get_by_role("status").first).to_contain_text("Added")
     page.get_by_role("button", name=f"Remove {hub.url('plain.git')}").click()
     expect(page.get_by_role("status").first).to_contain_text("Removed")
-    one.close()
+    visitor.close()
 
 
 def press_until(page: Page, name: str, role: str = "button") -> None:
-    """Go to a control with the Tab key alone, and press it."""
-    wanted = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]  # any role
+    """Focus a control with the Tab key and activate it with Enter."""
+    control = page.get_by_role(role, name=name, exact=True).first  # type: ignore[arg-type]  # any role
     for _ in range(80):
         page.keyboard.press("Tab")
-        if wanted.evaluate("one => one === document.activeElement"):
+        if control.evaluate("element => element === document.activeElement"):
             page.keyboard.press("Enter")
             return
     raise AssertionError(name)
 
 
-def test_the_keyboard_alone_adds_edits_and_deletes(
+def test_skill_is_added_edited_and_deleted_by_keyboard(
     guest: BrowserSession, open_hall: ServeProcess
 ) -> None:
     page = guest.open_page("/skills")
@@ -222,46 +222,48 @@ def test_the_keyboard_alone_adds_edits_and_deletes(
 
 
 def press_tab_and_type(page: Page, label: str, text: str) -> None:
-    wanted = page.get_by_label(label)
+    control = page.get_by_label(label)
     for _ in range(80):
         page.keyboard.press("Tab")
-        if wanted.evaluate("one => one === document.activeElement"):
+        if control.evaluate("element => element === document.activeElement"):
             page.keyboard.type(text)
             return
     raise AssertionError(label)
 
 
-def test_the_keyboard_alone_imports(
+def test_skill_is_imported_by_keyboard(
     guest: BrowserSession, open_hall: ServeProcess, site: HttpServer
 ) -> None:
     page = guest.open_page("/skills/import")
-    press_tab_and_type(page, "Repository or web address", f"http://127.0.0.1:{site.port}/typed.zip")
+    press_tab_and_type(page, "Repository or URL", f"http://127.0.0.1:{site.port}/typed.zip")
     page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Look before you import")).to_be_visible()
+    expect(page.get_by_role("heading", name="Review import")).to_be_visible()
     press_until(page, "Import selected")
     expect(page.get_by_role("status").first).to_contain_text("typed")
     assert (open_hall.user_skills / "typed").exists()
 
 
-def test_a_deletion_that_cannot_be_taken_back_says_so(
+def test_delete_page_says_when_undo_is_impossible(
     guest: BrowserSession, open_hall: ServeProcess, tmp_path: Path
 ) -> None:
-    kept = make_skill(open_hall.user_skills, "with-link")
-    (kept / "link.md").symlink_to(kept / "SKILL.md")
+    folder = make_skill(open_hall.user_skills, "with-link")
+    (folder / "link.md").symlink_to(folder / "SKILL.md")
     page = guest.open_page("/skill/with-link/delete")
-    expect(page.get_by_text("This cannot be taken back")).to_be_visible()
+    expect(page.get_by_text("This can't be undone")).to_be_visible()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status").first).to_contain_text("Deleted")
     expect(page.get_by_role("button", name="Undo")).to_have_count(0)
-    assert not kept.exists()
+    assert not folder.exists()
 
 
-def test_the_longest_skills_come_first(guest: BrowserSession, open_hall: ServeProcess) -> None:
+def test_sort_by_tokens_lists_longest_skills_first(
+    guest: BrowserSession, open_hall: ServeProcess
+) -> None:
     for name, words in (("brief", 10), ("vast", 5000)):
         text = make_skill_md(name, body="word " * words)
         make_skill(open_hall.user_skills, name, data=text)
     page = guest.open_page("/skills")
     page.get_by_role("navigation", name="Source").get_by_role("link", name="Tokens").click()
-    names = page.locator(".about .name")
+    names = page.locator(".item-summary .name")
     expect(names.first).to_have_text("vast")
     assert names.all_inner_texts().index("brief") > 0

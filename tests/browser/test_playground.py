@@ -1,4 +1,4 @@
-"""The playground in a browser, against a server that plays the model."""
+"""Playground in a browser, with a scripted model server."""
 
 import re
 from collections.abc import Iterator
@@ -22,25 +22,25 @@ SCRIPT = (
 
 @pytest.fixture(scope="module")
 def model() -> Iterator[ModelServer]:
-    with model_server(*SCRIPT) as one:
-        yield one
+    with model_server(*SCRIPT) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iterator[ServeProcess]:
     folder = tmp_path_factory.mktemp("stage")
-    fill(folder)
+    write_files(folder)
     with run_server(
         folder,
         SKILLHALL_MODEL="openai-chat:scripted",
         OPENAI_BASE_URL=f"{model.url}/v1",
         OPENAI_API_KEY="sk-secret",
-    ) as one:
-        yield one
+    ) as server:
+        yield server
 
 
-def fill(folder: Path) -> None:
-    text = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
+def write_files(folder: Path) -> None:
+    text = make_skill_md("csv-report", "Summarizes CSV files.", "# Read the layout\n")
     files = {"layout.md": b"Totals on top."}
     make_skill(folder / ".agents/skills", "csv-report", data=text, files=files)
     narrow = make_skill_md("poems", "Writes poems.")
@@ -56,48 +56,48 @@ def guest(
     request: pytest.FixtureRequest, browser: Browser, stage: ServeProcess, model: ModelServer
 ) -> Iterator[BrowserSession]:
     model.requests.clear()
-    one = BrowserSession.open(browser, stage.url, java_script_enabled=request.param)
-    yield one
-    one.close()
+    session = BrowserSession.open(browser, stage.url, java_script_enabled=request.param)
+    yield session
+    session.close()
 
 
-def say(page: Page, text: str) -> None:
+def send(page: Page, text: str) -> None:
     page.get_by_label("Message").fill(text)
     page.get_by_role("button", name="Send").click()
 
 
-def test_an_answer_comes_with_every_skill_and_file_that_it_took(
+def test_reply_lists_loaded_skills_and_read_files(
     guest: BrowserSession, model: ModelServer
 ) -> None:
     page = guest.open_page("/skills")
     page.get_by_role("link", name="Playground").click()
-    say(page, "Summarise sales.csv.")
+    send(page, "Summarize sales.csv.")
     turn = page.get_by_role("article")
     expect(turn.locator(".usage")).to_have_text("4 requests · 40 tokens in · 20 tokens out")
-    expect(turn.locator(".said")).to_have_text(re.compile("Summarise sales.csv.$"))
-    loaded, read, failed = turn.get_by_role("list", name="What the agent did").locator("li").all()
+    expect(turn.locator(".user-message")).to_have_text(re.compile("Summarize sales.csv.$"))
+    loaded, read, failed = turn.get_by_role("list", name="Agent activity").locator("li").all()
     expect(loaded).to_have_text(re.compile(r"Loaded csv-report \d+ tokens"))
     expect(read).to_have_text(re.compile(r"Read csv-report/layout.md \d+ tokens"))
-    expect(failed).to_have_text(re.compile("Error of load_skill .*no-such"))
+    expect(failed).to_have_text(re.compile("Failed: load_skill .*no-such"))
     expect(turn.locator("strong")).to_have_text("first")
     expect(turn.locator(".prose")).to_contain_text("<script>")
     expect(page.get_by_label("Message")).to_have_value("")
-    assert [len(one.tool_results) for one in model.requests] == [0, 1, 2, 3]
+    assert [len(request.tool_results) for request in model.requests] == [0, 1, 2, 3]
     assert "<name>csv-report</name>" in model.requests[0].system
     assert "# Read the layout" in model.requests[1].tool_results[0]
     assert model.requests[2].tool_results[1] == "Totals on top."
 
 
-def test_the_next_message_knows_the_conversation_and_a_skill_that_another_program_added(
+def test_next_message_has_history_and_newly_added_skills(
     guest: BrowserSession, model: ModelServer, stage: ServeProcess, request: pytest.FixtureRequest
 ) -> None:
     page = guest.open_page("/playground")
-    say(page, "First.")
+    send(page, "First.")
     expect(page.locator(".usage")).to_have_count(1)
     added = f"later-{'plain' if 'without' in request.node.name else 'full'}"
     make_skill(stage.user_skills, added)
     model.requests.clear()
-    say(page, "Second.")
+    send(page, "Second.")
     expect(page.locator(".usage")).to_have_count(2)
     assert f"<name>{added}</name>" in model.requests[0].system
     assert model.requests[0].user_messages == ["First.", "Second."]
@@ -107,12 +107,12 @@ def test_the_next_message_knows_the_conversation_and_a_skill_that_another_progra
     expect(page.get_by_role("article")).to_have_count(0)
 
 
-def test_an_agent_of_the_config_is_talked_to_with_its_own_skills_and_model(
+def test_configured_agent_uses_its_own_skills_and_model(
     guest: BrowserSession, model: ModelServer
 ) -> None:
     page = guest.open_page("/playground")
     page.get_by_label("Agent", exact=True).select_option(label="The poet")
-    say(page, "Write.")
+    send(page, "Write.")
     expect(page.locator(".usage")).to_be_visible()
     assert model.requests[0].system.startswith("Rhyme.")
     assert "<name>poems</name>" in model.requests[0].system
@@ -122,50 +122,50 @@ def test_an_agent_of_the_config_is_talked_to_with_its_own_skills_and_model(
     expect(page.get_by_label("Model")).to_have_value("openai-chat:other")
 
 
-def test_a_provider_that_refuses_is_told_and_the_message_stays(
+def test_provider_error_is_shown_and_message_stays(
     guest: BrowserSession, model: ModelServer
 ) -> None:
     page = guest.open_page("/playground")
     model.status = 401
     try:
-        say(page, "Is anybody there?")
+        send(page, "Are you there?")
         expect(page.get_by_role("alert")).to_contain_text("the provider rejected the API key")
     finally:
         model.status = 200
-    expect(page.get_by_label("Message")).to_have_value("Is anybody there?")
+    expect(page.get_by_label("Message")).to_have_value("Are you there?")
     assert "sk-secret" not in page.content()
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".usage")).to_be_visible()
 
 
-def test_an_answer_streams_and_can_be_stopped(
+def test_reply_streams_and_can_be_stopped(
     browser: Browser, stage: ServeProcess, model: ModelServer
 ) -> None:
-    one = BrowserSession.open(browser, stage.url)
-    page = one.open_page("/playground")
-    with model.pause_replies() as hold:
-        say(page, "Slowly.")
-        expect(page.locator(".coming")).to_have_text("Totals")
+    visitor = BrowserSession.open(browser, stage.url)
+    page = visitor.open_page("/playground")
+    with model.pause_replies() as release:
+        send(page, "Slowly.")
+        expect(page.locator(".partial-reply")).to_have_text("Totals")
         page.get_by_role("button", name="Stop").click()
         expect(page.get_by_role("article")).to_have_count(0)
-        hold.set()
+        release.set()
     expect(page.get_by_label("Message")).to_have_value("Slowly.")
     page.get_by_label("Message").press("Control+Enter")
     expect(page.locator(".usage")).to_be_visible()
-    one.close()
+    visitor.close()
 
 
-def test_the_playground_keeps_nobody_out(browser: Browser, stage: ServeProcess) -> None:
-    one = BrowserSession.open(browser, stage.url, bypass_csp=True, reduced_motion="reduce")
-    page = one.open_page("/playground")
-    assert one.find_accessibility_problems() == []
-    say(page, "Summarise sales.csv.")
+def test_playground_is_accessible(browser: Browser, stage: ServeProcess) -> None:
+    visitor = BrowserSession.open(browser, stage.url, bypass_csp=True, reduced_motion="reduce")
+    page = visitor.open_page("/playground")
+    assert visitor.find_accessibility_problems() == []
+    send(page, "Summarize sales.csv.")
     expect(page.locator(".usage")).to_be_visible()
-    assert one.find_accessibility_problems() == []
-    one.close()
+    assert visitor.find_accessibility_problems() == []
+    visitor.close()
 
 
-def test_without_a_model_the_page_says_how_to_name_one(visitor: BrowserSession) -> None:
+def test_playground_without_model_explains_how_to_set_one(visitor: BrowserSession) -> None:
     page = visitor.open_page("/playground")
     expect(page.get_by_role("heading", name="No model is configured")).to_be_visible()
     expect(page.get_by_role("button", name="Send")).to_have_count(0)

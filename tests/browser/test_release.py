@@ -23,7 +23,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("version", ["3.11", "3.13"])
-def test_a_card_can_be_dragged_on_a_server_installed_from_a_wheel(
+def test_card_is_dragged_on_server_installed_from_wheel(
     browser: Browser, wheel: Path, tmp_path: Path, version: str
 ) -> None:
     python = find_python(version)

@@ -1,4 +1,4 @@
-"""The pictures of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_screenshots.py`."""
+"""Screenshots of the guide: `UPDATE_SCREENSHOTS=1 pytest tests/browser/test_screenshots.py`."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,16 +13,16 @@ from tests.support.model_server import ToolCall, model_server
 from tests.support.session_boards import SessionBoard
 from tests.support.skills import make_skill, make_skill_md
 
-PLACE = ROOT / "docs" / "images"
-LARGEST = 150_000  # bytes of a picture
+IMAGES = ROOT / "docs" / "images"
+MAX_BYTES = 150_000
 SKILLS = {
-    "csv-report": "Summarises CSV files. Use when somebody asks for totals or a table.",
+    "csv-report": "Summarizes CSV files. Use when asked for totals or a table.",
     "meeting-notes": "Turns a transcript into decisions and tasks. Use after a meeting.",
     "pdf-tools": "Reads, joins and fills PDF files. Use when a file ends in .pdf.",
     "release-check": "Walks through the list before a release. Use when a version is tagged.",
 }
-BODY = "# {name}\n\nRead [the layout](references/layout.md) first.\n\n1. Look at the header.\n"
-ANSWER = """**Sales rose by 12 %** in the third quarter.
+BODY = "# {name}\n\nRead [the layout](references/layout.md) first.\n\n1. Read the header.\n"
+ANSWER = """**Sales rose by 12%** in the third quarter.
 
 | Region | Total |
 |---|---:|
@@ -37,8 +37,8 @@ SCRIPT = (
 
 
 @pytest.fixture(scope="module")
-def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
-    folder = tmp_path_factory.mktemp("show")
+def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    folder = tmp_path_factory.mktemp("demo")
     files = {"references/layout.md": b"Totals first, then one row for each region.\n"}
     for name, description in SKILLS.items():
         data = make_skill_md(name, description, BODY.format(name=name))
@@ -53,12 +53,12 @@ def show(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
             OPENAI_BASE_URL=f"{model.url}/v1",
             OPENAI_API_KEY="none",
             SKILLHALL_FOLDER_SCAN="on",
-        ) as one,
+        ) as server,
     ):
-        yield one
+        yield server
 
 
-def review(page: Page) -> None:
+def upload_zip(page: Page) -> None:
     archive = zip_of(
         {
             "invoices/SKILL.md": make_skill_md("invoices", "Checks invoices. Use for each bill."),
@@ -68,18 +68,18 @@ def review(page: Page) -> None:
     page.get_by_label("Choose a file").set_input_files(
         {"name": "team-skills.zip", "mimeType": "application/zip", "buffer": archive}
     )
-    page.get_by_role("button", name="Look inside").first.click()
+    page.get_by_role("button", name="Continue").first.click()
     expect(page.get_by_role("checkbox")).to_have_count(2)
 
 
-def talk(page: Page) -> None:
+def chat(page: Page) -> None:
     page.get_by_label("Message").fill("How did we do in the third quarter? See sales.csv.")
     page.get_by_role("button", name="Send").click()
     expect(page.locator(".usage")).to_be_visible()
     page.evaluate("scrollTo(0, 0)")
 
 
-def arrange(page: Page) -> None:
+def fill_board(page: Page) -> None:
     server = page.url.partition("/sessions")[0]
     board = SessionBoard.create(server, "Quarterly report", working=400, total=4000)
     board.add("You are a careful analyst. Ask before you guess.", "system_prompt")
@@ -91,26 +91,26 @@ def arrange(page: Page) -> None:
     expect(page.get_by_role("heading", name="Compare with")).to_be_visible()
 
 
-def nothing(page: Page) -> None:
+def wait_for_heading(page: Page) -> None:
     expect(page.get_by_role("heading", level=1)).to_be_visible()
 
 
-PICTURES = [
-    ("skills", "/skills", nothing, 1280, "light"),
-    ("skills-dark", "/skills", nothing, 1280, "dark"),
-    ("skills-phone", "/skills", nothing, 390, "light"),
-    ("skill", "/skill/csv-report", nothing, 1280, "light"),
-    ("review", "/skills/import", review, 1280, "light"),
-    ("board", "/sessions", arrange, 1280, "light"),
-    ("settings", "/sources", nothing, 1280, "light"),
-    ("playground", "/playground", talk, 1280, "light"),
+SCREENSHOTS = [
+    ("skills", "/skills", wait_for_heading, 1280, "light"),
+    ("skills-dark", "/skills", wait_for_heading, 1280, "dark"),
+    ("skills-phone", "/skills", wait_for_heading, 390, "light"),
+    ("skill", "/skill/csv-report", wait_for_heading, 1280, "light"),
+    ("review", "/skills/import", upload_zip, 1280, "light"),
+    ("board", "/sessions", fill_board, 1280, "light"),
+    ("settings", "/sources", wait_for_heading, 1280, "light"),
+    ("playground", "/playground", chat, 1280, "light"),
 ]
 
 
-@pytest.mark.parametrize(("name", "path", "act", "width", "scheme"), PICTURES)
-def test_a_picture_is_written(  # noqa: PLR0913, PLR0917 - what a picture shows
+@pytest.mark.parametrize(("name", "path", "act", "width", "scheme"), SCREENSHOTS)
+def test_screenshot_is_written(  # noqa: PLR0913, PLR0917 - one parameter per column
     browser: Browser,
-    show: ServeProcess,
+    demo_server: ServeProcess,
     name: str,
     path: str,
     act: Callable[[Page], None],
@@ -118,10 +118,10 @@ def test_a_picture_is_written(  # noqa: PLR0913, PLR0917 - what a picture shows
     scheme: Literal["light", "dark"],
 ) -> None:
     size: ViewportSize = {"width": width, "height": 760}
-    one = BrowserSession.open(browser, show.url, viewport=size, color_scheme=scheme)
-    act(one.open_page(path))
-    PLACE.mkdir(exist_ok=True)
-    file: Path = PLACE / f"{name}.png"
-    one.page.screenshot(path=file, animations="disabled")
-    one.close()
-    assert file.stat().st_size < LARGEST
+    visitor = BrowserSession.open(browser, demo_server.url, viewport=size, color_scheme=scheme)
+    act(visitor.open_page(path))
+    IMAGES.mkdir(exist_ok=True)
+    file: Path = IMAGES / f"{name}.png"
+    visitor.page.screenshot(path=file, animations="disabled")
+    visitor.close()
+    assert file.stat().st_size < MAX_BYTES

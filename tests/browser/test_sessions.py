@@ -1,4 +1,4 @@
-"""Sessions in a browser: the list, imports, templates, snapshots, the context, exports."""
+"""Sessions in a browser: list, imports, templates, snapshots, context and export."""
 
 import io
 import re
@@ -13,56 +13,58 @@ from tests.support.session_boards import SessionBoard
 from tests.support.skills import make_skill, make_skill_md
 
 
-@pytest.fixture(params=["with scripts", "without scripts"])
-def either(request: pytest.FixtureRequest) -> BrowserSession:
-    name = "visitor" if request.param == "with scripts" else "plain_visitor"
-    found: BrowserSession = request.getfixturevalue(name)
-    return found
-
-
 @pytest.fixture
 def board(hall: ServeProcess) -> SessionBoard:
-    one = SessionBoard.create(hall.url, "Reading", working=10, total=4000)
-    one.add("You review papers.", "system_prompt")
-    one.add("A note.\n\nWith more.")
-    return one
+    board = SessionBoard.create(hall.url, "Reading", working=10, total=4000)
+    board.add("You review papers.", "system_prompt")
+    board.add("A note.\n\nWith more.")
+    return board
 
 
 def titles(page: Page, zone: str = "stable") -> list[str]:
     return page.locator(f"#cards-{zone} h3").all_inner_texts()
 
 
-def send(page: Page, name: str, data: bytes) -> None:
+def upload(page: Page, name: str, data: bytes) -> None:
     kind = "text/markdown" if name.endswith(".md") else "application/zip"
     field = page.get_by_label("Choose a file")
     field.set_input_files({"name": name, "mimeType": kind, "buffer": data})
     page.get_by_role("button", name="Import", exact=True).click()
 
 
-def test_no_page_of_sessions_has_a_fault_that_keeps_people_out(
-    looker: BrowserSession, board: SessionBoard, hall: ServeProcess
+def test_session_pages_are_accessible(
+    axe_visitor: BrowserSession, board: SessionBoard, hall: ServeProcess
 ) -> None:
     board.request("POST", "/snapshots", {"name": "Before"})
     empty = SessionBoard.create(hall.url, "Empty")
     [block, *_] = board.request("GET", "/blocks")["blocks"]
-    paths = ["", "?type=note", "/context", "/keep", "/settings", "/import", "/delete", "/add"]
+    paths = [
+        "",
+        "?type=note",
+        "/context",
+        "/saved-states",
+        "/settings",
+        "/import",
+        "/delete",
+        "/add",
+    ]
     pages = ["/sessions", "/templates", empty.path, f"{empty.path}/context", "/session/none"]
     edit = f"{board.path}/blocks/{block['id']}/edit"
-    for path in (*pages, *(board.path + one for one in paths), edit):
-        looker.open_page(path)
-        assert looker.find_accessibility_problems() == [], path
-    page = looker.open_page(board.path)
+    for path in (*pages, *(board.path + path for path in paths), edit):
+        axe_visitor.open_page(path)
+        assert axe_visitor.find_accessibility_problems() == [], path
+    page = axe_visitor.open_page(board.path)
     page.get_by_role("link", name="A note.").click()
     expect(page.get_by_label("Text (Markdown)")).to_be_focused()
-    assert looker.find_accessibility_problems() == []
+    assert axe_visitor.find_accessibility_problems() == []
 
 
-def test_a_session_is_made_renamed_copied_and_deleted(either: BrowserSession) -> None:
+def test_session_is_created_renamed_copied_and_deleted(either: BrowserSession) -> None:
     page = either.open_page("/sessions")
     page.get_by_label("Name", exact=True).fill("First try")
     page.get_by_role("button", name="Create session").click()
     expect(page.get_by_role("heading", name="First try")).to_be_visible()
-    expect(page.get_by_role("heading", name="An empty board")).to_be_visible()
+    expect(page.get_by_role("heading", name="This board is empty")).to_be_visible()
     page.get_by_role("link", name="Settings").click()
     page.get_by_label("Name", exact=True).fill("Second try")
     page.get_by_label("Stable").fill("1,000")
@@ -72,64 +74,66 @@ def test_a_session_is_made_renamed_copied_and_deleted(either: BrowserSession) ->
     page.get_by_role("button", name="Copy session").click()
     expect(page.get_by_role("heading", name="Second try (copy)")).to_be_visible()
     page.get_by_role("link", name="Settings").click()
-    page.get_by_role("link", name="Delete this session").click()
+    page.get_by_role("link", name="Delete session").click()
     page.get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status").first).to_contain_text("Deleted Second try (copy)")
     expect(page.get_by_role("link", name="Second try (copy)", exact=True)).to_have_count(0)
 
 
-def test_settings_that_somebody_else_changed_show_both(
+def test_settings_conflict_shows_both_versions(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:
     page = visitor.open_page(f"{board.path}/settings")
     page.get_by_label("Name", exact=True).fill("Mine")
     board.request("PATCH", "", {"name": "Theirs"}, **{"If-Match": '"1"'})
     page.get_by_role("button", name="Save").click()
-    region = page.get_by_role("region", name="Somebody changed these settings")
+    region = page.get_by_role("region", name="These settings were changed by someone else")
     expect(region).to_contain_text("Theirs")
     expect(region).to_contain_text("Mine")
     page.get_by_role("button", name="Save my version").click()
     expect(page.get_by_role("heading", name="Mine")).to_be_visible()
 
 
-def test_a_budget_that_is_no_number_is_told_beside_the_form(
-    either: BrowserSession, board: SessionBoard
-) -> None:
+def test_invalid_budget_is_shown_in_the_form(either: BrowserSession, board: SessionBoard) -> None:
     page = either.open_page(f"{board.path}/settings")
     page.get_by_label("Stable").fill("plenty")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("'plenty' is no number of tokens")
+    expect(page.get_by_role("alert")).to_contain_text("'plenty' is not a number of tokens")
     expect(page.get_by_label("Stable")).to_have_value("plenty")
 
 
-def test_a_skill_md_becomes_a_block_at_once(either: BrowserSession, board: SessionBoard) -> None:
+def test_single_skill_md_is_imported_without_review(
+    either: BrowserSession, board: SessionBoard
+) -> None:
     page = either.open_page(f"{board.path}/import")
-    send(page, "SKILL.md", make_skill_md("csv-tools", "Reads CSV.", "Read it.\n"))
+    upload(page, "SKILL.md", make_skill_md("csv-tools", "Reads CSV.", "Read it.\n"))
     expect(page.get_by_role("status").first).to_contain_text("Imported csv-tools")
     card = page.locator(".block").filter(has_text="csv-tools")
     expect(card).to_contain_text("Reads CSV.")
     expect(card).to_contain_text("uploaded: SKILL.md")
 
 
-def test_a_skill_that_is_there_is_asked_about(either: BrowserSession, board: SessionBoard) -> None:
+def test_import_of_existing_skill_asks_to_replace_or_keep_both(
+    either: BrowserSession, board: SessionBoard
+) -> None:
     page = either.open_page(f"{board.path}/import")
-    send(page, "SKILL.md", make_skill_md("twice", "Old.", "Old body.\n"))
+    upload(page, "SKILL.md", make_skill_md("twice", "Old.", "Old body.\n"))
     expect(page.get_by_role("status").first).to_contain_text("Imported")
     either.open_page(f"{board.path}/import")
-    send(page, "SKILL.md", make_skill_md("twice", "New.", "New body.\n"))
-    expect(page.get_by_text("Already here")).to_be_visible()
+    upload(page, "SKILL.md", make_skill_md("twice", "New.", "New body.\n"))
+    expect(page.get_by_text("Already added")).to_be_visible()
     page.get_by_role("radio", name="Keep both").check()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
     either.open_page(f"{board.path}/import")
-    send(page, "SKILL.md", make_skill_md("twice", "Newest.", "Newest body.\n"))
+    upload(page, "SKILL.md", make_skill_md("twice", "Newest.", "Newest body.\n"))
     expect(page.get_by_role("radio", name="Replace")).to_be_checked()
     page.get_by_role("button", name="Import selected").click()
     expect(page.locator("#cards-stable h3")).to_have_text(["twice", "twice"])
     assert [text.strip() for text in board.list_texts("STABLE")] == ["Newest body.", "New body."]
 
 
-def test_several_skills_of_a_zip_are_chosen_from(
+def test_skills_of_a_zip_are_selected_in_the_review(
     either: BrowserSession, board: SessionBoard
 ) -> None:
     archive = zip_of(
@@ -140,7 +144,7 @@ def test_several_skills_of_a_zip_are_chosen_from(
         }
     )
     page = either.open_page(f"{board.path}/import")
-    send(page, "some.zip", archive)
+    upload(page, "some.zip", archive)
     expect(page.get_by_role("checkbox")).to_have_count(3)
     expect(page.get_by_role("checkbox", name="bad")).to_be_disabled()
     expect(page.get_by_text("missing frontmatter")).to_be_visible()
@@ -151,7 +155,7 @@ def test_several_skills_of_a_zip_are_chosen_from(
     assert titles(page) == []
 
 
-def test_skills_of_the_server_and_of_a_folder_come_in(
+def test_skills_of_server_and_folder_are_imported(
     either: BrowserSession, board: SessionBoard, hall: ServeProcess
 ) -> None:
     make_skill(hall.folder / f"home/{board.id}", "at-home-too")
@@ -165,7 +169,7 @@ def test_skills_of_the_server_and_of_a_folder_come_in(
     expect(page.locator("#cards-stable h3")).to_have_text(["shipped", "at-home-too"])
 
 
-def test_a_slow_search_for_skills_to_import_ends_with_the_last_text(
+def test_slow_search_for_skills_to_import_shows_the_last_text(
     visitor: BrowserSession, board: SessionBoard
 ) -> None:
     page = visitor.open_page(f"{board.path}/import")
@@ -177,44 +181,42 @@ def test_a_slow_search_for_skills_to_import_ends_with_the_last_text(
     expect(page.get_by_role("checkbox", name="pdf-tools")).to_be_visible()
 
 
-def test_what_is_refused_is_told_beside_its_field(
-    either: BrowserSession, board: SessionBoard
-) -> None:
+def test_rejected_import_is_shown_in_its_form(either: BrowserSession, board: SessionBoard) -> None:
     page = either.open_page(f"{board.path}/import")
-    page.get_by_label("Repository or web address").fill("http://127.0.0.1/SKILL.md")
+    page.get_by_label("Repository or URL").fill("http://127.0.0.1/SKILL.md")
     page.get_by_role("button", name="Fetch").click()
-    expect(page.get_by_role("alert")).to_contain_text("That source is refused")
-    send(page, "bad.zip", b"no zip")
-    expect(page.get_by_role("alert")).to_contain_text("The archive is refused")
+    expect(page.get_by_role("alert")).to_contain_text("Source rejected")
+    upload(page, "bad.zip", b"no zip")
+    expect(page.get_by_role("alert")).to_contain_text("Archive rejected")
 
 
-def test_a_template_is_saved_started_applied_renamed_and_deleted(
+def test_template_is_saved_started_applied_renamed_and_deleted(
     either: BrowserSession, board: SessionBoard, request: pytest.FixtureRequest
 ) -> None:
     name = f"Review {'plain' if 'without' in request.node.name else 'full'}"
-    page = either.open_page(f"{board.path}/keep")
+    page = either.open_page(f"{board.path}/saved-states")
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save template").click()
     expect(page.get_by_role("status").first).to_contain_text(f"Template saved: {name}")
     page.get_by_role("button", name="Save template").click()
     page.get_by_label("Name", exact=True).fill(name)
     page.get_by_role("button", name="Save template").click()
-    expect(page.get_by_role("alert")).to_contain_text("It is there already")
+    expect(page.get_by_role("alert")).to_contain_text("Already exists")
     either.open_page("/templates")
     mine = page.get_by_role("region", name=name)
     mine.get_by_role("button", name="Start session").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
-    page.locator("#applied").select_option(label=name)
+    page.locator("#applied-template").select_option(label=name)
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note.", "A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
-    page.locator("#applied").select_option(label=name)
+    page.locator("#applied-template").select_option(label=name)
     page.get_by_role("radio", name="Replace everything").check()
     page.get_by_role("button", name="Apply").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
     page.get_by_role("link", name="Templates and snapshots").click()
-    expect(page.get_by_text("automatic")).to_be_visible()
+    expect(page.get_by_text("Automatic", exact=True)).to_be_visible()
     either.open_page("/templates")
     mine.locator("summary").click()
     mine.get_by_label("Name", exact=True).fill(f"{name} 2")
@@ -226,50 +228,50 @@ def test_a_template_is_saved_started_applied_renamed_and_deleted(
     expect(renamed).to_have_count(0)
 
 
-def test_a_snapshot_is_saved_and_restored(either: BrowserSession, board: SessionBoard) -> None:
-    page = either.open_page(f"{board.path}/keep")
-    page.get_by_label("Name of the snapshot").fill("Before lunch")
+def test_snapshot_is_saved_and_restored(either: BrowserSession, board: SessionBoard) -> None:
+    page = either.open_page(f"{board.path}/saved-states")
+    page.get_by_label("Snapshot name").fill("Before lunch")
     page.get_by_role("button", name="Save snapshot").click()
     board.add("Afternoon")
     page.get_by_role("button", name="Restore Before lunch").click()
-    expect(page.get_by_role("alert")).to_contain_text("changed meanwhile")
+    expect(page.get_by_role("alert")).to_contain_text("Changed by someone else")
     page.get_by_role("button", name="Restore Before lunch", exact=True).click()
     expect(page.get_by_role("status").first).to_contain_text("Restored Before lunch")
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
 
 
-def test_a_deleted_block_waits_to_be_brought_back(
+def test_deleted_block_is_restored_from_the_list(
     plain_visitor: BrowserSession, board: SessionBoard
 ) -> None:
     [block] = board.request("GET", "/blocks?zone=WORKING")["blocks"]
     board.delete(block["id"])
-    page = plain_visitor.open_page(f"{board.path}/keep")
-    page.get_by_role("button", name="Bring back A note.").click()
+    page = plain_visitor.open_page(f"{board.path}/saved-states")
+    page.get_by_role("button", name="Restore A note.").click()
     expect(page.locator("#cards-working h3")).to_have_text(["A note."])
 
 
-def test_the_context_is_what_a_model_reads(visitor: BrowserSession, board: SessionBoard) -> None:
+def test_context_page_shows_compiled_context(visitor: BrowserSession, board: SessionBoard) -> None:
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page = visitor.open_page(f"{board.path}/context")
     expected = board.request("GET", "/context")["text"]
     assert page.locator("#context").text_content() == expected
     page.get_by_role("button", name="Copy").click()
-    expect(page.locator("#spoken")).to_have_text("Copied")
+    expect(page.locator("#live-region")).to_have_text("Copied")
     assert page.evaluate("navigator.clipboard.readText()") == expected
-    with page.expect_download() as waited:
+    with page.expect_download() as download:
         page.get_by_role("link", name="Download").click()
-    assert waited.value.path().read_text(encoding="utf-8") == expected
+    assert download.value.path().read_text(encoding="utf-8") == expected
 
 
-def test_an_exported_session_opens_again(either: BrowserSession, board: SessionBoard) -> None:
+def test_exported_session_can_be_opened_again(either: BrowserSession, board: SessionBoard) -> None:
     page = either.open_page(board.path)
-    with page.expect_download() as waited:
+    with page.expect_download() as download:
         page.get_by_role("link", name="Export as skill").click()
-    data = waited.value.path().read_bytes()
+    data = download.value.path().read_bytes()
     names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     assert any(name.endswith("SKILL.md") for name in names)
     either.open_page("/sessions")
-    page.get_by_label("A zip that was exported here").set_input_files(
+    page.get_by_label("Exported session").set_input_files(
         {"name": "reading.zip", "mimeType": "application/zip", "buffer": data}
     )
     page.get_by_role("button", name="Open").click()

@@ -398,7 +398,7 @@ def test_page_refreshes_followed_repositories(
     assert commit[:12] in follow_redirect(server, send(server, "/sources/refresh"))
     shutil.rmtree(other.folder)
     reply = send(server, "/sources/refresh")
-    assert (reply.status, b"An older copy is served" in reply.body) == (502, True)
+    assert (reply.status, b"Serving a cached version" in reply.body) == (502, True)
 
 
 def test_page_has_no_form_while_following_is_disabled(setup: FollowSetup) -> None:

@@ -1,4 +1,4 @@
-"""The playground over HTTP: who may spend, how much at once, and that it ends with the server."""
+"""Playground over HTTP: access, limits, errors and shutdown."""
 
 import html
 import re
@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from skillhall._internal.agents import chat as opening
+from skillhall._internal.agents import chat
 from skillhall._internal.agents.chat.conversations import MAX_MESSAGE_LENGTH
 from skillhall._internal.asgi import Services
 from skillhall._internal.cli.runner import run
@@ -35,10 +35,10 @@ MODEL = "openai-chat:scripted"
 
 @pytest.fixture
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with model_server("Well then.") as one:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{one.url}/v1")
+    with model_server("Well then.") as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url}/v1")
         monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-        yield one
+        yield running
 
 
 Start = Callable[..., RunningServer]
@@ -46,8 +46,8 @@ Start = Callable[..., RunningServer]
 
 @pytest.fixture
 def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
-    opened = []
-    opening.load_chat_class()  # its first import may take longer than a request is given
+    contexts = []
+    chat.load_chat_class()  # the first import may exceed the timeout of a request
 
     def begin(settings: Settings | None = None, model: str = MODEL) -> RunningServer:
         make_skill(tmp_path / ".agents/skills", "pdf")
@@ -56,29 +56,29 @@ def start(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
         )
         services = Services(MemoryPromptService(), Collection(FolderStore(tmp_path), chosen))
         context = run_server(settings=chosen, services=services)
-        opened.append(context)
+        contexts.append(context)
         return context.__enter__()
 
     yield begin
-    for context in opened:
+    for context in contexts:
         context.__exit__(None, None, None)
 
 
-def say(
-    server: RunningServer, message: str = "Hello.", cookie: str = "", **given: str
+def send(
+    server: RunningServer, message: str = "Hello.", cookie: str = "", **fields: str
 ) -> HttpResponse:
-    body = urlencode({"message": message, **given}).encode()
-    return server.request("POST", "/playground/say", body, {**FORM, "Cookie": cookie})
+    body = urlencode({"message": message, **fields}).encode()
+    return server.request("POST", "/playground/send", body, {**FORM, "Cookie": cookie})
 
 
-def told(reply: HttpResponse) -> str:
-    found = re.search(r'role="alert">(.*?)</div>', reply.body.decode(), re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>|&#39;", "", found[1])).strip() if found else ""
+def alert_text(reply: HttpResponse) -> str:
+    alert = re.search(r'role="alert">(.*?)</div>', reply.body.decode(), re.DOTALL)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>|&#39;", "", alert[1])).strip() if alert else ""
 
 
-def test_an_answer_is_on_the_page_of_this_browser_alone(start: Start, model: ModelServer) -> None:
+def test_reply_is_shown_only_to_its_browser(start: Start, model: ModelServer) -> None:
     server = start()
-    sent = say(server)
+    sent = send(server)
     assert (sent.status, sent.headers["Location"]) == (303, "/playground")
     header = sent.headers["Set-Cookie"]
     assert "HttpOnly; SameSite=Strict" in header
@@ -87,7 +87,7 @@ def test_an_answer_is_on_the_page_of_this_browser_alone(start: Start, model: Mod
     for other in ("", "skillhall_conversation=x"):
         page = server.request("GET", "/playground", headers={"Cookie": other})
         assert (page.status, b"Well then." in page.body) == (200, False)
-    say(server, cookie=cookie)
+    send(server, cookie=cookie)
     assert model.requests[1].user_messages == ["Hello.", "Hello."]
 
 
@@ -102,16 +102,15 @@ root = ".agents/skills"
 """
 
 
-def shown(page: HttpResponse, identity: str) -> str:
-    """What a page shows in the element with that id."""
-    found = re.search(
-        f'<pre id="{identity}" tabindex="0">(.*?)</pre>', page.body.decode(), re.DOTALL
-    )
-    assert found is not None
-    return html.unescape(found[1])
+def pre_text(page: HttpResponse, element_id: str) -> str:
+    """Return the text of the `pre` element with this id."""
+    pattern = f'<pre id="{element_id}" tabindex="0">(.*?)</pre>'
+    element = re.search(pattern, page.body.decode(), re.DOTALL)
+    assert element is not None
+    return html.unescape(element[1])
 
 
-def test_the_playground_sends_what_prompt_prints_and_its_page_shows(
+def test_playground_prompt_equals_prompt_command(
     start: Start,
     model: ModelServer,
     tmp_path: Path,
@@ -122,7 +121,7 @@ def test_the_playground_sends_what_prompt_prints_and_its_page_shows(
     for number in range(20):
         make_skill(tmp_path / ".agents/skills", f"skill-{number}")
     server = start()
-    say(server, agent="coding")
+    send(server, agent="coding")
     monkeypatch.chdir(tmp_path)
     capsys.readouterr()
     assert run(["prompt", "--agent", "coding"]) == 0
@@ -133,145 +132,148 @@ def test_the_playground_sends_what_prompt_prints_and_its_page_shows(
     assert "load_skill" not in printed
 
 
-def test_the_page_of_a_skill_shows_what_the_servers_agent_is_sent(
+def test_skill_page_shows_text_sent_to_default_agent(
     start: Start, model: ModelServer, tmp_path: Path
 ) -> None:
     server = start()
     model.script = (ToolCall("load_skill", {"name": "pdf"}), "Well then.")
-    say(server)
+    send(server)
     first, last = model.requests
     page = server.request("GET", "/skill/pdf")
-    assert shown(page, "listing") == first.system
-    assert shown(page, "activation") == last.tool_results[0]
+    assert pre_text(page, "listing") == first.system
+    assert pre_text(page, "activation") == last.tool_results[0]
     assert server.request("GET", "/playground/prompt").body.decode() == first.system
     assert "<location>.agents/skills/pdf/SKILL.md</location>" in first.system
     assert str(tmp_path) not in first.system + last.tool_results[0]
 
 
-def test_the_servers_agent_reads_every_location_it_is_told(
-    start: Start, model: ModelServer
-) -> None:
+def test_default_agent_can_read_listed_locations(start: Start, model: ModelServer) -> None:
     model.script = (ToolCall("ReadFile", {"path": ".agents/skills/pdf/SKILL.md"}), "Well then.")
-    say(start())
+    send(start())
     assert model.requests[1].tool_results[0].startswith("---\nname: pdf\n")
 
 
-def test_the_page_of_a_skill_says_why_models_are_not_told_of_it(
-    start: Start, tmp_path: Path
-) -> None:
+def test_skill_page_explains_why_skill_is_not_listed(start: Start, tmp_path: Path) -> None:
     needs = "{openclaw: {requires: {bins: [no-such-program]}}}"
     folder = tmp_path / ".agents/skills"
     make_skill(folder, "unmet", data=make_skill_md("unmet", metadata=needs))
     hidden = make_skill_md("quiet", disable_model_invocation="true", body="# Ship it")
     make_skill(folder, "quiet", data=hidden)
     server = start()
-    reasons = {"unmet": b"does not have what the skill requires", "quiet": b"asks not to be shown"}
+    reasons = {"unmet": b"does not meet the skill", "quiet": b"hidden from models"}
     for name, reason in reasons.items():
         page = server.request("GET", f"/skill/{name}")
         assert reason in page.body
         assert b'id="listing"' not in page.body
-    assert shown(page, "activation").startswith('<skill_content name="quiet">\n# Ship it\n')
+    assert pre_text(page, "activation").startswith('<skill_content name="quiet">\n# Ship it\n')
 
 
-def test_the_prompt_of_an_unknown_agent_is_an_error(start: Start) -> None:
+def test_prompt_of_unknown_agent_is_rejected(start: Start) -> None:
     assert start().request("GET", "/playground/prompt?agent=nobody").status == 400
 
 
 @pytest.mark.parametrize(
-    ("given", "status", "problem"),
+    ("fields", "status", "problem"),
     [
-        ({"message": "  "}, 422, "Write a message first."),
+        ({"message": "  "}, 422, "Enter a message first."),
         (
             {"message": "x" * (MAX_MESSAGE_LENGTH + 1)},
             422,
             f"larger than {MAX_MESSAGE_LENGTH} characters",
         ),
-        ({"agent": "nobody"}, 422, "there is no agent nobody"),
+        ({"agent": "nobody"}, 422, "agent not found: nobody"),
         ({"model": "anthropic:dearest"}, 422, "is not configured"),
     ],
 )
-def test_what_is_not_sent_is_told_beside_the_form(
-    start: Start, model: ModelServer, given: dict[str, str], status: int, problem: str
+def test_rejected_message_is_shown_in_the_form(
+    start: Start, model: ModelServer, fields: dict[str, str], status: int, problem: str
 ) -> None:
-    reply = say(start(), **given)
+    reply = send(start(), **fields)
     assert reply.status == status
-    assert problem in told(reply)
+    assert problem in alert_text(reply)
     assert model.requests == []
 
 
-def test_without_a_model_nothing_is_sent(start: Start, model: ModelServer) -> None:
+def test_without_model_no_request_is_sent(start: Start, model: ModelServer) -> None:
     server = start(model="")
-    reply = say(server)
+    reply = send(server)
     assert reply.status == 503
-    assert "SKILLHALL_MODEL" in told(reply)
+    assert "SKILLHALL_MODEL" in alert_text(reply)
     assert b"No model is configured" in server.request("GET", "/playground").body
 
 
-def test_a_missing_key_is_told_by_its_name(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_api_key_is_named_in_the_error(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    reply = say(start())
+    reply = send(start())
     assert reply.status == 422
-    assert "OPENAI_API_KEY is not set" in told(reply)
+    assert "OPENAI_API_KEY is not set" in alert_text(reply)
     assert b"Hello." in reply.body
 
 
-def test_without_the_extra_the_page_says_what_to_install(
+def test_missing_chat_extra_names_install_command(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "skillhall._internal.web.playground.playground_pages.load_chat_class", lambda: None
     )
-    reply = say(start())
+    reply = send(start())
     assert reply.status == 503
-    assert opening.INSTALL_COMMAND.replace("'", "") in told(reply)
+    assert chat.INSTALL_COMMAND.replace("'", "") in alert_text(reply)
 
 
-def test_a_config_that_cannot_be_read_leaves_the_servers_own_agent(
+def test_invalid_config_leaves_default_agent_usable(
     start: Start, model: ModelServer, tmp_path: Path
 ) -> None:
     (tmp_path / "skillhall.toml").write_text("agents = 3")
     server = start()
     page = server.request("GET", "/playground")
     assert page.status == 200
-    assert "skillhall.toml" in told(page)
-    assert say(server).status == 303
+    assert "skillhall.toml" in alert_text(page)
+    assert send(server).status == 303
 
 
-def test_pages_of_other_sites_and_strangers_spend_nothing(start: Start, model: ModelServer) -> None:
+def test_cross_site_and_anonymous_messages_are_rejected(start: Start, model: ModelServer) -> None:
     server = start(make_token_settings())
     foreign = {**FORM, "Sec-Fetch-Site": "cross-site", "Cookie": "skillhall_session=x"}
     server.headers = {}
     body = urlencode({"message": "Hello."}).encode()
-    assert server.request("POST", "/playground/say", body, foreign).status == 403
-    assert server.request("POST", "/playground/say", body, FORM).status in (303, 401)
-    assert server.request("GET", "/playground/say").status == 401
+    assert server.request("POST", "/playground/send", body, foreign).status == 403
+    assert server.request("POST", "/playground/send", body, FORM).status in (303, 401)
+    assert server.request("GET", "/playground/send").status == 401
     assert model.requests == []
 
 
-def test_one_conversation_answers_once_at_a_time(start: Start, model: ModelServer) -> None:
+def test_conversation_rejects_second_message_while_replying(
+    start: Start, model: ModelServer
+) -> None:
     server = start()
-    cookie = say(server).headers["Set-Cookie"].partition(";")[0]
-    with model.pause_replies() as hold, closing(HTTPConnection("127.0.0.1", server.port)) as line:
+    cookie = send(server).headers["Set-Cookie"].partition(";")[0]
+    with (
+        model.pause_replies() as release,
+        closing(HTTPConnection("127.0.0.1", server.port)) as connection,
+    ):
         headers = {**FORM, "Accept": "application/x-ndjson", "Cookie": cookie}
-        line.request("POST", "/playground/say", urlencode({"message": "Slow."}), headers)
-        answer = line.getresponse()
-        assert b'"text":"Well "' in answer.readline()
-        reply = say(server, cookie=cookie)
+        connection.request("POST", "/playground/send", urlencode({"message": "Slow."}), headers)
+        response = connection.getresponse()
+        assert b'"text":"Well "' in response.readline()
+        reply = send(server, cookie=cookie)
         assert reply.status == 429
-        assert "a reply is in progress" in told(reply)
-        hold.set()
-        assert b'"kind":"over"' in answer.read().splitlines()[-1]
+        assert "a reply is in progress" in alert_text(reply)
+        release.set()
+        assert b'"kind":"over"' in response.read().splitlines()[-1]
 
 
-def test_a_server_that_stops_ends_the_answers(start: Start, model: ModelServer) -> None:
+def test_shutdown_ends_running_replies(start: Start, model: ModelServer) -> None:
     server = start()
     with (
         model.pause_replies(),
-        closing(HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE)) as line,
+        closing(HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE)) as connection,
     ):
         headers = {**FORM, "Accept": "application/x-ndjson"}
-        line.request("POST", "/playground/say", urlencode({"message": "Slow."}), headers)
-        answer = line.getresponse()
-        answer.readline()
+        connection.request("POST", "/playground/send", urlencode({"message": "Slow."}), headers)
+        response = connection.getresponse()
+        response.readline()
         server.stop()
-        assert b"over" not in answer.read()
+        assert b"over" not in response.read()

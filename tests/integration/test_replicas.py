@@ -107,7 +107,7 @@ def test_imported_skill_is_served_by_both_servers(
 
 def test_following_is_disabled_on_a_shared_database(pair: list[Replica]) -> None:
     page = pair[0].request("GET", "/sources").body.decode()
-    assert "Several servers share their database" in page
+    assert "shares its database with other servers" in page
     assert 'action="/sources/follow"' not in page
     kind = {"Content-Type": "application/x-www-form-urlencoded"}
     reply = pair[0].request("POST", "/sources/follow", b"repo=acme/skills", kind)

@@ -1,4 +1,4 @@
-"""Pages of sessions over HTTP, without a browser: statuses, headers, and what is refused."""
+"""Session pages over HTTP: statuses, headers and rejected input."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,70 +18,77 @@ from tests.support.servers import HttpResponse, RunningServer, make_settings, ru
 FORM = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "text/html"}
 
 
-def served(folder: Path, *, has_sessions: bool) -> Services:
+def make_services(folder: Path, *, has_sessions: bool) -> Services:
     data = str(folder / "data")
     settings = Settings(str(folder), str(folder / "cache"), data_directory=data)
-    door = open_lazy_workspace(settings) if has_sessions else None
-    return Services(MemoryPromptService(), Collection(FolderStore(folder), settings), door)
+    workspace = open_lazy_workspace(settings) if has_sessions else None
+    return Services(MemoryPromptService(), Collection(FolderStore(folder), settings), workspace)
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RunningServer]:
-    services = served(tmp_path, has_sessions=True)
-    with run_server(settings=make_settings(), services=services) as one:
-        yield one
+    services = make_services(tmp_path, has_sessions=True)
+    with run_server(settings=make_settings(), services=services) as running:
+        yield running
     assert services.workspace is not None
     services.workspace.close()
 
 
-def send(server: RunningServer, path: str, **given: str) -> HttpResponse:
-    return server.request("POST", path, urlencode(given).encode(), FORM)
+def send(server: RunningServer, path: str, **fields: str) -> HttpResponse:
+    return server.request("POST", path, urlencode(fields).encode(), FORM)
 
 
-def test_a_server_without_sessions_says_so(tmp_path: Path) -> None:
-    services = served(tmp_path, has_sessions=False)
-    with run_server(settings=make_settings(), services=services) as one:
+def test_server_without_workspace_answers_not_found(tmp_path: Path) -> None:
+    services = make_services(tmp_path, has_sessions=False)
+    with run_server(settings=make_settings(), services=services) as running:
         for path in ("/sessions", "/templates", "/session/x", "/session/x/import"):
-            reply = one.request("GET", path)
+            reply = running.request("GET", path)
             assert reply.status == 404
-            assert b"keeps no sessions" in reply.body
+            assert b"has no sessions" in reply.body
 
 
-def test_a_made_session_is_shown_under_the_policy(server: RunningServer) -> None:
-    made = send(server, "/sessions", name="Research")
-    assert made.status == 303
-    page = server.request("GET", made.headers["location"])
+def test_new_session_page_has_strict_csp(server: RunningServer) -> None:
+    created = send(server, "/sessions", name="Research")
+    assert created.status == 303
+    page = server.request("GET", created.headers["location"])
     assert page.status == 200
     assert page.headers["content-security-policy"] == CSP_HEADER[1].decode()
     assert b"style=" not in page.body
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "x" * 201])
-def test_a_name_that_cannot_be_one_is_refused_beside_the_form(
-    server: RunningServer, name: str
-) -> None:
+def test_invalid_session_name_is_shown_in_the_form(server: RunningServer, name: str) -> None:
     reply = send(server, "/sessions", name=name)
     assert 400 <= reply.status < 500
     assert b'class="problem"' in reply.body
 
 
 @pytest.mark.parametrize(
-    "path", ["", "/context", "/keep", "/settings", "/import", "/delete", "/add"]
+    "path", ["", "/context", "/saved-states", "/settings", "/import", "/delete", "/add"]
 )
 @pytest.mark.parametrize("identity", ["none", "%2e%2e", "%00", "%F0%9F%98%80"])
-def test_no_session_is_not_found(server: RunningServer, path: str, identity: str) -> None:
+def test_unknown_session_is_not_found(server: RunningServer, path: str, identity: str) -> None:
     assert server.request("GET", f"/session/{identity}{path}").status == 404
 
 
-@pytest.mark.parametrize("place", ["", "after", "after,none", "end,,NOWHERE", "x,y,z,a", ",,,,"])
-def test_odd_places_and_versions_change_nothing_else(server: RunningServer, place: str) -> None:
-    address = send(server, "/sessions", name="Odd").headers["location"]
-    send(server, f"{address}/add", type="note", text="One")
-    identity = address.rpartition("/")[2]
-    [block] = server.request("GET", f"/api/v1/sessions/{identity}/blocks").json["data"]["blocks"]
-    moving = f"{address}/blocks/{block['id']}/move"
-    assert send(server, moving, place=place, version="x").status in (400, 412)
-    reply = send(server, moving, place=place, version=str(block["version"]))
+@pytest.mark.parametrize(
+    "placement", ["", "after", "after,none", "end,,NOWHERE", "x,y,z,a", ",,,,"]
+)
+def test_invalid_placement_or_version_keeps_blocks_unchanged(
+    server: RunningServer, placement: str
+) -> None:
+    url = send(server, "/sessions", name="Odd").headers["location"]
+    send(server, f"{url}/add", type="note", text="One")
+    api_url = f"/api/v1/sessions/{url.rpartition('/')[2]}/blocks"
+    [block] = server.request("GET", api_url).json["data"]["blocks"]
+    move_url = f"{url}/blocks/{block['id']}/move"
+    assert send(server, move_url, placement=placement, version="x").status in (400, 412)
+    reply = send(server, move_url, placement=placement, version=str(block["version"]))
     assert reply.status in (303, 400, 409)
-    found = server.request("GET", f"/api/v1/sessions/{identity}/blocks?zone=WORKING").json["data"]
-    assert [one["content"] for one in found["blocks"]] == ["One"]
+    blocks = server.request("GET", f"{api_url}?zone=WORKING").json["data"]["blocks"]
+    assert [row["content"] for row in blocks] == ["One"]
+
+
+def test_former_url_of_saved_states_redirects(server: RunningServer) -> None:
+    reply = server.request("GET", "/session/x/keep")
+    assert (reply.status, reply.headers["location"]) == (303, "/session/x/saved-states")

@@ -272,7 +272,7 @@ def test_page_says_that_nothing_is_skipped(setup: SkippedSetup, server: RunningS
     setup.repo.commit(GOOD)
     refresh(server)
     assert "/sources/skipped" not in page(server, "/sources")
-    assert "Nothing is skipped" in page(server, "/sources/skipped")
+    assert "No skipped entries" in page(server, "/sources/skipped")
 
 
 def test_skill_of_a_followed_repository_shows_its_repository(

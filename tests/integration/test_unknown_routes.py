@@ -80,9 +80,9 @@ def test_unknown_page_is_html_for_browsers(server: RunningServer, path: str) -> 
     reply = server.request("GET", path, headers=BROWSER)
     assert reply.status == 404
     assert reply.headers["Content-Type"].startswith("text/html")
-    assert b"There is no such page." in reply.body
+    assert b"This page does not exist." in reply.body
     reply = server.request("GET", path, headers={**BROWSER, "Accept-Language": "zh"})
-    assert "没有这个页面" in reply.body.decode()
+    assert "此页面不存在" in reply.body.decode()
 
 
 @pytest.mark.parametrize("headers", [{}, {"Accept": "application/json"}, {"Accept": "*/*"}])
@@ -99,7 +99,7 @@ def test_unknown_api_route_is_json_even_for_browsers(server: RunningServer, path
 def test_wrong_method_is_html_for_browsers(server: RunningServer) -> None:
     reply = server.request("POST", "/skills", headers=BROWSER)
     assert (reply.status, reply.headers["Allow"]) == (405, "GET, HEAD")
-    assert b"This page cannot be used that way." in reply.body
+    assert b"This page does not support that request." in reply.body
 
 
 def test_whitespace_around_header_values_is_stripped(server: RunningServer) -> None:

@@ -1,4 +1,4 @@
-"""Pages over HTTP, without a browser: statuses, headers, fragments and who is let in."""
+"""Web pages over HTTP: statuses, headers, fragments and sign-in."""
 
 import re
 from collections.abc import Iterator
@@ -48,33 +48,33 @@ def services(run_directory: Path) -> Services:
 
 @pytest.fixture
 def server(run_directory: Path) -> Iterator[RunningServer]:
-    with run_server(settings=make_settings(), services=services(run_directory)) as one:
-        yield one
+    with run_server(settings=make_settings(), services=services(run_directory)) as running:
+        yield running
 
 
 @pytest.fixture
 def locked(run_directory: Path) -> Iterator[RunningServer]:
-    with run_server(settings=make_token_settings(), services=services(run_directory)) as one:
-        one.headers = {}
-        yield one
+    with run_server(settings=make_token_settings(), services=services(run_directory)) as running:
+        running.headers = {}
+        yield running
 
 
 def send(
-    server: RunningServer, path: str, headers: dict[str, str] | None = None, **given: str
+    server: RunningServer, path: str, headers: dict[str, str] | None = None, **fields: str
 ) -> HttpResponse:
-    return server.request("POST", path, urlencode(given).encode(), {**FORM, **(headers or {})})
+    return server.request("POST", path, urlencode(fields).encode(), {**FORM, **(headers or {})})
 
 
 class Tags(HTMLParser):
-    """Every element of a page, by name, with its attributes."""
+    """Tags of a page with their attributes."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.tags.append((tag, dict(attrs)))
 
 
 PAGES = [
@@ -93,23 +93,21 @@ PAGES = [
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_every_page_is_html_under_a_policy_without_inline_code(
-    server: RunningServer, path: str
-) -> None:
+def test_pages_have_strict_csp_and_no_inline_code(server: RunningServer, path: str) -> None:
     reply = server.request("GET", path, headers=HTML)
     assert (reply.status, reply.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
     assert reply.headers["Content-Security-Policy"] == CSP_HEADER[1].decode()
     assert reply.headers["X-Frame-Options"] == "DENY"
-    for tag, attributes in Tags(reply.body.decode()).found:
+    for tag, attributes in Tags(reply.body.decode()).tags:
         assert tag != "style"
         assert "style" not in attributes
         assert not any(name.startswith("on") for name in attributes)
         assert tag != "script" or (attributes.get("src") or "").startswith("/static/")
-        address = attributes.get("href") or attributes.get("src") or ""
-        assert not address.startswith(("http:", "https:", "//"))
+        url = attributes.get("href") or attributes.get("src") or ""
+        assert not url.startswith(("http:", "https:", "//"))
 
 
-def test_the_first_page_leads_to_the_skills(server: RunningServer) -> None:
+def test_root_redirects_to_skills(server: RunningServer) -> None:
     reply = server.request("GET", "/")
     assert (reply.status, reply.headers["Location"]) == (303, "/skills")
     assert server.request("HEAD", "/skills").status == 200
@@ -129,16 +127,14 @@ def test_the_first_page_leads_to_the_skills(server: RunningServer) -> None:
         ("/skills?page=x&q=%00&sort=no&source=no", 200),
     ],
 )
-def test_what_is_not_there_or_not_allowed_is_told_as_a_page(
-    server: RunningServer, path: str, status: int
-) -> None:
+def test_errors_are_rendered_as_pages(server: RunningServer, path: str, status: int) -> None:
     reply = server.request("GET", path, headers=HTML)
     assert reply.status == status
     assert b"<h1" in reply.body
     assert b"Traceback" not in reply.body
 
 
-def test_a_form_that_cannot_be_written_comes_back_with_what_was_typed(
+def test_invalid_form_is_shown_again_with_its_values(
     server: RunningServer,
 ) -> None:
     reply = send(server, "/skills/add", name="X", description="", body="Keep <this>.")
@@ -148,39 +144,37 @@ def test_a_form_that_cannot_be_written_comes_back_with_what_was_typed(
     assert taken.status == 409
 
 
-def test_a_check_writes_nothing(server: RunningServer, run_directory: Path) -> None:
+def test_check_saves_nothing(server: RunningServer, run_directory: Path) -> None:
     reply = send(server, "/skills/add/check", name="Notes", description="Takes notes.")
     assert reply.status == 200
     assert b"&lt;location&gt;.agents/skills/notes/SKILL.md&lt;/location&gt;" in reply.body
     assert not (run_directory / ".agents/skills/notes").exists()
 
 
-def test_what_was_done_is_told_once(server: RunningServer) -> None:
-    made = send(server, "/skills/add", name="Notes", description="Takes notes.")
-    assert (made.status, made.headers["Location"]) == (303, "/skill/notes")
-    cookie = made.headers["Set-Cookie"].partition(";")[0]
+def test_notice_is_shown_once(server: RunningServer) -> None:
+    added = send(server, "/skills/add", name="Notes", description="Takes notes.")
+    assert (added.status, added.headers["Location"]) == (303, "/skill/notes")
+    cookie = added.headers["Set-Cookie"].partition(";")[0]
     page = server.request("GET", "/skill/notes", headers={**HTML, "Cookie": cookie})
     assert b"Added" in page.body
     assert "skillhall_notice=;" in page.headers["Set-Cookie"]
     for forged in ("x", "W10", "bm8", "%%%"):
-        given = {**HTML, "Cookie": f"skillhall_notice={forged}"}
-        assert server.request("GET", "/skills", headers=given).status == 200
+        headers = {**HTML, "Cookie": f"skillhall_notice={forged}"}
+        assert server.request("GET", "/skills", headers=headers).status == 200
 
 
-def test_a_system_skill_is_not_deleted(server: RunningServer, run_directory: Path) -> None:
+def test_system_skill_cannot_be_deleted(server: RunningServer, run_directory: Path) -> None:
     assert send(server, "/skill/shipped/delete").status == 403
     assert (run_directory / ".agents/sys.skills/shipped").exists()
 
 
 @pytest.mark.parametrize("path", ["/skill/pdf/delete", "/skills/add", "/sign-in", "/settings"])
-def test_a_page_of_another_site_changes_nothing(server: RunningServer, path: str) -> None:
+def test_cross_site_forms_are_forbidden(server: RunningServer, path: str) -> None:
     for header in ({"Sec-Fetch-Site": "cross-site"}, {"Origin": "https://elsewhere.example"}):
         assert send(server, path, header, name="x", description="y").status == 403
 
 
-def test_the_folder_of_the_machine_is_not_read_unless_it_is_allowed(
-    server: RunningServer, run_directory: Path
-) -> None:
+def test_server_folder_scan_is_off_by_default(server: RunningServer, run_directory: Path) -> None:
     reply = send(server, "/skills/import/folder", folder=str(run_directory))
     assert reply.status == 422
     assert b"SKILLHALL_FOLDER_SCAN" in reply.body
@@ -196,45 +190,47 @@ def test_the_folder_of_the_machine_is_not_read_unless_it_is_allowed(
         ("application/x-www-form-urlencoded", b"\xff=1", 400),
     ],
 )
-def test_a_form_that_cannot_be_read_is_refused(
+def test_malformed_form_is_rejected(
     server: RunningServer, kind: str, body: bytes, status: int
 ) -> None:
     headers = {"Content-Type": kind, **HTML}
     assert server.request("POST", "/skills/import/files", body, headers).status == status
 
 
-def test_the_list_is_news_only_after_a_change(server: RunningServer, run_directory: Path) -> None:
+def test_table_reload_is_triggered_only_after_a_change(
+    server: RunningServer, run_directory: Path
+) -> None:
     page = server.request("GET", "/skills", headers=HTML).body.decode()
-    found = re.search(r"/skills/news\?revision=(\w+)", page)
-    assert found
-    assert "HX-Trigger" not in server.request("GET", found[0]).headers
+    url = re.search(r"/skills/changes\?revision=(\w+)", page)
+    assert url
+    assert "HX-Trigger" not in server.request("GET", url[0]).headers
     send(server, "/skills/add", name="Notes", description="Takes notes.")
-    assert server.request("GET", found[0]).headers["HX-Trigger"] == "skills-changed"
+    assert server.request("GET", url[0]).headers["HX-Trigger"] == "skills-changed"
 
 
-def test_static_files_never_change_under_the_address_that_pages_use(server: RunningServer) -> None:
+def test_hashed_static_urls_are_immutable(server: RunningServer) -> None:
     page = server.request("GET", "/skills", headers=HTML).body.decode()
-    for address in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
-        reply = server.request("GET", address)
+    for url in re.findall(r'(?:src|href)="(/static/[^"]+)"', page):
+        reply = server.request("GET", url)
         assert (reply.status, "immutable" in reply.headers["Cache-Control"]) == (200, True)
     assert server.request("GET", "/static/style.css").headers["Cache-Control"] == "no-cache"
 
 
-def test_a_stranger_is_asked_for_the_token_and_led_back(locked: RunningServer) -> None:
+def test_anonymous_visitor_is_redirected_to_sign_in(locked: RunningServer) -> None:
     reply = locked.request("GET", "/skill/a%20b", headers=HTML)
     assert (reply.status, reply.headers["Location"]) == (303, "/sign-in?next=/skill/a%2520b")
     assert locked.request("GET", "/api/v1/skills", headers=HTML).status == 401
-    by_script = locked.request("GET", "/skills", headers={"HX-Request": "true"})
-    assert (by_script.status, by_script.headers["HX-Redirect"]) == (401, "/sign-in")
+    fragment = locked.request("GET", "/skills", headers={"HX-Request": "true"})
+    assert (fragment.status, fragment.headers["HX-Redirect"]) == (401, "/sign-in")
     assert locked.request("GET", "/static/style.css").status == 200
 
 
-def test_the_cookie_opens_pages_and_calls_and_no_page_of_another_site_can_use_it(
+def test_session_cookie_works_only_on_the_same_site(
     locked: RunningServer,
 ) -> None:
-    entered = send(locked, "/sign-in", token=TOKEN, next="/skill/pdf")
-    assert (entered.status, entered.headers["Location"]) == (303, "/skill/pdf")
-    cookie = {"Cookie": entered.headers["Set-Cookie"].partition(";")[0]}
+    signed_in = send(locked, "/sign-in", token=TOKEN, next="/skill/pdf")
+    assert (signed_in.status, signed_in.headers["Location"]) == (303, "/skill/pdf")
+    cookie = {"Cookie": signed_in.headers["Set-Cookie"].partition(";")[0]}
     assert locked.request("GET", "/skills", headers={**HTML, **cookie}).status == 200
     assert locked.request("GET", "/api/v1/skills", headers=cookie).status == 200
     foreign = {**cookie, "Sec-Fetch-Site": "cross-site"}
@@ -244,61 +240,63 @@ def test_the_cookie_opens_pages_and_calls_and_no_page_of_another_site_can_use_it
 
 
 @pytest.mark.parametrize(
-    "place", ["//elsewhere.example", "https://elsewhere.example", "/\\x", "x", "/\r\nX: y"]
+    "url", ["//elsewhere.example", "https://elsewhere.example", "/\\x", "x", "/\r\nX: y"]
 )
-def test_signing_in_leads_nowhere_else(locked: RunningServer, place: str) -> None:
-    assert send(locked, "/sign-in", token=TOKEN, next=place).headers["Location"] == "/"
+def test_sign_in_does_not_redirect_to_other_sites(locked: RunningServer, url: str) -> None:
+    assert send(locked, "/sign-in", token=TOKEN, next=url).headers["Location"] == "/"
 
 
-def test_guessing_the_token_in_the_form_comes_to_an_end(locked: RunningServer) -> None:
+def test_sign_in_attempts_are_rate_limited(locked: RunningServer) -> None:
     replies = [send(locked, "/sign-in", token="wrong").status for _ in range(31)]  # noqa: S106
     assert (replies[0], replies[-1]) == (401, 429)
     assert send(locked, "/sign-in", token=TOKEN).status == 303
 
 
-def test_a_skill_with_an_odd_id_is_reached(server: RunningServer, run_directory: Path) -> None:
-    odd = "a&b ü?#"
-    make_skill(run_directory / ".agents/skills", odd, data=make_skill_md("odd"))
+def test_skill_with_special_characters_in_id_is_reachable(
+    server: RunningServer, run_directory: Path
+) -> None:
+    skill_id = "a&b ü?#"
+    make_skill(run_directory / ".agents/skills", skill_id, data=make_skill_md("odd"))
     page = server.request("GET", "/skills", headers=HTML).body.decode()
-    assert f'href="/skill/{quote(odd, safe="")}"' in page
-    assert server.request("GET", f"/skill/{quote(odd, safe='')}", headers=HTML).status == 200
+    assert f'href="/skill/{quote(skill_id, safe="")}"' in page
+    assert server.request("GET", f"/skill/{quote(skill_id, safe='')}", headers=HTML).status == 200
 
 
-def test_edits_and_undo_have_a_twin_in_rest(server: RunningServer, run_directory: Path) -> None:
+def test_edit_and_undo_are_available_by_rest(server: RunningServer, run_directory: Path) -> None:
     before = server.request("GET", "/api/v1/skills/pdf").json["data"]
-    words = {"digest": before["digest"], "name": "pdf", "description": "New.", "body": "New."}
-    made = server.request("PUT", "/api/v1/skills/pdf", words).json["data"]
-    assert made["description"] == "New."
-    assert server.request("PUT", "/api/v1/skills/pdf", words).code == "PRECONDITION_FAILED"
-    undo = f"/api/v1/changes/{made['change']}/undo"
+    fields = {"digest": before["digest"], "name": "pdf", "description": "New.", "body": "New."}
+    edited = server.request("PUT", "/api/v1/skills/pdf", fields).json["data"]
+    assert edited["description"] == "New."
+    assert server.request("PUT", "/api/v1/skills/pdf", fields).code == "PRECONDITION_FAILED"
+    undo = f"/api/v1/changes/{edited['change']}/undo"
     assert server.request("POST", undo).json["data"]["skills"] == ["pdf"]
     assert server.request("GET", "/api/v1/skills/pdf").json["data"]["digest"] == before["digest"]
     assert server.request("POST", undo).status == 404
-    assert server.request("PUT", "/api/v1/skills/shipped", words).code == "READ_ONLY"
+    assert server.request("PUT", "/api/v1/skills/shipped", fields).code == "READ_ONLY"
     change = server.request("DELETE", "/api/v1/skills/pdf").json["data"]["change"]
     assert server.request("POST", f"/api/v1/changes/{change}/undo").status == 200
 
 
-def test_a_check_and_the_sources_have_a_twin_in_rest(server: RunningServer) -> None:
-    given = {"id": "PDF", "name": "pdf", "description": "Reads."}
-    told = server.request("POST", "/api/v1/skills/check", given).json["data"]
-    assert (told["id"], told["taken"], told["problems"]) == ("pdf", True, [])
-    assert "<location>.agents/skills/pdf/SKILL.md</location>" in told["prompt"]
+def test_check_and_source_filter_are_available_by_rest(server: RunningServer) -> None:
+    fields = {"id": "PDF", "name": "pdf", "description": "Reads."}
+    check = server.request("POST", "/api/v1/skills/check", fields).json["data"]
+    assert (check["id"], check["taken"], check["problems"]) == ("pdf", True, [])
+    assert "<location>.agents/skills/pdf/SKILL.md</location>" in check["prompt"]
     listed = server.request("GET", "/api/v1/skills?source=system").json["data"]
-    assert [one["id"] for one in listed["skills"]] == ["shipped"]
+    assert [skill["id"] for skill in listed["skills"]] == ["shipped"]
     assert server.request("GET", "/api/v1/skills?source=x").status == 400
 
 
-def test_a_template_gets_one_dataclass_and_asks_for_nothing_else() -> None:
-    made = jinja_environment()
-    for name in made.list_templates():
-        assert made.loader is not None
-        source = made.loader.get_source(made, name)[0]
-        wanted = meta.find_undeclared_variables(made.parse(source))
-        assert wanted <= {"page", "t", "frame", "parts"}, name
+def test_templates_use_only_known_variables() -> None:
+    environment = jinja_environment()
+    for name in environment.list_templates():
+        assert environment.loader is not None
+        source = environment.loader.get_source(environment, name)[0]
+        variables = meta.find_undeclared_variables(environment.parse(source))
+        assert variables <= {"page", "t", "frame", "parts"}, name
 
 
-def test_every_page_is_a_frozen_dataclass_of_its_own() -> None:
+def test_pages_are_dataclasses_with_a_frame() -> None:
     from skillhall._internal.web.rendering import Page  # noqa: PLC0415
 
     for page in Page.__subclasses__():
@@ -306,19 +304,19 @@ def test_every_page_is_a_frozen_dataclass_of_its_own() -> None:
         assert fields(page)[0].name == "frame"
 
 
-@pytest.mark.parametrize("path", ["/skills/add", "/skills/import/address"])
-def test_a_choice_after_a_refused_form_leads_to_a_page(server: RunningServer, path: str) -> None:
-    refused = send(server, path, id="..", source="..")
-    assert 400 <= refused.status < 500
-    fields = [at for tag, at in Tags(refused.body.decode()).found if tag == "input"]
-    assert [at["value"] for at in fields if at.get("name") == "next"] == ["/skills"]
+@pytest.mark.parametrize("path", ["/skills/add", "/skills/import/source"])
+def test_preferences_after_failed_form_return_to_a_page(server: RunningServer, path: str) -> None:
+    rejected = send(server, path, id="..", source="..")
+    assert 400 <= rejected.status < 500
+    inputs = [row for tag, row in Tags(rejected.body.decode()).tags if tag == "input"]
+    assert [row["value"] for row in inputs if row.get("name") == "next"] == ["/skills"]
 
 
-def test_pages_are_counted_by_their_routes_and_not_by_what_was_asked_for(
+def test_metrics_label_pages_by_route(
     server: RunningServer,
 ) -> None:
     server.request("GET", "/skill/pdf")
     server.request("HEAD", "/static/style.css")
-    figures = server.request("GET", "/metrics").body.decode()
-    assert 'skillhall_requests_total{method="GET",route="/skill/{id}",status="200"} 1.0' in figures
-    assert 'skillhall_requests_total{method="HEAD",route="/static/{path}",status="200"}' in figures
+    metrics = server.request("GET", "/metrics").body.decode()
+    assert 'skillhall_requests_total{method="GET",route="/skill/{id}",status="200"} 1.0' in metrics
+    assert 'skillhall_requests_total{method="HEAD",route="/static/{path}",status="200"}' in metrics

@@ -1,4 +1,4 @@
-"""A browser, a server process to look at, and what every page must keep to."""
+"""Browser sessions, a server process, and accessibility checks of pages."""
 
 import os
 import re
@@ -30,7 +30,7 @@ VIEWPORTS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (390, "light"),
     (390, "dark"),
 )
-TIMEOUT_MS = 120_000  # milliseconds; an event that takes longer does not come
+TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer is missing
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -41,15 +41,15 @@ FLAGS = [
     "--no-first-run",
 ]
 _AXE_SCRIPT = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => [
-  ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((one) => one.html)}`),
-  ...(document.documentElement.scrollWidth > innerWidth ? ["it scrolls sideways"] : []),
+  ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html)}`),
+  ...(document.documentElement.scrollWidth > innerWidth ? ["scrolls horizontally"] : []),
 ])"""
 # Hidden elements make requests without a person: they poll.
 _COUNT = """() => document.addEventListener("htmx:config:request", ({ target }) => {
   const { dataset } = document.body;
   if (!target.hidden) dataset.requests = Number(dataset.requests ?? 0) + 1;
 })"""
-# A page that answers 4xx makes the browser say so; that is no fault of the page.
+# Chromium logs every 4xx response as an error.
 _EXPECTED_CONSOLE_ERROR = re.compile(
     r"Failed to load resource: the server responded with a status of 4\d\d"
 )
@@ -72,20 +72,20 @@ def expect_requests(page: Page, number: int) -> None:
 
 
 def launch(playwright: Playwright) -> Browser:
-    """The browser of this machine, or one that is downloaded into the checkout."""
+    """Launch Chromium, downloaded if it is not installed."""
     return playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
 
 
 @dataclass
 class ServeProcess:
-    """A `skillhall serve` process, and the folder it serves."""
+    """Running `skillhall serve` process and its folder."""
 
     url: str
     folder: Path
 
     @property
     def user_skills(self) -> Path:
-        """The user skills' folder."""
+        """Folder of the user skills."""
         return self.folder / ".agents" / "skills"
 
 
@@ -93,32 +93,34 @@ class ServeProcess:
 def run_server(
     folder: Path, program: Sequence[str] = (sys.executable, "-m", "skillhall"), **variables: str
 ) -> Iterator[ServeProcess]:
-    """The process, until the block is left."""
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("SKILLHALL_")}
+    """Run a server while the context is open."""
+    inherited = {
+        key: value for key, value in os.environ.items() if not key.startswith("SKILLHALL_")
+    }
     home = folder / "home"
     home.mkdir(exist_ok=True)
-    own = {
+    overrides = {
         "HOME": str(home),
         "SKILLHALL_CACHE_DIR": str(folder / "cache"),
         "SKILLHALL_DATA_DIR": str(folder / "data"),
     }
     with subprocess.Popen(
         [*program, "serve", "--port", "0", "--run-dir", str(folder)],
-        env={**kept, **own, **variables},
+        env={**inherited, **overrides, **variables},
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = re.match(r"(http://\S+) ", line)
-        assert found, line
-        # Its log is read on, so that it never waits for a reader.
+        match = re.match(r"(http://\S+) ", line)
+        assert match, line
+        # Drain stderr: a full pipe would block the server.
         with (
             (folder / "log").open("w") as log,
             subprocess.Popen(["cat"], stdin=process.stderr, stdout=log),
         ):
             try:
-                yield ServeProcess(found[1], folder)
+                yield ServeProcess(match[1], folder)
             finally:
                 process.terminate()
                 process.wait(TIMEOUT_MS / 1000)
@@ -126,7 +128,7 @@ def run_server(
 
 @dataclass
 class BrowserSession:
-    """A person with a browser: one context, one page, and everything that went wrong in it."""
+    """Browser context with one page; collects console errors and foreign requests."""
 
     page: Page
     context: BrowserContext
@@ -135,15 +137,15 @@ class BrowserSession:
 
     @classmethod
     def open(cls, browser: Browser, url: str, **options: Any) -> "BrowserSession":  # noqa: ANN401
-        """A new context, which notes every fault and every request that leaves the server."""
+        """Open a page in a new context."""
         wide = {"width": 1280, "height": 900}
         context = browser.new_context(**{"viewport": wide, "locale": "en-US", **options})
         context.set_default_timeout(TIMEOUT_MS)
-        one = cls(context.new_page(), context, url)
-        one.page.on("console", one._on_console)
-        one.page.on("pageerror", lambda error: one.problems.append(str(error)))
-        one.page.on("request", lambda request: one._on_request(request.url))
-        return one
+        session = cls(context.new_page(), context, url)
+        session.page.on("console", session._on_console)
+        session.page.on("pageerror", lambda error: session.problems.append(str(error)))
+        session.page.on("request", lambda request: session._on_request(request.url))
+        return session
 
     def open_page(self, path: str) -> Page:
         """Open a page of the server."""
@@ -151,22 +153,23 @@ class BrowserSession:
         return self.page
 
     def close(self) -> None:
-        """Close everything; nothing may have gone wrong."""
+        """Close the context and assert that no problem occurred."""
         self.context.close()
         assert not self.problems, "\n".join(self.problems)
 
     def find_accessibility_problems(self) -> list[str]:
-        """What keeps people out of the page, at every width, light and dark.
+        """Run axe-core and check for horizontal scrolling in every viewport and color scheme.
 
-        That is what axe-core finds, and scrolling sideways. The context must bypass the policy.
+        The context must bypass the CSP.
         """
         self.page.add_script_tag(path=AXE)
-        found = []
+        problems = []
         for width, scheme in VIEWPORTS:
             self.page.set_viewport_size({"width": width, "height": 800})
             self.page.emulate_media(color_scheme=scheme)
-            found += [f"{width} {scheme}: {told}" for told in self.page.evaluate(_AXE_SCRIPT)]
-        return found
+            results = self.page.evaluate(_AXE_SCRIPT)
+            problems += [f"{width} {scheme}: {result}" for result in results]
+        return problems
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not _EXPECTED_CONSOLE_ERROR.match(message.text):
@@ -174,4 +177,4 @@ class BrowserSession:
 
     def _on_request(self, url: str) -> None:
         if not url.startswith((self.url, "data:", "blob:")):
-            self.problems.append(f"a request to {url}")
+            self.problems.append(f"foreign request: {url}")

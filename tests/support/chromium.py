@@ -1,4 +1,4 @@
-"""Chromium for the tests: the one on PATH, else one downloaded into the checkout, without root."""
+"""Finds Chromium on PATH, or downloads it into the checkout without root."""
 
 import fcntl
 import os
@@ -9,32 +9,31 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / ".chromium"
-# The first has no window to draw, which makes pages twice as fast.
+# The headless shell comes first: it renders pages twice as fast.
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-_START = FOLDER / "start"  # written last: a download that was interrupted begins again
-_SECONDS = 600  # for one step of a download
-# The environment as it was before any test replaced the home folder, for settings of proxies.
+_START = FOLDER / "start"  # written last, so that an interrupted download starts over
+_TIMEOUT = 600  # seconds per step of a download
+# Taken before tests replace HOME: it may contain proxy settings.
 _ENVIRONMENT = dict(os.environ)
 
 
 def find_chromium() -> str:
-    """The program that starts the browser."""
-    found = next(filter(None, map(shutil.which, _NAMES)), None)
-    return found or _download()
+    """Return the path of the browser; downloads it if necessary."""
+    return next(filter(None, map(shutil.which, _NAMES)), None) or _download()
 
 
 def _download() -> str:
     FOLDER.mkdir(exist_ok=True)
-    with (FOLDER / "lock").open("a") as lock:  # workers come here at the same time
+    with (FOLDER / "lock").open("a") as lock:  # several workers may download at once
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _START.exists():
             fetched = _fetch_debian_packages() or _fetch_with_playwright()
-            assert fetched, "no browser can be downloaded; install chromium and put it on PATH"
+            assert fetched, "cannot download a browser; install chromium and put it on PATH"
     return str(_START)
 
 
 def _fetch_debian_packages() -> bool:
-    """Unpack Debian's browser and the libraries that this system lacks; Debian alone has them."""
+    """Unpack Debian's browser and missing libraries; False on other systems."""
     if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
         return False
     lists, archives, system = (FOLDER / name for name in ("lists", "archives", "system"))
@@ -42,7 +41,7 @@ def _fetch_debian_packages() -> bool:
         (folder / "partial").mkdir(parents=True, exist_ok=True)
     options = {
         "Debug::NoLocking": "1",
-        "APT::Sandbox::User": "root",  # the user _apt may not be able to enter the checkout
+        "APT::Sandbox::User": "root",  # user _apt may lack access to the checkout
         "Dir::Cache": FOLDER,
         "Dir::Cache::archives": archives,
         "Dir::State::Lists": lists,
@@ -56,7 +55,7 @@ def _fetch_debian_packages() -> bool:
         return False
     libraries = {str(path.parent) for path in system.rglob("*.so*")}
     variables = {"LD_LIBRARY_PATH": ":".join(sorted(libraries))}
-    if (system / "etc/fonts").exists():  # the system has no fonts of its own
+    if (system / "etc/fonts").exists():  # the system has no fonts
         variables["FONTCONFIG_SYSROOT"] = str(system)
     _write_start(system / "usr/lib/chromium" / _NAMES[0], **variables)
     shutil.rmtree(archives)
@@ -65,7 +64,7 @@ def _fetch_debian_packages() -> bool:
 
 
 def _fetch_with_playwright() -> bool:
-    """Download Playwright's browser; its libraries must be there already."""
+    """Download Playwright's browser; its libraries must be installed."""
     install = ["-m", "playwright", "install", "--only-shell", "chromium"]
     folder = FOLDER / "playwright"
     if not _run(sys.executable, *install, PLAYWRIGHT_BROWSERS_PATH=str(folder)):
@@ -76,10 +75,11 @@ def _fetch_with_playwright() -> bool:
 
 
 def _run(*command: object, **variables: str) -> bool:
-    """Whether a command succeeds; its output goes to the person who runs the tests."""
-    own = _ENVIRONMENT | variables
-    words = [str(word) for word in command]
-    return subprocess.run(words, check=False, timeout=_SECONDS, env=own).returncode == 0
+    """Run a command with its output shown; return whether it succeeds."""
+    arguments = [str(argument) for argument in command]
+    environment = _ENVIRONMENT | variables
+    result = subprocess.run(arguments, check=False, timeout=_TIMEOUT, env=environment)
+    return result.returncode == 0
 
 
 def _write_start(program: Path, **variables: str) -> None:

@@ -80,7 +80,7 @@ def zone_titles(page: Page, zone: str = "working") -> Locator:
 
 def start_drag(page: Page, title: str) -> None:
     """Press the mouse on a card and move it a little."""
-    card(page, title).locator(".more").hover()
+    card(page, title).locator(".meta-text").hover()
     page.mouse.down()
     box = card(page, title).first.bounding_box()
     assert box is not None

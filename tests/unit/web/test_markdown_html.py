@@ -1,15 +1,15 @@
-"""Markdown of strangers as HTML that cannot do anything."""
+"""Untrusted Markdown is rendered as safe HTML."""
 
 import pytest
 
 from skillhall._internal.web.highlight import highlight_code
 from skillhall._internal.web.markdown_html import MAX_MARKDOWN_BYTES, MarkdownRenderer
 
-FILES = "/skill/x/files"
+FILES_URL = "/skill/x/files"
 
 
-def rendered(text: str) -> str:
-    return str(MarkdownRenderer().render(text, FILES))
+def render(text: str) -> str:
+    return str(MarkdownRenderer().render(text, FILES_URL))
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,8 @@ def rendered(text: str) -> str:
         "[x](https://[bad)",
     ],
 )
-def test_nothing_in_a_text_becomes_a_script_a_handler_or_an_odd_address(text: str) -> None:
-    html = rendered(text).lower()
+def test_hostile_markdown_yields_no_scripts_or_unsafe_urls(text: str) -> None:
+    html = render(text).lower()
     for tag in ("<script", "<img", "<svg", "<iframe"):
         assert tag not in html
     assert 'href="javascript' not in html
@@ -44,46 +44,46 @@ def test_nothing_in_a_text_becomes_a_script_a_handler_or_an_odd_address(text: st
     )
 
 
-def test_relative_links_lead_to_files_of_the_skill_and_never_out_of_it() -> None:
-    html = rendered("[a](refs/a%20b.md) [b](../b.md) [c](/etc/passwd) [d](#part)")
-    assert f'href="{FILES}/refs/a%20b.md"' in html
+def test_relative_links_stay_inside_the_skill() -> None:
+    html = render("[a](refs/a%20b.md) [b](../b.md) [c](/etc/passwd) [d](#part)")
+    assert f'href="{FILES_URL}/refs/a%20b.md"' in html
     assert html.count('href="#"') == 2
     assert 'href="#part"' in html
 
 
-def test_an_image_is_a_link_that_loads_nothing() -> None:
-    html = rendered("![the logo](logo.png)")
-    assert f'<a class="image" href="{FILES}/logo.png"' in html
+def test_image_becomes_a_link() -> None:
+    html = render("![the logo](logo.png)")
+    assert f'<a class="image" href="{FILES_URL}/logo.png"' in html
     assert ">the logo</a>" in html
 
 
-def test_headings_stand_below_that_of_the_page() -> None:
-    assert "<h2>One</h2>" in rendered("# One")
+def test_headings_are_lowered_one_level() -> None:
+    assert "<h2>One</h2>" in render("# One")
 
 
-def test_a_table_is_aligned_by_classes() -> None:
-    html = rendered("| a |\n|--:|\n| 1 |\n")
-    assert 'class="to-right"' in html
+def test_table_alignment_uses_classes() -> None:
+    html = render("| a |\n|--:|\n| 1 |\n")
+    assert 'class="align-right"' in html
     assert "style=" not in html
 
 
 @pytest.mark.parametrize("text", ["x" * (MAX_MARKDOWN_BYTES + 1), "[" * 6_000])
-def test_what_would_take_too_long_is_plain_text(text: str) -> None:
-    assert rendered(text).startswith('<pre class="plain">')
+def test_expensive_markdown_is_shown_as_plain_text(text: str) -> None:
+    assert render(text).startswith('<pre class="plain">')
 
 
-def test_characters_that_nobody_sees_are_marked() -> None:
-    assert '<span class="unseen">U+202E</span>' in rendered("a\u202eb")
-    assert '<span class="unseen">U+200B</span>' in str(highlight_code("a\u200bb", "x.txt"))
+def test_invisible_characters_are_marked() -> None:
+    assert '<span class="invisible-char">U+202E</span>' in render("a\u202eb")
+    assert '<span class="invisible-char">U+200B</span>' in str(highlight_code("a\u200bb", "x.txt"))
 
 
-def test_code_gets_classes_and_stays_what_it_is() -> None:
+def test_code_is_highlighted_and_escaped() -> None:
     html = str(highlight_code('def f(): return "<b>"\n', "a.py"))
     assert '<span class="k">def</span>' in html
     assert "<b>" not in html
 
 
-def test_emoji_flags_are_shown_without_a_mark() -> None:
+def test_emoji_flags_are_not_marked() -> None:
     wales = "\U0001f3f4\U000e0067\U000e0062\U000e0077\U000e006c\U000e0073\U000e007f"
-    assert "unseen" not in rendered(f"For {wales} readers")
-    assert "unseen" not in str(highlight_code(f"For {wales} readers", "x.txt"))
+    assert "invisible-char" not in render(f"For {wales} readers")
+    assert "invisible-char" not in str(highlight_code(f"For {wales} readers", "x.txt"))

@@ -1,4 +1,4 @@
-"""The words of the pages: every language has all of them, and nothing else is asked for."""
+"""Texts of the pages: languages are complete, and every key is used."""
 
 import re
 from pathlib import Path
@@ -13,39 +13,37 @@ FOLDER = Path(web.__file__).parent
 ENGLISH = load_translations("en").messages
 
 
-def values_in(text: str) -> set[str]:
+def placeholders(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language_has_every_text_with_the_same_values(language: str) -> None:
-    words = load_translations(language).messages
-    assert set(words) == set(ENGLISH)
-    for key, text in words.items():
-        assert values_in(text) == values_in(ENGLISH[key]), key
+def test_languages_have_the_same_keys_and_placeholders(language: str) -> None:
+    messages = load_translations(language).messages
+    assert set(messages) == set(ENGLISH)
+    for key, text in messages.items():
+        assert placeholders(text) == placeholders(ENGLISH[key]), key
         assert text.strip(), key
 
 
-@pytest.mark.parametrize("language", [one for one in LANGUAGES if one != "en"])
-def test_a_translation_is_translated(language: str) -> None:
-    same = {
-        key for key, text in load_translations(language).messages.items() if text == ENGLISH[key]
-    }
-    assert same == set()
+@pytest.mark.parametrize("language", [code for code in LANGUAGES if code != "en"])
+def test_no_text_is_left_untranslated(language: str) -> None:
+    messages = load_translations(language).messages
+    assert {key for key, text in messages.items() if text == ENGLISH[key]} == set()
 
 
-def test_templates_ask_only_for_texts_that_exist_and_for_all_of_them() -> None:
+def test_every_text_key_exists_and_is_used() -> None:
     sources = [*FOLDER.glob("templates/*.html"), *FOLDER.rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
-    asked = set(re.findall(r"""(?:\bt|translations)\(["']([a-z_]+\.[a-z_]+)["'][,)]""", code))
-    families = set(
+    used = set(re.findall(r"""(?:\bt|translations)\(["']([a-z_]+\.[a-z_]+)["'][,)]""", code))
+    prefixes = set(
         re.findall(
             r"""(?:\bt\(["']|translations\(f["'])([a-z_]+\.(?:about_)?)(?:["'] ~|\{)""", code
         )
     )
     known = {".".join(key.split(".")[:2]) for key in ENGLISH}
-    assert asked <= known
-    unused = {key for key in known - asked if not key.startswith(tuple(families))}
+    assert used <= known
+    unused = {key for key in known - used if not key.startswith(tuple(prefixes))}
     assert unused == set()
 
 
@@ -60,12 +58,10 @@ def test_templates_ask_only_for_texts_that_exist_and_for_all_of_them() -> None:
         ("xx", "zh", "zh"),
     ],
 )
-def test_the_language_is_what_was_chosen_or_what_the_browser_asks_for(
-    chosen: str, accepted: str, language: str
-) -> None:
+def test_language_is_chosen_or_negotiated(chosen: str, accepted: str, language: str) -> None:
     assert negotiate_language(chosen, accepted) == language
 
 
-def test_a_count_chooses_the_form() -> None:
+def test_count_selects_singular_or_plural() -> None:
     t = load_translations("en")
     assert (t("skills.files", count=1), t("skills.files", count=1200)) == ("1 file", "1,200 files")

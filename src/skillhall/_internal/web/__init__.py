@@ -1,1 +1,1 @@
-"""Web pages: each visit becomes one dataclass, and one template makes a page of it."""
+"""Web pages: handlers build a page dataclass, and a template renders it."""

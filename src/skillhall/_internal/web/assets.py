@@ -1,4 +1,4 @@
-"""The files that pages load from us: styles, scripts, and what set-up brought from others."""
+"""Static files of the pages: our styles and scripts, and vendored libraries."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFAULT_CONTENT_TYPE = b"text/plain; charset=utf-8"
 
 
 class Asset(NamedTuple):
-    """One file, and the address under which it never changes."""
+    """Static file with its immutable, content-hashed URL."""
 
     data: bytes
     content_type: bytes
@@ -31,18 +31,18 @@ class Asset(NamedTuple):
 
 @cache
 def load_assets() -> Mapping[str, Asset]:
-    """Every file by its path below `static`."""
+    """Return every static file by its path below `static`."""
     return dict(_walk(files(__package__) / "static", ""))
 
 
 def asset_url(path: str) -> str:
-    """Where pages load a file from; "" if set-up has not brought it."""
-    found = load_assets().get(path)
-    return "" if found is None else found.url
+    """Return the URL of a static file; "" if set-up has not installed it."""
+    asset = load_assets().get(path)
+    return "" if asset is None else asset.url
 
 
 def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
-    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         path = f"{prefix}{entry.name}"
         if entry.is_dir():
             yield from _walk(entry, f"{path}/")

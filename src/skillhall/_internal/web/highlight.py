@@ -1,4 +1,4 @@
-"""Code in colours, by classes alone; what is too large or in no known language stays plain."""
+"""Syntax highlighting with CSS classes; unknown or large files stay plain."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
-from pygments import highlight as paint  # type: ignore[import-untyped] # it has no types
+from pygments import highlight  # type: ignore[import-untyped] # it has no types
 from pygments.formatters.html import HtmlFormatter  # type: ignore[import-untyped] # same
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped] # same
 
@@ -15,14 +15,12 @@ from skillhall._internal.skill.invisible import replace_invisible
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MAX_HIGHLIGHTED_CHARS = 100 * 1024  # characters that are looked at
-_MAX_LINE_LENGTH = 2_000  # some languages are read in time that grows faster than a line
-# The languages of files that skills carry, by ending or by name.
+MAX_HIGHLIGHTED_CHARS = 100 * 1024
+_MAX_LINE_LENGTH = 2_000  # some lexers take more than linear time for a line
+# Pygments lexer by file extension or name.
 _LEXER_NAMES: Mapping[str, str] = {
-    **{ending: ending for ending in ("bash", "c", "cpp", "css", "diff", "go", "html", "ini")},
-    **{
-        ending: ending for ending in ("java", "json", "php", "sql", "toml", "xml", "yaml", "python")
-    },
+    **{name: name for name in ("bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java")},
+    **{name: name for name in ("json", "php", "python", "sql", "toml", "xml", "yaml")},
     "cs": "csharp",
     "h": "c",
     "htm": "html",
@@ -51,26 +49,26 @@ _LEXER_NAMES: Mapping[str, str] = {
 
 
 def highlight_code(text: str, name: str) -> Markup:
-    """The text in spans with classes, as files of that name are read."""
+    """Return the code with spans; the file name selects the language."""
     language = _LEXER_NAMES.get(name.rpartition("/")[2].rpartition(".")[2].lower())
     if language is None or len(text) > MAX_HIGHLIGHTED_CHARS or _has_long_line(text):
         return escape_text(text)
-    painted = paint(text, _get_lexer(language), HtmlFormatter(nowrap=True))
-    return mark_invisible(Markup(painted))  # noqa: S704 - the formatter escapes what it paints
+    html = highlight(text, _get_lexer(language), HtmlFormatter(nowrap=True))
+    return mark_invisible(Markup(html))  # noqa: S704 - escaped by the formatter
 
 
 def escape_text(text: str) -> Markup:
-    """Plain text, with a mark for each character that nobody would see."""
+    """Escape plain text and mark invisible characters."""
     return mark_invisible(escape(text))
 
 
 def mark_invisible(html: Markup) -> Markup:
-    """The same HTML, with a mark for each character that nobody would see."""
+    """Mark every invisible character in HTML with its code point."""
 
     def mark(character: str) -> str:
-        return f'<span class="unseen">U+{ord(character):04X}</span>'
+        return f'<span class="invisible-char">U+{ord(character):04X}</span>'
 
-    return Markup(replace_invisible(str(html), mark))  # noqa: S704 - the marks hold digits alone
+    return Markup(replace_invisible(str(html), mark))  # noqa: S704 - marks contain only digits
 
 
 def _has_long_line(text: str) -> bool:

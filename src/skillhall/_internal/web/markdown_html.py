@@ -1,4 +1,4 @@
-"""A skill's Markdown as HTML that cannot do anything: no raw HTML, no images, no odd addresses."""
+"""Renders untrusted Markdown as safe HTML: no raw HTML, images or unsafe URLs."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from markdown_it.token import Token
 
-MAX_MARKDOWN_BYTES = 100 * 1024  # bytes; more of it is shown as plain text
-_MAX_BRACKETS = 5_000  # as many are read in seconds, where links never end
+MAX_MARKDOWN_BYTES = 100 * 1024  # longer text is shown as plain text
+_MAX_BRACKETS = 5_000  # unclosed links take quadratic time
 _MAX_NESTING = 30
 _CACHE_CHARS = 16 * 1024 * 1024  # characters of HTML
 _ALLOWED_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -29,40 +29,36 @@ _ALLOWED_TAGS = frozenset(
     | {"table", "tbody", "td", "th", "thead", "tr", "ul"}
     | {f"h{level}" for level in range(1, 7)}
 )
-_ALIGN_CLASSES = {f"text-align:{side}": f"to-{side}" for side in ("left", "center", "right")}
+_ALIGN_CLASSES = {f"text-align:{side}": f"align-{side}" for side in ("left", "center", "right")}
 
 
 def _build_parser() -> MarkdownIt:
     options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
-    reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    reader.options["highlight"] = lambda code, language, _: str(
-        highlight_code(code, f"x.{language}")
-    )
-    return reader
+    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    parser.options["highlight"] = lambda code, name, _: str(highlight_code(code, f"x.{name}"))
+    return parser
 
 
 class MarkdownRenderer:
-    """Makes HTML of Markdown; the same text is not read twice."""
+    """Renders Markdown and caches the HTML."""
 
     def __init__(self) -> None:
         self._parser = _build_parser()
         self._cache = SizedCache[Markup](_CACHE_CHARS, len)
 
     def render(self, text: str, files_url: str) -> Markup:
-        """The text as HTML; relative links lead below the address `files`."""
+        """Render Markdown; relative links lead to files below `files_url`."""
         key = sha256_hex(f"{files_url}\0{text}".encode("utf-8", "replace"))
         return self._cache.get_or_create(key, lambda: self._render(text, files_url))
 
     def _render(self, text: str, files_url: str) -> Markup:
-        if (
-            len(text.encode("utf-8", "replace")) > MAX_MARKDOWN_BYTES
-            or text.count("[") > _MAX_BRACKETS
-        ):
+        size = len(text.encode("utf-8", "replace"))
+        if size > MAX_MARKDOWN_BYTES or text.count("[") > _MAX_BRACKETS:
             return Markup('<pre class="plain">{}</pre>').format(escape_text(text))
         tokens = self._parser.parse(text)
         _sanitize_tokens(tokens, files_url)
         html = self._parser.renderer.render(tokens, self._parser.options, {})
-        # The reader was told to be safe; this is for what it may have overlooked.
+        # Defense in depth: the parser already emits no raw HTML.
         cleaned = nh3.clean(
             html,
             tags=set(_ALLOWED_TAGS),
@@ -70,13 +66,13 @@ class MarkdownRenderer:
             url_schemes=set(_ALLOWED_SCHEMES),
             link_rel="noopener noreferrer nofollow",
         )
-        return mark_invisible(Markup(cleaned))  # noqa: S704 - straight from the cleaner
+        return mark_invisible(Markup(cleaned))  # noqa: S704 - sanitized above
 
 
 def _sanitize_tokens(tokens: Sequence[Token], files_url: str) -> None:
     for token in tokens:
         if token.type in ("heading_open", "heading_close"):
-            # The page has its own first heading.
+            # The only h1 is the title of the page.
             token.tag = f"h{min(6, int(token.tag[1]) + 1)}"
         if token.type in ("th_open", "td_open"):
             aligned = _ALIGN_CLASSES.get(str(token.attrs.pop("style", "")))
@@ -90,15 +86,15 @@ def _sanitize_tokens(tokens: Sequence[Token], files_url: str) -> None:
 
 
 def _replace_image(token: Token, files_url: str) -> None:
-    """A link in place of an image: nothing is loaded that nobody clicked at."""
-    address = _safe_url(str(token.attrs.get("src", "")), files_url)
-    label = token.content or address
+    """Replace an image with a link, so that nothing loads without a click."""
+    url = _safe_url(str(token.attrs.get("src", "")), files_url)
+    label = token.content or url
     token.type, token.children = "html_inline", None
-    token.content = str(Markup('<a class="image" href="{}">{}</a>').format(address, escape(label)))
+    token.content = str(Markup('<a class="image" href="{}">{}</a>').format(url, escape(label)))
 
 
 def _safe_url(text: str, files_url: str) -> str:
-    """Where a link may lead: to a web address, a place on the page, or a file of the skill."""
+    """Return a web URL, a fragment or a file of the skill; "#" for anything else."""
     parts = urlsplit(text) if _is_parseable_url(text) else None
     if parts is None:
         return "#"

@@ -1,4 +1,4 @@
-"""One visit of a page: what the browser asks for, and in whose language and colours."""
+"""Request for a page, with the visitor's language, theme and pending notice."""
 
 from __future__ import annotations
 
@@ -16,54 +16,53 @@ from skillhall._internal.web.translations import Translations, load_translations
 if TYPE_CHECKING:
     from skillhall._internal.http.request import HttpRequest
 
-LANGUAGE_COOKIE, THEME_COOKIE, NOTICE_COOKIE = (
-    "skillhall_language",
-    "skillhall_theme",
-    "skillhall_notice",
-)
+LANGUAGE_COOKIE = "skillhall_language"
+THEME_COOKIE = "skillhall_theme"
+NOTICE_COOKIE = "skillhall_notice"
 THEMES = ("auto", "light", "dark")
 _MAX_SUBJECT_LENGTH = 400  # characters of a notice's subject
 
 
 class Notice(NamedTuple):
-    """What was just done: a key of the texts, what it was done to, and how to take it back."""
+    """Message about the last change, shown once by the next page."""
 
-    key: str
+    key: str  # text key below `notice`
     subject: str = ""
-    undo_ref: str = ""  # its id, the session and the block that was deleted, or a query of a source
+    # A change id, "session/block" of a deleted block, or "?query" of a removed repository.
+    undo_ref: str = ""
 
     @property
     def undo_url(self) -> str:
-        """Where it is taken back; "" if it cannot be."""
+        """URL that undoes the change; "" if it cannot be undone."""
         if self.undo_ref.startswith("?"):
             return f"/sources/follow{self.undo_ref}"
         session, _, block = self.undo_ref.partition("/")
         if block:
-            return f"/session/{quote(session, safe='')}/blocks/{quote(block, safe='')}/bring-back"
+            return f"/session/{quote(session, safe='')}/blocks/{quote(block, safe='')}/restore"
         return f"/changes/{quote(self.undo_ref, safe='')}/undo" if self.undo_ref else ""
 
     def encode(self) -> str:
-        """As a cookie holds it."""
+        """Encode the notice for its cookie."""
         text = json.dumps([self.key, self.subject[:_MAX_SUBJECT_LENGTH], self.undo_ref])
         return base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 
     @classmethod
     def parse(cls, text: str, translations: Translations) -> Notice | None:
-        """The notice in a cookie; None if it is none of ours."""
+        """Parse the value of a notice cookie; None if it is not valid."""
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
-            key, subject, change = map(str, json.loads(base64.urlsafe_b64decode(padded)))
+            key, subject, undo_ref = map(str, json.loads(base64.urlsafe_b64decode(padded)))
         except (ValueError, TypeError, UnicodeError, binascii.Error, RecursionError):
             return None
-        return cls(key, subject, change) if f"notice.{key}" in translations.messages else None
+        return cls(key, subject, undo_ref) if f"notice.{key}" in translations.messages else None
 
 
 @dataclass(frozen=True, slots=True)
 class PageRequest:
-    """One request for a page."""
+    """Request for a page, decoded."""
 
-    path: str  # as it was asked for
-    path_parts: tuple[str, ...]  # the parts of the path, decoded
+    path: str  # percent-encoded
+    path_parts: tuple[str, ...]  # decoded segments of the path
     query: dict[str, str]
     form: PageForm
     translations: Translations
@@ -74,17 +73,16 @@ class PageRequest:
 
     @property
     def is_get(self) -> bool:
-        """Whether nothing is sent."""
+        """Whether the method is GET."""
         return bool(self.http_request.scope["method"] == "GET")
 
     @classmethod
     def from_http(cls, request: HttpRequest, form: PageForm) -> PageRequest:
-        """The visit that a request is."""
+        """Return the page request of an HTTP request."""
         cookies = request.header(b"cookie")
         accepted = (request.header(b"accept-language") or b"").decode("latin-1")
-        texts = load_translations(
-            negotiate_language(read_cookie(cookies, LANGUAGE_COOKIE), accepted)
-        )
+        language = negotiate_language(read_cookie(cookies, LANGUAGE_COOKIE), accepted)
+        texts = load_translations(language)
         theme = read_cookie(cookies, THEME_COOKIE)
         raw = request.scope["raw_path"].decode("latin-1")
         return cls(
@@ -101,14 +99,14 @@ class PageRequest:
 
 
 def _split_path(raw: str) -> tuple[str, ...]:
-    """The parts of a path; what is no text names nothing that there is."""
+    # Bytes that are not UTF-8 become U+FFFD, which matches no id.
     return tuple(unquote_to_bytes(part).decode("utf-8", "replace") for part in raw.split("/")[1:])
 
 
 def _parse_query(raw: bytes) -> dict[str, str]:
-    """The first value of each parameter; none of a query that cannot be read."""
+    """Return the first value of each parameter; empty if the query is malformed."""
     try:
         pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
     except ValueError:
         return {}
-    return dict(reversed(pairs))
+    return dict(reversed(pairs))  # the first of repeated parameters wins

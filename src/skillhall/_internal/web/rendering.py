@@ -1,4 +1,4 @@
-"""From a page's dataclass to the bytes that a browser gets."""
+"""Renders page dataclasses with Jinja templates."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CSP_HEADER = (
     b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
 )
 _VARY_HEADER = (b"vary", b"Accept-Language, Cookie")
-# The parts of the product, in the order of the menu: a key of the texts, and where it begins.
+# Main menu: text key below `menu`, and URL.
 SECTIONS = (
     ("skills", "/skills"),
     ("sessions", "/sessions"),
@@ -38,56 +38,56 @@ SECTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What every page has around it."""
+    """Header, menu and footer around every page."""
 
     translations: Translations
     title: str
     section: str
-    return_path: str  # a page to come back to
+    return_path: str  # the page to show after a change of theme or language
     theme: str
     notice: Notice | None
     is_signed_in: bool
 
     @property
     def sections(self) -> tuple[tuple[str, str], ...]:
-        """The menu."""
+        """Main menu entries: text key and URL."""
         return SECTIONS
 
     @property
     def languages(self) -> Mapping[str, str]:
-        """Every language, as its readers call it."""
+        """Languages by code, each in its own language."""
         return LANGUAGES
 
     @property
     def themes(self) -> tuple[str, ...]:
-        """Every choice of colours."""
+        """Color themes."""
         return THEMES
 
     def t(self, key: str, **values: object) -> str:
-        """A text in the visitor's language."""
+        """Return a text in the visitor's language."""
         return self.translations(key, **values)
 
     def asset(self, path: str) -> str:
-        """Where a file of ours is loaded from; "" if it is not there."""
+        """Return the URL of a static file; "" if it is not installed."""
         return asset_url(path)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What a template gets, and nothing else."""
+    """Base of the values that templates receive as `page`."""
 
     frame: Frame
 
 
 def build_frame(request: PageRequest, title: str, section: str) -> Frame:
-    """The frame of a page with that title."""
-    # What answers a form cannot be asked for again.
-    here = request.path if request.is_get else dict(SECTIONS).get(section, "/")
+    """Return the frame of a page."""
+    # The response to a POST has no URL of its own to return to.
+    return_path = request.path if request.is_get else dict(SECTIONS).get(section, "/")
     return Frame(
         request.translations,
         title,
         section,
-        here,
+        return_path,
         request.theme,
         request.notice,
         request.is_signed_in,
@@ -97,7 +97,7 @@ def build_frame(request: PageRequest, title: str, section: str) -> Frame:
 def render_page(
     template: str, page: Page, *, status: int = 200, headers: Headers = ()
 ) -> ByteResponse:
-    """The page as an answer; a notice that it shows is not shown again."""
+    """Render a page; its notice is deleted so that it is shown once."""
     text = jinja_environment().get_template(template).render(page=page)
     if page.frame.notice is not None:
         headers = (*headers, (b"set-cookie", f"{NOTICE_COOKIE}=; Path=/; Max-Age=0".encode()))
@@ -106,14 +106,14 @@ def render_page(
 
 
 def redirect(url: str, headers: Headers = ()) -> ByteResponse:
-    """To another page, which is asked for by GET."""
+    """Redirect with status 303, so that the browser follows with GET."""
     return ByteResponse(303, ((b"location", url.encode("latin-1")), *headers), (b"",))
 
 
 @cache
 def jinja_environment() -> Environment:
-    """The templates; a name that a page does not have is an error."""
-    made = Environment(
+    """Return the template environment; undefined names are errors."""
+    environment = Environment(
         loader=PackageLoader("skillhall._internal.web"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -121,15 +121,15 @@ def jinja_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    made.filters["segment"] = lambda text: quote(text, safe="")
-    made.filters["path"] = quote
-    made.filters["bytes"] = format_file_size
-    made.filters["number"] = lambda number: f"{number:,}"
-    return made
+    environment.filters["segment"] = lambda text: quote(text, safe="")
+    environment.filters["path"] = quote
+    environment.filters["bytes"] = format_file_size
+    environment.filters["number"] = lambda number: f"{number:,}"
+    return environment
 
 
 def format_file_size(size: int) -> str:
-    """A number of bytes as people say it."""
+    """Format a number of bytes with a unit."""
     if size < 1000:  # noqa: PLR2004 - the step between units
         return f"{size} B"
     if size < 1_000_000:  # noqa: PLR2004 - the step between units

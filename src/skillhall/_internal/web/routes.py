@@ -1,4 +1,4 @@
-"""The addresses of the pages."""
+"""Routes of the web pages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _IMMUTABLE_HEADER = (b"cache-control", b"public, max-age=31536000, immutable")
 _NO_CACHE_HEADER = (b"cache-control", b"no-cache")
 
 
-def build_web_router(  # noqa: PLR0913, PLR0917 - the services of the pages
+def build_web_router(  # noqa: PLR0913, PLR0917 - services of the pages
     collection: Collection,
     prompt_service: PromptServiceProtocol,
     settings: Settings,
@@ -53,67 +53,67 @@ def build_web_router(  # noqa: PLR0913, PLR0917 - the services of the pages
     wait_for_shutdown: Callable[[], Awaitable[None]],
     workspace: LazyWorkspace | None = None,
 ) -> APIRouter:
-    """Every page; the OpenAPI document is about programs, and names none of them.
+    """Return the router of all pages; they are not part of the OpenAPI document.
 
-    `stopped` ends when the server is about to stop.
+    `wait_for_shutdown` returns when the server starts to shut down.
     """
-    reviews = PendingImports(collection.changes, collection.system_ids)
+    pending = PendingImports(collection.changes, collection.system_ids)
     agent = CollectionSkills(collection)
     site = Site(
-        collection, prompt_service, settings, workers, credentials, reviews, agent, workspace
+        collection, prompt_service, settings, workers, credentials, pending, agent, workspace
     )
     router = APIRouter()
     playground = PlaygroundPages(site, wait_for_shutdown)
-    endpoints = [(*row[:2], site.make_endpoint(row[2])) for row in _page_routes(site, playground)]
-    for method, path, respond in (
-        *endpoints,
-        ("POST", f"{PLAYGROUND_PATH}/say", playground.send_message),
-    ):
-        # Not as the framework's own routes: it would look in each for what a document says of it.
-        router.add_route(
-            path, _with_route_label(path, respond), methods=[method], include_in_schema=False
-        )
+    endpoints: list[tuple[str, str, RouteEndpoint]] = [
+        (method, path, site.make_endpoint(handler))
+        for method, path, handler in _page_routes(site, playground)
+    ]
+    endpoints.append(("POST", f"{PLAYGROUND_PATH}/send", playground.send_message))
+    for method, path, endpoint in endpoints:
+        # Starlette routes: FastAPI would analyze the signature of each for OpenAPI.
+        labeled = _with_route_label(path, endpoint)
+        router.add_route(path, labeled, methods=[method], include_in_schema=False)
     return router
 
 
 def _with_route_label(path: str, endpoint: RouteEndpoint) -> RouteEndpoint:
-    """The same, under the name by which requests are counted."""
+    """Set the label under which metrics count requests of this endpoint."""
 
-    async def counted(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         request.scope[ROUTE_KEY] = path.replace(":path}", "}")
         return await endpoint(request)
 
-    return counted
+    return respond
 
 
 def _page_routes(
     site: Site, playground: PlaygroundPages
 ) -> tuple[tuple[str, str, PageHandler], ...]:
-    skills, shaping = SkillPages(site), SkillEditPages(site)
+    skills, edits = SkillPages(site), SkillEditPages(site)
     imports, sources = ImportPages(site), SourcePages(site)
     return (
         ("GET", "/", _redirect_home),
         ("GET", f"{STATIC_PREFIX}{{path:path}}", _serve_asset),
         ("GET", "/skills", skills.list_skills),
-        ("GET", "/skills/news", skills.check_for_changes),
-        ("GET", "/skills/add", shaping.show_new),
-        ("POST", "/skills/add", shaping.add),
-        ("POST", "/skills/add/check", shaping.check_new),
+        ("GET", "/skills/changes", skills.check_for_changes),
+        ("GET", "/skills/add", edits.show_new),
+        ("POST", "/skills/add", edits.add),
+        ("POST", "/skills/add/check", edits.check_new),
         ("GET", "/skills/import", imports.show_form),
         ("POST", "/skills/import/files", imports.review_files),
-        ("POST", "/skills/import/address", imports.review_source),
+        ("POST", "/skills/import/source", imports.review_source),
         ("POST", "/skills/import/folder", imports.review_folder),
         ("GET", "/skills/import/{review}", imports.show_review),
         ("POST", "/skills/import/{review}", imports.confirm),
         ("GET", "/skill/{id}", skills.show_skill),
         ("GET", "/skill/{id}/files", skills.list_files),
         ("GET", "/skill/{id}/files/{path:path}", skills.show_file),
-        ("GET", "/skill/{id}/edit", shaping.show_edit),
-        ("POST", "/skill/{id}/edit", shaping.edit),
-        ("POST", "/skill/{id}/edit/check", shaping.check_edit),
-        ("GET", "/skill/{id}/delete", shaping.confirm_delete),
-        ("POST", "/skill/{id}/delete", shaping.delete),
-        ("POST", "/changes/{id}/undo", shaping.undo),
+        ("GET", "/skill/{id}/edit", edits.show_edit),
+        ("POST", "/skill/{id}/edit", edits.edit),
+        ("POST", "/skill/{id}/edit/check", edits.check_edit),
+        ("GET", "/skill/{id}/delete", edits.confirm_delete),
+        ("POST", "/skill/{id}/delete", edits.delete),
+        ("POST", "/changes/{id}/undo", edits.undo),
         ("GET", PLAYGROUND_PATH, playground.show),
         ("GET", f"{PLAYGROUND_PATH}/prompt", playground.show_prompt),
         ("POST", f"{PLAYGROUND_PATH}/new", playground.start_over),
@@ -130,16 +130,14 @@ def _page_routes(
     )
 
 
-def _redirect_home(request: PageRequest) -> ByteResponse:  # noqa: ARG001 - a call's signature
-    """The first page."""
+def _redirect_home(request: PageRequest) -> ByteResponse:  # noqa: ARG001 - a page handler
     return redirect("/skills")
 
 
 def _serve_asset(request: PageRequest) -> ByteResponse:
-    """A file that pages load; under the address with its digest it never changes."""
-    found = load_assets().get("/".join(request.path_parts[1:]))
-    if found is None:
-        raise HttpError("not_found", "there is no such file")
-    asked = f"{request.path}?v={request.query.get('v', '')}"
-    caching = _IMMUTABLE_HEADER if asked == found.url else _NO_CACHE_HEADER
-    return ByteResponse(200, ((b"content-type", found.content_type), caching), (found.data,))
+    asset = load_assets().get("/".join(request.path_parts[1:]))
+    if asset is None:
+        raise HttpError("not_found", "file not found")
+    url = f"{request.path}?v={request.query.get('v', '')}"
+    caching = _IMMUTABLE_HEADER if url == asset.url else _NO_CACHE_HEADER
+    return ByteResponse(200, ((b"content-type", asset.content_type), caching), (asset.data,))

@@ -1,4 +1,4 @@
-"""What all pages stand on: the services they ask, and how a visit becomes an answer."""
+"""Services shared by all pages, and the endpoint that runs a page handler."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     PageHandler: TypeAlias = Callable[[PageRequest], ByteResponse]
 
 _UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
-_NOTICE_LIFETIME = 60  # seconds in which a notice is seen or never
+_NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
 
 
 @dataclass(frozen=True, slots=True)
 class PageError:
-    """An error as a page tells it: a heading in the visitor's language, the facts, what to do."""
+    """Error shown on a page: translated heading, message and hint."""
 
     heading: str
     message: str
@@ -49,7 +49,7 @@ class PageError:
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage(Page):
-    """A page that is not there, or that something kept from being made."""
+    """Page for a request that failed."""
 
     problem: PageError
     request_id: str
@@ -57,7 +57,7 @@ class ErrorPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The services, and what was made of their answers so far."""
+    """Services behind the pages."""
 
     collection: Collection
     prompt_service: PromptServiceProtocol
@@ -65,55 +65,67 @@ class Site:
     workers: WorkerPool
     credentials: Credentials
     pending_imports: PendingImports
-    agent_skills: CollectionSkills  # the one that gets every skill of this server
+    agent_skills: CollectionSkills  # the agent with every skill of this server
     workspace: LazyWorkspace | None = None
     markdown: MarkdownRenderer = field(default_factory=MarkdownRenderer)
 
     def make_endpoint(self, handler: PageHandler) -> Callable[[Request], Awaitable[Response]]:
-        """A call as a framework's route; it is made beside the event loop."""
+        """Return an endpoint that runs the handler in a worker thread."""
 
         async def respond(request: Request) -> Response:
-            exchange = HttpRequest(request.scope, request.receive)
+            http = HttpRequest(request.scope, request.receive)
             try:
-                form = await read_page_form(exchange) if request.method == "POST" else PageForm()
-            except HttpError as refusal:
-                return Ready(
-                    render_error_page(PageRequest.from_http(exchange, PageForm()), refusal)
-                )
-            visit = PageRequest.from_http(exchange, form)
-            return Ready(await self.workers.run(_run_handler, handler, visit))
+                form = await read_page_form(http) if request.method == "POST" else PageForm()
+            except HttpError as error:
+                return Ready(render_error_page(PageRequest.from_http(http, PageForm()), error))
+            page_request = PageRequest.from_http(http, form)
+            return Ready(await self.workers.run(_run_handler, handler, page_request))
 
         respond.__name__ = getattr(handler, "__name__", "respond")
         return respond
 
     def redirect_with_notice(self, url: str, notice: Notice) -> ByteResponse:
-        """To another page, which tells what was done."""
+        """Redirect to a page that shows the notice."""
         cookie = self.credentials.build_cookie(NOTICE_COOKIE, notice.encode(), _NOTICE_LIFETIME)
         return redirect(url, ((b"set-cookie", cookie),))
 
 
 def build_page_error(request: PageRequest, error: SkillhallError) -> PageError:
-    """The error in words."""
+    """Return the error with a heading in the visitor's language."""
     key = error.code if f"error.{error.code}" in request.translations.messages else "other"
     hint = error.hint.replace("'skillhall validate' explains each finding", "")
     return PageError(request.translations(f"error.{key}"), str(error), hint)
 
 
+def optional_page_error(request: PageRequest, error: SkillhallError | None) -> PageError | None:
+    """Return the error for a page; None without one."""
+    return None if error is None else build_page_error(request, error)
+
+
+def page_status(error: SkillhallError | None) -> int:
+    """Return the HTTP status of a page that may show an error."""
+    return 200 if error is None else error_status(error).http_status
+
+
+def form_status(error: SkillhallError | None) -> int:
+    """Return the HTTP status of a form that is shown again with its error."""
+    return 200 if error is None else max(422, error_status(error).http_status)
+
+
 def render_error_page(request: PageRequest, error: SkillhallError) -> ByteResponse:
-    """A page of its own for an error."""
+    """Render an error as a page."""
     problem = build_page_error(request, error)
-    page = ErrorPage(
-        build_frame(request, problem.heading, ""), problem, request.http_request.request_id
-    )
+    frame = build_frame(request, problem.heading, "")
+    page = ErrorPage(frame, problem, request.http_request.request_id)
     headers = error.headers if isinstance(error, HttpError) else ()
-    return render_page("error.html", page, status=error_status(error).http_status, headers=headers)
+    return render_page("error.html", page, status=page_status(error), headers=headers)
 
 
 def render_unrouted_page(request: HttpRequest, error: HttpError) -> ByteResponse:
-    """The page of a browser that asks for what no route answers, or for what has a bug."""
-    visit = PageRequest.from_http(request, PageForm())
-    message = visit.translations(f"error.{_UNROUTED_MESSAGES.get(error.code, 'broken')}")
-    return render_error_page(visit, HttpError(error.code, message, headers=error.headers))
+    """Render the error of a request without a route, or of an unexpected exception."""
+    page_request = PageRequest.from_http(request, PageForm())
+    message = page_request.translations(f"error.{_UNROUTED_MESSAGES.get(error.code, 'broken')}")
+    return render_error_page(page_request, HttpError(error.code, message, headers=error.headers))
 
 
 def _run_handler(handler: PageHandler, request: PageRequest) -> ByteResponse:
@@ -121,7 +133,6 @@ def _run_handler(handler: PageHandler, request: PageRequest) -> ByteResponse:
         return handler(request)
     except SkillhallError as error:
         return render_error_page(request, error)
-    except OSError:
-        return render_error_page(
-            request, HttpError("storage_unavailable", "the server's disk failed")
-        )
+    except OSError:  # its message may name a path of the server
+        failure = HttpError("storage_unavailable", "the server cannot access its storage")
+        return render_error_page(request, failure)

@@ -1,4 +1,4 @@
-"""The words of the pages, in every language that we ship; `texts/en.toml` comes first."""
+"""Texts of the pages in every supported language, from `texts/*.toml`."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 DEFAULT_LANGUAGE = "en"
-LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}  # as their readers call them
+LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}  # names in their own language
 
 
 @dataclass(frozen=True, slots=True)
 class Translations:
-    """The words of one language, by key."""
+    """Texts of one language by key."""
 
     language: str
     messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
-        """The text of that key. With a count, `key.one` is taken for one."""
+        """Return a text with its values; `count` selects `key.one` or `key.other`."""
         if "count" in values:
             is_one = values["count"] == 1
             values["count"] = f"{values['count']:,}"
@@ -33,17 +33,17 @@ class Translations:
 
 @cache
 def load_translations(language: str) -> Translations:
-    """The words of a language that we ship."""
+    """Return the texts of a supported language."""
     text = (files(__package__) / "texts" / f"{language}.toml").read_text(encoding="utf-8")
     return Translations(language, dict(_flatten(tomllib.loads(text), "")))
 
 
 def negotiate_language(chosen: str, accepted: str) -> str:
-    """The language that a person chose, else the first that the browser asks for and we have."""
+    """Return the chosen language, else the best match for Accept-Language."""
     if chosen in LANGUAGES:
         return chosen
-    weighed = [_parse_weighted_tag(one) for one in accepted[:1000].lower().split(",")]
-    for _, language in sorted(weighed, key=lambda pair: -pair[0]):
+    tags = [_parse_weighted_tag(tag) for tag in accepted[:1000].lower().split(",")]
+    for _, language in sorted(tags, key=lambda pair: -pair[0]):
         if language in LANGUAGES:
             return language
     return DEFAULT_LANGUAGE

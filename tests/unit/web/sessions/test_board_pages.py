@@ -1,4 +1,4 @@
-"""What a board shows: titles, excerpts, views, and the look of every type."""
+"""Board pages: titles, excerpts, filters and block types."""
 
 from pathlib import Path
 
@@ -30,40 +30,37 @@ def block(text: str, skill: SkillOrigin | None = None) -> Block:
         ("x\n" + "y " * 300, "x", "y " * 89 + "y…"),
     ],
 )
-def test_a_block_is_called_by_its_first_line(text: str, title: str, excerpt: str) -> None:
-    found = block_title(block(text))
-    assert (found[0], found[1].strip()) == (title, excerpt)
+def test_block_title_is_its_first_line(text: str, title: str, excerpt: str) -> None:
+    actual_title, actual_excerpt = block_title(block(text))
+    assert (actual_title, actual_excerpt.strip()) == (title, excerpt)
 
 
-def test_a_skill_is_called_by_its_name() -> None:
+def test_skill_block_title_is_its_name() -> None:
     origin = SkillOrigin("pdf", "Reads PDF.", "upload", "pdf.zip")
     assert block_title(block("# Other", origin)) == ("pdf", "Reads PDF.")
 
 
-def test_a_view_is_kept_in_the_address_and_nonsense_is_not() -> None:
-    asked = BoardFilter.from_query(
-        {"type": "note", "stable": "130", "working": "x", "permanent": "-5"}
-    )
-    assert asked == BoardFilter("note", CARDS_PER_ZONE, 130, CARDS_PER_ZONE)
-    assert asked.board_url("s1") == "/session/s1?type=note&stable=130"
-    assert (
-        BoardFilter.from_query({"type": "<b>", "stable": "9" * 30}).board_url("s1") == "/session/s1"
-    )
+def test_board_filter_url_ignores_invalid_values() -> None:
+    query = {"type": "note", "stable": "130", "working": "x", "permanent": "-5"}
+    board_filter = BoardFilter.from_query(query)
+    assert board_filter == BoardFilter("note", CARDS_PER_ZONE, 130, CARDS_PER_ZONE)
+    assert board_filter.board_url("s1") == "/session/s1?type=note&stable=130"
+    invalid = BoardFilter.from_query({"type": "<b>", "stable": "9" * 30})
+    assert invalid.board_url("s1") == "/session/s1"
 
 
-def test_every_type_has_its_colour_its_icon_and_its_name() -> None:
+def test_every_block_type_has_color_icon_and_label() -> None:
     css = (FOLDER / "static/board.css").read_text(encoding="utf-8")
     symbols = (FOLDER / "templates/board_parts.html").read_text(encoding="utf-8")
-    for one in BLOCK_TYPES.values():
-        assert f".type-{one.id} {{ --type: {one.colour}; }}" in css
-        assert f'<symbol id="type-{one.id}"' in symbols
-        assert load_translations("en")(f"type.{one.id}") == one.label
+    for block_type in BLOCK_TYPES.values():
+        assert f".type-{block_type.id} {{ --type: {block_type.colour}; }}" in css
+        assert f'<symbol id="type-{block_type.id}"' in symbols
+        assert load_translations("en")(f"type.{block_type.id}") == block_type.label
 
 
-def test_a_notice_takes_back_a_change_or_a_deleted_block_and_leads_nowhere_else() -> None:
-    assert Notice("deleted", "x", "s1/b1").undo_url == "/session/s1/blocks/b1/bring-back"
+def test_notice_undo_url_stays_on_this_server() -> None:
+    assert Notice("deleted", "x", "s1/b1").undo_url == "/session/s1/blocks/b1/restore"
     assert Notice("deleted", "x", "c1").undo_url == "/changes/c1/undo"
     assert Notice("deleted", "x").undo_url == ""
-    assert (
-        Notice("deleted", "x", "//evil/..").undo_url == "/session//blocks/%2Fevil%2F../bring-back"
-    )
+    forged = Notice("deleted", "x", "//evil/..")
+    assert forged.undo_url == "/session//blocks/%2Fevil%2F../restore"

@@ -1,4 +1,4 @@
-"""An answer on its way to a browser: line by line for scripts, as a whole page for others."""
+"""Streams a reply to the browser as NDJSON; without scripts, redirects when it is complete."""
 
 from __future__ import annotations
 
@@ -42,25 +42,25 @@ _STREAM_HEADERS: Headers = (
 
 
 class TraceStep(NamedTuple):
-    """One line of the trace: of which kind, in words, and what it cost."""
+    """Loaded skill, read file or failed tool call of a turn."""
 
-    kind: str  # loaded, read or failed
+    kind: str  # "loaded", "read" or "failed"
     subject: str
     detail: str
 
     @classmethod
     def from_event(cls, translations: Translations, event: ToolEvent) -> TraceStep:
-        """The event as people read it."""
+        """Return the trace step of a tool event."""
         if isinstance(event, ToolFailed):
             return cls("failed", event.tool, event.message)
-        tokens = translations("write.tokens", count=event.tokens)
+        tokens = translations("common.tokens", count=event.tokens)
         if isinstance(event, SkillLoaded):
             return cls("loaded", event.skill, tokens)
         return cls("read", "/".join(filter(None, (event.skill, event.path))), tokens)
 
 
 class TurnRow(NamedTuple):
-    """A turn as the page shows it."""
+    """Turn of a conversation, rendered."""
 
     message: str
     steps: tuple[TraceStep, ...]
@@ -70,30 +70,30 @@ class TurnRow(NamedTuple):
 
     @classmethod
     def from_turn(cls, request: PageRequest, turn: Turn, markdown: MarkdownRenderer) -> TurnRow:
-        """The turn in the visitor's words; the answer is the text of a stranger."""
-        answer = markdown.render(turn.done.text, "#") if turn.done else Markup()
+        """Return the row of a turn; the reply is rendered as untrusted Markdown."""
+        reply = markdown.render(turn.done.text, "#") if turn.done else Markup()
         problem = None
         if turn.error is not None:
-            told = build_page_error(request, turn.error)
-            problem = PageError(request.translations("playground.failed"), told.message, told.hint)
-        steps = tuple(
-            TraceStep.from_event(request.translations, event) for event in turn.tool_events
-        )
-        return cls(turn.message, steps, answer, turn.done, problem)
+            error = build_page_error(request, turn.error)
+            heading = request.translations("playground.failed")
+            problem = PageError(heading, error.message, error.hint)
+        texts = request.translations
+        steps = tuple(TraceStep.from_event(texts, event) for event in turn.tool_events)
+        return cls(turn.message, steps, reply, turn.done, problem)
 
 
 class PendingReply(NamedTuple):
-    """One turn on its way."""
+    """Turn whose reply is not complete yet."""
 
     request: PageRequest
     turn: Turn
     events: AsyncIterator[ChatEvent]
-    return_url: str  # the page that shows it afterwards
+    return_url: str  # page that shows the complete turn
     headers: Headers
 
 
 class ChatStream(Response):
-    """The answer to a message. It ends with its reader, or with the server."""
+    """Response with the reply to a message; ends on disconnect or shutdown."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class ChatStream(Response):
         self._is_stream = is_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
-        """Tell what happens until it is over."""
+        """Send the events of the reply, or wait for its end and redirect."""
         if not self._is_stream:
             await run_until_disconnect(self._drain_events(), receive, self._wait_for_shutdown)
             await redirect(self._pending.return_url, self._pending.headers).send(send)
@@ -137,15 +137,15 @@ class ChatStream(Response):
         if isinstance(event, SkillLoaded | FileRead | ToolFailed):
             texts = self._pending.request.translations
             step = TraceStep.from_event(texts, event)
-            return {"kind": "step", "html": self._render_macro("step", step)}
+            return {"kind": "step", "html": self._render_macro("trace_step", step)}
         return {"kind": "done"}
 
     def _render_turn(self) -> str:
         row = TurnRow.from_turn(self._pending.request, self._pending.turn, self._site.markdown)
-        return self._render_macro("turn", row)
+        return self._render_macro("turn_article", row)
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
-        module = jinja_environment().get_template("talk.html").module
+        module = jinja_environment().get_template("chat_turn.html").module
         return str(getattr(module, macro)(self._pending.request.translations, value))
 
 

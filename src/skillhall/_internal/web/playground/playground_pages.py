@@ -1,4 +1,4 @@
-"""The playground: talk to an agent that uses the skills, and see which ones it takes."""
+"""Playground: chat with an agent and see which skills it loads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from skillhall._internal.agents.chat.conversations import (
 )
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.http.credentials import read_cookie
-from skillhall._internal.http.errors import error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HttpRequest
 from skillhall._internal.http.response import ByteResponse, Ready
@@ -30,7 +29,12 @@ from skillhall._internal.web.playground.chat_stream import (
     TurnRow,
 )
 from skillhall._internal.web.rendering import CSP_HEADER, Page, build_frame, redirect, render_page
-from skillhall._internal.web.site import PageError, build_page_error, render_error_page
+from skillhall._internal.web.site import (
+    PageError,
+    form_status,
+    optional_page_error,
+    render_error_page,
+)
 from skillhall.errors import ModelUnavailable, SkillhallError
 
 if TYPE_CHECKING:
@@ -41,12 +45,12 @@ if TYPE_CHECKING:
 PLAYGROUND_PATH = "/playground"
 CONVERSATION_COOKIE = "skillhall_conversation"
 TEXT_HEADER = (b"content-type", b"text/plain; charset=utf-8")
-_COOKIE_LIFETIME = 24 * 3600  # seconds; conversations end long before
-_MAX_NAME_LENGTH = 200  # characters of an agent's or a model's name in a form
+_COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
+_MAX_NAME_LENGTH = 200  # characters of a submitted name in an error message
 
 
 class ListingSize(NamedTuple):
-    """What the agent is told of skills at every turn."""
+    """Size of the skill listing that is sent with every turn."""
 
     skills: int
     tokens: int
@@ -54,12 +58,12 @@ class ListingSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlaygroundPage(Page):
-    """The conversation so far, and the form that goes on with it."""
+    """Conversation, and the form for the next message."""
 
     agents: tuple[AgentDefinition, ...]
     models: tuple[str, ...]
     agent: str
-    model: str  # "" is the agent's own
+    model: str  # "" for the agent's default
     message: str
     max_message_length: int
     turns: tuple[TurnRow, ...]
@@ -69,63 +73,63 @@ class PlaygroundPage(Page):
 
 
 class _Config(NamedTuple):
-    """Who can be talked to, and with which models."""
+    """Agents and models to choose from."""
 
     agents: tuple[AgentDefinition, ...]
     models: tuple[str, ...]
     error: SkillhallError | None = None
 
-    def find_agent(self, identity: str) -> AgentDefinition:
-        """The agent of that id. Raises: Refused."""
-        for one in self.agents:
-            if one.id == identity:
-                return one
-        raise HttpError("invalid_argument", f"there is no agent {identity[:_MAX_NAME_LENGTH]!r}")
+    def find_agent(self, agent_id: str) -> AgentDefinition:
+        """Return the agent with this id. Raises: HttpError."""
+        for agent in self.agents:
+            if agent.id == agent_id:
+                return agent
+        raise HttpError("invalid_argument", f"agent not found: {agent_id[:_MAX_NAME_LENGTH]!r}")
 
 
 class PlaygroundPages:
-    """The calls of this page; `stopped` ends when the server is about to stop."""
+    """Handlers of this page; `wait_for_shutdown` returns when the server shuts down."""
 
     def __init__(self, site: Site, wait_for_shutdown: Callable[[], Awaitable[None]]) -> None:
         self._site = site
         self._wait_for_shutdown = wait_for_shutdown
         self._conversations = Conversations()
-        self._skills: dict[str, AgentSkills] = {}  # of each agent, as last configured
+        self._skills: dict[str, AgentSkills] = {}  # by agent id
 
     def show(self, request: PageRequest) -> ByteResponse:
-        """The conversation of this browser."""
+        """Show the conversation of this browser."""
         return self._render_page(request)
 
     def show_prompt(self, request: PageRequest) -> ByteResponse:
-        """The system prompt of an agent, as text: exactly what its model is sent."""
+        """Return the system prompt of an agent as plain text, exactly as it is sent."""
         agent = self._read_config().find_agent(request.query.get("agent") or DEFAULT_AGENT)
         text = self._skills_for(agent).system_prompt()
         return ByteResponse(200, (TEXT_HEADER, CSP_HEADER), (text.encode("utf-8", "replace"),))
 
     def start_over(self, request: PageRequest) -> ByteResponse:
-        """Begin anew."""
+        """Start a new conversation."""
         self._conversations.remove(_conversation_cookie(request))
         return redirect(PLAYGROUND_PATH)
 
     async def send_message(self, request: Request) -> Response:
-        """Send a message. Scripts get the answer as it comes, others the page once it is whole."""
-        exchange = HttpRequest(request.scope, request.receive)
+        """Send a message; scripts get the reply as a stream, others a redirect."""
+        http = HttpRequest(request.scope, request.receive)
         run = self._site.workers.run
         try:
-            visit = PageRequest.from_http(exchange, await read_page_form(exchange))
-        except HttpError as refusal:
-            return Ready(render_error_page(PageRequest.from_http(exchange, PageForm()), refusal))
+            page_request = PageRequest.from_http(http, await read_page_form(http))
+        except HttpError as error:
+            return Ready(render_error_page(PageRequest.from_http(http, PageForm()), error))
         try:
-            talk = await run(self._start_turn, visit)
+            pending = await run(self._start_turn, page_request)
         except SkillhallError as error:
-            return Ready(await run(self._render_page, visit, error))
-        is_stream = exchange.header(b"accept") == NDJSON_TYPE
-        return ChatStream(self._site, talk, self._wait_for_shutdown, is_stream=is_stream)
+            return Ready(await run(self._render_page, page_request, error))
+        is_stream = http.header(b"accept") == NDJSON_TYPE
+        return ChatStream(self._site, pending, self._wait_for_shutdown, is_stream=is_stream)
 
     def _start_turn(self, request: PageRequest) -> PendingReply:
         message = request.form.text("message").strip()
         if not message:
-            raise HttpError("invalid_argument", request.translations("playground.say_something"))
+            raise HttpError("invalid_argument", request.translations("playground.empty_message"))
         conversation = self._get_conversation(request)
         turn = self._conversations.begin_turn(conversation, message)
         cookie = self._site.credentials.build_cookie(
@@ -135,87 +139,86 @@ class PlaygroundPages:
         return PendingReply(request, turn, events, PLAYGROUND_PATH, ((b"set-cookie", cookie),))
 
     def _get_conversation(self, request: PageRequest) -> Conversation:
-        """The one that goes on, unless another agent or model is chosen. Raises: SkillhallError."""
+        """Continue the conversation, or start one for another agent or model.
+
+        Raises: SkillhallError.
+        """
         config = self._read_config()
         agent = config.find_agent(request.form.text("agent") or DEFAULT_AGENT)
         model = self._select_model(request, config, agent)
-        known = self._conversations.find(_conversation_cookie(request))
-        if known is not None and (known.agent, known.model) == (agent.id, model):
-            return known
-        opened = load_chat_class()
-        if opened is None:
-            raise ModelUnavailable(
-                model, "the chat is not installed", INSTALL_COMMAND, code="not_ready"
-            )
-        return Conversation(agent.id, model, opened(self._skills_for(agent), model))
+        current = self._conversations.find(_conversation_cookie(request))
+        if current is not None and (current.agent, current.model) == (agent.id, model):
+            return current
+        chat_class = load_chat_class()
+        if chat_class is None:
+            reason = "the chat is not installed"
+            raise ModelUnavailable(model, reason, INSTALL_COMMAND, code="not_ready")
+        return Conversation(agent.id, model, chat_class(self._skills_for(agent), model))
 
     def _select_model(self, request: PageRequest, config: _Config, agent: AgentDefinition) -> str:
-        """A model that the operator configured: it is the operator who pays. Raises: Refused."""
-        asked = request.form.text("model")
-        if asked and asked not in config.models:
-            raise HttpError(
-                "forbidden", f"the model {asked[:_MAX_NAME_LENGTH]!r} is not configured"
-            )
-        chosen = asked or agent.model or self._site.settings.model
-        if not chosen:
+        """Return the chosen model or the default. Raises: HttpError.
+
+        Only configured models are allowed: the server's API key pays for them.
+        """
+        chosen = request.form.text("model")
+        if chosen and chosen not in config.models:
+            message = f"model is not configured: {chosen[:_MAX_NAME_LENGTH]!r}"
+            raise HttpError("forbidden", message)
+        model = chosen or agent.model or self._site.settings.model
+        if not model:
             raise HttpError("not_ready", request.translations("playground.no_model"))
-        return chosen
+        return model
 
     def _read_config(self) -> _Config:
-        """The agents of the config, as it is now, after the one with all skills of the server."""
-        settings, own = self._site.settings, AgentDefinition(DEFAULT_AGENT)
-        found, error = find_config(settings.working_directory), None
+        """Return the default agent with all skills, then the agents of the config file."""
+        settings, default = self._site.settings, AgentDefinition(DEFAULT_AGENT)
+        path, config_error = find_config(settings.working_directory), None
         agents: tuple[AgentDefinition, ...] = ()
         try:
-            agents = read_config(found).agents if found else ()
-        except SkillhallError as problem:
-            error = problem
-        named = tuple(one for one in agents if one.id != DEFAULT_AGENT)
-        models = (settings.model, *(one.model for one in named))
-        return _Config((own, *named), tuple(dict.fromkeys(filter(None, models))), error)
+            agents = read_config(path).agents if path else ()
+        except SkillhallError as error:
+            config_error = error
+        agents = tuple(agent for agent in agents if agent.id != DEFAULT_AGENT)
+        models = (settings.model, *(agent.model for agent in agents))
+        return _Config((default, *agents), tuple(dict.fromkeys(filter(None, models))), config_error)
 
     def _skills_for(self, agent: AgentDefinition) -> AgentSkills:
-        known = self._skills.get(agent.id)
-        if known is None or known.agent != agent:
-            is_own = agent.id == DEFAULT_AGENT
-            site = self._site
-            known = site.agent_skills if is_own else AgentSkills(agent, site.settings)
-            self._skills[agent.id] = known
-        return known
+        if agent.id == DEFAULT_AGENT:
+            return self._site.agent_skills
+        skills = self._skills.get(agent.id)
+        if skills is None or skills.agent != agent:  # the config file was edited
+            skills = self._skills[agent.id] = AgentSkills(agent, self._site.settings)
+        return skills
 
     def _render_page(
         self, request: PageRequest, error: SkillhallError | None = None
     ) -> ByteResponse:
-        config, conversation = (
-            self._read_config(),
-            self._conversations.find(_conversation_cookie(request)),
-        )
-        chosen = request.form.text("agent") or (conversation.agent if conversation else "")
+        config = self._read_config()
+        conversation = self._conversations.find(_conversation_cookie(request))
+        agent = request.form.text("agent") or (conversation.agent if conversation else "")
         turns = conversation.turns if conversation else ()
-        failed = turns[-1].message if turns and turns[-1].error else ""
-        problem = error or config.error
+        failed_message = turns[-1].message if turns and turns[-1].error else ""
         page = PlaygroundPage(
             build_frame(request, request.translations("playground.title"), "playground"),
             agents=config.agents,
             models=config.models,
-            agent=chosen or DEFAULT_AGENT,
+            agent=agent or DEFAULT_AGENT,
             model=request.form.text("model") or (conversation.model if conversation else ""),
-            message=request.form.text("message") or failed,
+            message=request.form.text("message") or failed_message,
             max_message_length=MAX_MESSAGE_LENGTH,
             turns=tuple(TurnRow.from_turn(request, turn, self._site.markdown) for turn in turns),
-            listing_size=self._listing_size(config, chosen),
+            listing_size=self._listing_size(config, agent),
             is_enabled=bool(config.models),
-            problem=None if problem is None else build_page_error(request, problem),
+            problem=optional_page_error(request, error or config.error),
         )
-        status = max(422, error_status(error).http_status) if error else 200
-        return render_page("playground.html", page, status=status)
+        return render_page("playground.html", page, status=form_status(error))
 
     def _listing_size(self, config: _Config, agent_id: str) -> ListingSize | None:
         try:
-            built = self._skills_for(config.find_agent(agent_id or DEFAULT_AGENT)).snapshot()
+            snapshot = self._skills_for(config.find_agent(agent_id or DEFAULT_AGENT)).snapshot()
         except SkillhallError:
             return None
-        return ListingSize(len(built.skill_view), built.plan.tokens)
+        return ListingSize(len(snapshot.skill_view), snapshot.plan.tokens)
 
 
 def _conversation_cookie(request: PageRequest) -> str:

@@ -1,4 +1,4 @@
-"""The pages that write blocks: a new one, or other words for one that is there."""
+"""Pages that add and edit blocks."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ from skillhall._internal.skill.frontmatter import normalize_newlines
 from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
 from skillhall._internal.web.sessions.board_pages import block_title
-from skillhall._internal.web.sessions.page_base import (
-    SessionPageBase,
-    optional_page_error,
-    page_status,
-    parse_number,
-    session_url,
-)
+from skillhall._internal.web.sessions.page_base import SessionPageBase, parse_number, session_url
+from skillhall._internal.web.site import PageError, optional_page_error, page_status
 from skillhall._internal.web.skills.edit_pages import EditConflict
 from skillhall._internal.workspace import Block, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES, SKILL_TYPE
@@ -27,16 +22,15 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.site import PageError
     from skillhall._internal.workspace import Session
     from skillhall._internal.workspace.block_types import BlockType
 
-NEW_BLOCK_KEY = "new"  # in place of a block's id
+NEW_BLOCK_KEY = "new"  # instead of a block id
 
 
 @dataclass(frozen=True, slots=True)
 class BlockPage(Page):
-    """The form of a block, and how its text reads."""
+    """Form for a block, with a preview."""
 
     session: Session
     key: str  # the block's id, or "new"
@@ -53,18 +47,18 @@ class BlockPage(Page):
 
     @property
     def types(self) -> tuple[BlockType, ...]:
-        """What it can be."""
+        """Types to choose from."""
         return tuple(BLOCK_TYPES.values())
 
     @property
     def zones(self) -> tuple[Zone, ...]:
-        """Where it can go."""
+        """Zones to choose from."""
         return tuple(Zone)
 
 
 @dataclass(frozen=True, slots=True)
 class _BlockForm:
-    """What stands in the form."""
+    """Submitted or initial values of the form."""
 
     type: str
     zone: str
@@ -73,57 +67,50 @@ class _BlockForm:
 
 
 class BlockPages(SessionPageBase):
-    """The calls of these pages."""
+    """Handlers of the block pages."""
 
     def show_new(self, request: PageRequest) -> ByteResponse:
-        """An empty form for a type."""
-        kind = request.query.get("type", "note")
-        known = BLOCK_TYPES.get(kind, BLOCK_TYPES["note"])
-        return self._render_page(request, _BlockForm(known.id, known.zone, ""))
+        """Show an empty form for a type of block."""
+        block_type = BLOCK_TYPES.get(request.query.get("type", "note"), BLOCK_TYPES["note"])
+        return self._render_page(request, _BlockForm(block_type.id, block_type.zone, ""))
 
     def add(self, request: PageRequest) -> ByteResponse:
-        """Write a new block."""
-        draft = _read_form(request)
+        """Add a block."""
+        session_id, form = request.path_parts[1], _read_form(request)
         try:
-            zone = parse_zone(draft.zone) if draft.zone else None
-            made = self._workspace().blocks.add(request.path_parts[1], draft.type, draft.text, zone)
+            zone = parse_zone(form.zone) if form.zone else None
+            block = self._workspace().blocks.add(session_id, form.type, form.text, zone)
         except SkillhallError as error:
-            return self._render_page(request, draft, None, error)
-        return redirect(f"{session_url(request.path_parts[1])}#block-{made.id}")
+            return self._render_page(request, form, None, error)
+        return redirect(f"{session_url(session_id)}#block-{block.id}")
 
     def check(self, request: PageRequest) -> ByteResponse:
-        """The form with how its text reads; nothing is written."""
-        identity = request.path_parts[3] if len(request.path_parts) > 4 else NEW_BLOCK_KEY  # noqa: PLR2004 - a block's path
-        block = (
-            None
-            if identity == NEW_BLOCK_KEY
-            else self._workspace().blocks.find(request.path_parts[1], identity)
-        )
+        """Show the form with a preview; nothing is saved."""
+        parts, block = request.path_parts, None
+        if len(parts) > 4 and parts[3] != NEW_BLOCK_KEY:  # noqa: PLR2004 - path of a block
+            block = self._workspace().blocks.find(parts[1], parts[3])
         return self._render_page(request, _read_form(request), block)
 
     def show_edit(self, request: PageRequest) -> ByteResponse:
-        """The form with a block's own words."""
+        """Show the form with the text of a block."""
         block = self._workspace().blocks.find(request.path_parts[1], request.path_parts[3])
         content = block.content
-        draft = _BlockForm(content.type, content.zone, content.text, block.version)
-        return self._render_page(request, draft, block)
+        form = _BlockForm(content.type, content.zone, content.text, block.version)
+        return self._render_page(request, form, block)
 
     def edit(self, request: PageRequest) -> ByteResponse:
-        """Change a block, unless somebody else did since the form was opened."""
-        session, identity, draft = request.path_parts[1], request.path_parts[3], _read_form(request)
+        """Edit a block, unless it was changed since the form was opened."""
+        session_id, block_id = request.path_parts[1], request.path_parts[3]
+        form, blocks = _read_form(request), self._workspace().blocks
         try:
-            self._workspace().blocks.edit(
-                session, identity, draft.version, text=draft.text, kind=draft.type
-            )
+            blocks.edit(session_id, block_id, form.version, text=form.text, kind=form.type)
         except VersionConflict as error:
-            return self._render_page(request, draft, error.current, error)
+            return self._render_page(request, form, error.current, error)
         except RecordNotFound as error:
-            return self._render_page(request, draft, None, error)
+            return self._render_page(request, form, None, error)
         except SkillhallError as error:
-            return self._render_page(
-                request, draft, self._workspace().blocks.find(session, identity), error
-            )
-        return redirect(f"{session_url(session)}#block-{identity}")
+            return self._render_page(request, form, blocks.find(session_id, block_id), error)
+        return redirect(f"{session_url(session_id)}#block-{block_id}")
 
     def _render_page(
         self,
@@ -133,23 +120,23 @@ class BlockPages(SessionPageBase):
         error: SkillhallError | None = None,
     ) -> ByteResponse:
         session = self._workspace().sessions.find(request.path_parts[1])
-        present = block if isinstance(block, Block) else None
+        existing = block if isinstance(block, Block) else None
         base = session_url(session.id)
-        # A block that is gone is written anew: nothing that somebody wrote is lost.
-        key = present.id if present else NEW_BLOCK_KEY
+        # The text of a block that was deleted elsewhere can be saved as a new block.
+        key = existing.id if existing else NEW_BLOCK_KEY
         page = BlockPage(
-            build_frame(request, _page_title(request, present), "sessions"),
+            build_frame(request, _page_title(request, existing), "sessions"),
             session=session,
             key=key,
-            action=f"{base}/blocks/{key}/edit" if present else f"{base}/add",
+            action=f"{base}/blocks/{key}/edit" if existing else f"{base}/add",
             type=form.type if form.type in BLOCK_TYPES else "note",
             zone=form.zone,
             text=form.text,
             version=_base_version(form, error),
-            block=present,
+            block=existing,
             preview=self._site.markdown.render(form.text, base),
             tokens=_count_tokens(form.text),
-            conflict=_build_conflict(present, form, error),
+            conflict=_build_conflict(existing, form, error),
             problem=optional_page_error(request, error),
         )
         return render_page("block.html", page, status=page_status(error))
@@ -158,19 +145,19 @@ class BlockPages(SessionPageBase):
 def _count_tokens(text: str) -> int:
     try:
         return build_content(SKILL_TYPE, Zone.WORKING, text).tokens
-    except SkillhallError:  # saving it tells why
+    except SkillhallError:  # reported when the block is saved
         return 0
 
 
 def _page_title(request: PageRequest, block: Block | None) -> str:
     if block is None:
         return request.translations("block.title_new")
-    called = block_title(block)[0] or request.translations(f"type.{block.content.type}")
-    return request.translations("block.title_edit", name=called)
+    name = block_title(block)[0] or request.translations(f"type.{block.content.type}")
+    return request.translations("block.title_edit", name=name)
 
 
 def _base_version(form: _BlockForm, error: SkillhallError | None) -> int:
-    """The version that the next change is made against: whoever was shown it, knows it."""
+    """Return the version that the next save replaces; after a conflict, the current one."""
     return error.version if isinstance(error, VersionConflict) else form.version
 
 
@@ -179,8 +166,8 @@ def _build_conflict(
 ) -> EditConflict | None:
     if block is None or not isinstance(error, VersionConflict):
         return None
-    theirs = block.content.text
-    return EditConflict(theirs, form.text, diff_texts(theirs, form.text))
+    current = block.content.text
+    return EditConflict(current, form.text, diff_texts(current, form.text))
 
 
 def _read_form(request: PageRequest) -> _BlockForm:

@@ -1,4 +1,4 @@
-"""The board of a session: three zones of cards, and what is done to a card there."""
+"""Session board: three zones of cards, and the actions on a card."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ from urllib.parse import urlencode
 
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
-from skillhall._internal.web.sessions.page_base import (
-    SessionPageBase,
-    optional_page_error,
-    page_status,
-    parse_number,
-    session_url,
-)
+from skillhall._internal.web.sessions.page_base import SessionPageBase, parse_number, session_url
+from skillhall._internal.web.site import PageError, optional_page_error, page_status
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.context import compute_spending
@@ -27,20 +22,19 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.site import PageError
     from skillhall._internal.workspace import Block, Session
     from skillhall._internal.workspace.block_types import BlockType
     from skillhall._internal.workspace.context import Spending
 
-CARDS_PER_ZONE = 20  # cards of a zone, until somebody asks for more
-_MORE_CARDS = 100  # more of them, then
+CARDS_PER_ZONE = 20  # shown at first
+_MORE_CARDS = 100  # added by "Show more"
 _MAX_CARDS = 20_000
-_BLOCK_PATH_DEPTH = 3  # names in a path before those of a block's own
+_BLOCK_PATH_DEPTH = 3  # path parts before the id of a block
 _MAX_TITLE, _MAX_EXCERPT = 70, 180  # characters
 
 
 class BoardFilter(NamedTuple):
-    """What of a board is looked at: one type or all, and how many cards of each zone."""
+    """Block type to show, and number of cards per zone."""
 
     type: str = ""
     permanent: int = CARDS_PER_ZONE
@@ -49,64 +43,59 @@ class BoardFilter(NamedTuple):
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> BoardFilter:
-        """The view that an address or a form asks for."""
+        """Parse the parameters of a URL or form."""
         kind = query.get("type", "")
         counts = (parse_number(query.get(zone.lower(), "")) for zone in Zone)
-        limits = [min(max(CARDS_PER_ZONE, one), _MAX_CARDS) for one in counts]
+        limits = [min(max(CARDS_PER_ZONE, count), _MAX_CARDS) for count in counts]
         return cls(kind if kind in BLOCK_TYPES else "", *limits)
 
     def limit(self, zone: Zone) -> int:
-        """How many cards of a zone are shown."""
+        """Return the number of cards to show in a zone."""
         return (self.permanent, self.stable, self.working)[[*Zone].index(zone)]
 
     def with_more(self, zone: Zone) -> BoardFilter:
-        """The view with more cards of a zone."""
-        limits = (self.limit(one) + (_MORE_CARDS if one is zone else 0) for one in Zone)
+        """Return the filter with more cards in a zone."""
+        limits = (self.limit(each) + (_MORE_CARDS if each is zone else 0) for each in Zone)
         return BoardFilter(self.type, *limits)
 
     @property
-    def query_string(self) -> str:
-        """As an address has it, with its question mark."""
-        return f"?{urlencode(self.parameters)}" if self.parameters else ""
-
-    @property
     def parameters(self) -> tuple[tuple[str, object], ...]:
-        """What is chosen, for forms to send along."""
-        return tuple(
-            (key, one) for key, one in self._asdict().items() if one not in ("", CARDS_PER_ZONE)
-        )
+        """Parameters that differ from the defaults."""
+        items, defaults = self._asdict().items(), ("", CARDS_PER_ZONE)
+        return tuple((key, value) for key, value in items if value not in defaults)
 
     def board_url(self, session: str) -> str:
-        """The address of a board that is looked at like this."""
-        return f"{session_url(session)}{self.query_string}"
+        """Return the URL of a board with this filter."""
+        query = f"?{urlencode(self.parameters)}" if self.parameters else ""
+        return f"{session_url(session)}{query}"
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One block as the board shows it."""
+    """Block on the board."""
 
     block: Block
     title: str
     excerpt: str
-    previous_id: str  # the ids of the blocks beside it
+    previous_id: str  # neighbors in the zone; "" at its ends
     next_id: str
     problem: PageError | None
 
 
 @dataclass(frozen=True, slots=True)
 class BoardZone:
-    """One zone as the board shows it."""
+    """Zone on the board."""
 
     zone: Zone
     cards: tuple[Card, ...]
-    block_count: int  # of blocks, shown or not
+    block_count: int  # including blocks that are not shown
     spending: Spending
-    more_url: str  # the address of a board with more of them
+    more_url: str  # board with more cards of this zone; "" if all are shown
 
 
 @dataclass(frozen=True, slots=True)
 class TypeFilterLink:
-    """A type that is on the board."""
+    """Link that filters the board by type."""
 
     type: BlockType
     url: str
@@ -116,120 +105,107 @@ class TypeFilterLink:
 
 @dataclass(frozen=True, slots=True)
 class BoardPage(Page):
-    """The board."""
+    """Session board."""
 
     session: Session
     zones: tuple[BoardZone, ...]
     total: Spending
     board_filter: BoardFilter
     type_filters: tuple[TypeFilterLink, ...]
-    block_count: int  # of blocks, of any type
+    block_count: int  # of all types
     last_event: int
-    problem: PageError | None  # about a block that is not shown
+    problem: PageError | None  # for a block that is not shown
 
     @property
     def types(self) -> tuple[BlockType, ...]:
-        """Every type that a person can add."""
+        """Block types that can be added."""
         return tuple(BLOCK_TYPES.values())
 
     @property
     def url(self) -> str:
-        """Where this board, looked at like this, is."""
+        """URL of the board with its filter."""
         return self.board_filter.board_url(self.session.id)
 
 
 class BoardPages(SessionPageBase):
-    """The calls of the board."""
+    """Handlers of the board."""
 
     def show(self, request: PageRequest) -> ByteResponse:
-        """The board."""
+        """Show the board."""
         return self._render_board(request, BoardFilter.from_query(request.query))
 
     def move(self, request: PageRequest) -> ByteResponse:
-        """A block elsewhere: `place` is how, beside which block, and in which zone."""
-        how, beside, zone = [*request.form.text("place").split(","), "", ""][:3]
-        place = BlockPlacement(
-            after=beside if how == "after" else "",
-            before=beside if how == "before" else "",
-            first=how == "first",
+        """Move a block; the field `placement` is "mode,neighbor,zone"."""
+        mode, neighbor, zone = [*request.form.text("placement").split(","), "", ""][:3]
+        placement = BlockPlacement(
+            after=neighbor if mode == "after" else "",
+            before=neighbor if mode == "before" else "",
+            first=mode == "first",
         )
+        session_id, block_id = request.path_parts[1], request.path_parts[3]
         version = parse_number(request.form.text("version"))
         try:
-            self._workspace().blocks.move(
-                request.path_parts[1],
-                request.path_parts[3],
-                version,
-                parse_zone(zone) if zone else None,
-                place,
-            )
+            target = parse_zone(zone) if zone else None
+            self._workspace().blocks.move(session_id, block_id, version, target, placement)
         except SkillhallError as error:
             return self._render_board(request, _filter_from_form(request), error)
-        return redirect(_filter_from_form(request).board_url(request.path_parts[1]))
+        return redirect(_filter_from_form(request).board_url(session_id))
 
     def delete(self, request: PageRequest) -> ByteResponse:
-        """Remove a block; the notice brings it back."""
-        session, identity = request.path_parts[1], request.path_parts[3]
+        """Delete a block; the notice has a button to undo it."""
+        session_id, block_id = request.path_parts[1], request.path_parts[3]
         version = parse_number(request.form.text("version"))
         try:
-            gone = self._workspace().blocks.delete(session, identity, version)
+            block = self._workspace().blocks.delete(session_id, block_id, version)
         except SkillhallError as error:
             return self._render_board(request, _filter_from_form(request), error)
-        title = block_title(gone)[0] or request.translations(f"type.{gone.content.type}")
-        notice = Notice("deleted", title, f"{session}/{identity}")
-        return self._site.redirect_with_notice(
-            _filter_from_form(request).board_url(session), notice
-        )
+        title = block_title(block)[0] or request.translations(f"type.{block.content.type}")
+        notice = Notice("deleted", title, f"{session_id}/{block_id}")
+        url = _filter_from_form(request).board_url(session_id)
+        return self._site.redirect_with_notice(url, notice)
 
     def restore(self, request: PageRequest) -> ByteResponse:
-        """A deleted block, where it was."""
+        """Restore a deleted block at its former position."""
         block = self._workspace().blocks.restore(request.path_parts[1], request.path_parts[3])
         title = block_title(block)[0] or request.translations(f"type.{block.content.type}")
-        place = f"{session_url(request.path_parts[1])}#block-{block.id}"
-        return self._site.redirect_with_notice(place, Notice("undone", title))
+        url = f"{session_url(request.path_parts[1])}#block-{block.id}"
+        return self._site.redirect_with_notice(url, Notice("undone", title))
 
     def _render_board(
         self, request: PageRequest, board_filter: BoardFilter, error: SkillhallError | None = None
     ) -> ByteResponse:
-        desk, identity = self._workspace(), request.path_parts[1]
-        # The last event first: whatever comes after it is told again, never missed.
-        last_event = desk.event_range()[1]
-        found = desk.sessions.overview(identity)
-        blocks = desk.blocks.list(identity)
-        spent = compute_spending(found.session, found.zone_sizes)
-        shown = [one for one in blocks if board_filter.type in ("", one.content.type)]
+        workspace, session_id = self._workspace(), request.path_parts[1]
+        # Read before the blocks: a change in between is then sent again, never missed.
+        last_event = workspace.event_range()[1]
+        overview = workspace.sessions.overview(session_id)
+        session, blocks = overview.session, workspace.blocks.list(session_id)
+        spending = compute_spending(session, overview.zone_sizes)
+        shown = [block for block in blocks if board_filter.type in ("", block.content.type)]
         problem = optional_page_error(request, error)
-        problems = (
-            {request.path_parts[3]: problem}
-            if problem and len(request.path_parts) > _BLOCK_PATH_DEPTH
-            else {}
-        )
-        columns = tuple(
-            _build_zone(
-                [one for one in shown if one.zone is zone],
-                zone,
-                board_filter,
-                spent[zone],
-                problems,
-            )
-            for zone in Zone
-        )
-        is_told = any(card.problem for column in columns for card in column.cards)
+        problems: dict[str, PageError] = {}
+        if problem and len(request.path_parts) > _BLOCK_PATH_DEPTH:
+            problems[request.path_parts[3]] = problem
+        zones = []
+        for zone in Zone:
+            zone_blocks = [block for block in shown if block.zone is zone]
+            zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone], problems))
+        is_on_card = any(card.problem for zone in zones for card in zone.cards)
         page = BoardPage(
-            build_frame(request, found.session.name, "sessions"),
-            session=found.session,
-            zones=columns,
-            total=spent[None],
+            build_frame(request, session.name, "sessions"),
+            session=session,
+            zones=tuple(zones),
+            total=spending[None],
             board_filter=board_filter,
-            type_filters=_build_type_filters(found.session.id, board_filter, blocks),
+            type_filters=_build_type_filters(session.id, board_filter, blocks),
             block_count=len(blocks),
             last_event=last_event,
-            problem=None if is_told else problem,
+            problem=None if is_on_card else problem,
         )
         return render_page("board.html", page, status=page_status(error))
 
 
 def block_title(block: Block) -> tuple[str, str]:
-    """What a block is called, and what is said below: of a skill what it tells of itself."""
+    """Return title and excerpt: of a skill its name and description, else the first lines."""
     skill = block.content.skill
     if skill is not None:
         return skill.name, skill.description
@@ -251,16 +227,10 @@ def _build_zone(
     problems: Mapping[str, PageError],
 ) -> BoardZone:
     limit = board_filter.limit(zone)
-    ids = ["", *(one.id for one in blocks[: limit + 1]), ""]
+    ids = ["", *(block.id for block in blocks[: limit + 1]), ""]
     cards = tuple(
-        Card(
-            one,
-            *block_title(one),
-            previous_id=ids[number],
-            next_id=ids[number + 2],
-            problem=problems.get(one.id),
-        )
-        for number, one in enumerate(blocks[:limit])
+        Card(block, *block_title(block), ids[index], ids[index + 2], problems.get(block.id))
+        for index, block in enumerate(blocks[:limit])
     )
     more = board_filter.with_more(zone).board_url(blocks[0].session) if len(blocks) > limit else ""
     return BoardZone(zone, cards, len(blocks), spending, more)
@@ -272,20 +242,15 @@ def _build_type_filters(
     counts: dict[str, int] = {}
     for block in blocks:
         counts[block.content.type] = counts.get(block.content.type, 0) + 1
-    wanted = [
-        one for one in BLOCK_TYPES.values() if one.id in counts or one.id == board_filter.type
-    ]
-    return tuple(
-        TypeFilterLink(
-            one,
-            BoardFilter(type=one.id).board_url(session),
-            counts.get(one.id, 0),
-            is_selected=one.id == board_filter.type,
-        )
-        for one in wanted
-    )
+    links = []
+    for block_type in BLOCK_TYPES.values():
+        is_selected = block_type.id == board_filter.type
+        if block_type.id in counts or is_selected:
+            url = BoardFilter(type=block_type.id).board_url(session)
+            links.append(TypeFilterLink(block_type, url, counts.get(block_type.id, 0), is_selected))
+    return tuple(links)
 
 
 def _filter_from_form(request: PageRequest) -> BoardFilter:
-    """The view that a form was sent from."""
+    """Return the filter of the board that a form was sent from."""
     return BoardFilter.from_query({key: values[0] for key, values in request.form.fields.items()})

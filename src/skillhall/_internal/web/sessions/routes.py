@@ -1,4 +1,4 @@
-"""The addresses of the pages about sessions."""
+"""Routes of the session pages."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _TEMPLATE_PATH = "/template/{id}"
 
 
 def session_page_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
-    """Every page, with its method and its call."""
+    """Return method, path and handler of every session page."""
     sessions, board, blocks = SessionPages(site), BoardPages(site), BlockPages(site)
-    imports, keep = SessionImportPages(site), TemplatePages(site)
+    imports, templates = SessionImportPages(site), TemplatePages(site)
     return (
         ("GET", "/sessions", sessions.list_sessions),
         ("POST", "/sessions", sessions.create),
@@ -42,22 +42,23 @@ def session_page_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
         ("POST", f"{_BLOCK_PATH}/edit/check", blocks.check),
         ("POST", f"{_BLOCK_PATH}/move", board.move),
         ("POST", f"{_BLOCK_PATH}/delete", board.delete),
-        ("POST", f"{_BLOCK_PATH}/bring-back", board.restore),
+        ("POST", f"{_BLOCK_PATH}/restore", board.restore),
         ("GET", f"{_SESSION_PATH}/import", imports.show_form),
         ("POST", f"{_SESSION_PATH}/import/files", imports.import_files),
-        ("POST", f"{_SESSION_PATH}/import/address", imports.import_source),
+        ("POST", f"{_SESSION_PATH}/import/source", imports.import_source),
         ("POST", f"{_SESSION_PATH}/import/folder", imports.import_folder),
         ("POST", f"{_SESSION_PATH}/import/skills", imports.import_from_collection),
         ("GET", f"{_SESSION_PATH}/import/{{review}}", imports.show_review),
         ("POST", f"{_SESSION_PATH}/import/{{review}}", imports.confirm),
-        ("GET", f"{_SESSION_PATH}/keep", keep.show_saved_states),
-        ("POST", f"{_SESSION_PATH}/snapshots", keep.save_snapshot),
-        ("POST", f"{_SNAPSHOT_PATH}/restore", keep.restore_snapshot),
-        ("POST", f"{_SNAPSHOT_PATH}/delete", keep.delete_snapshot),
-        ("POST", f"{_SESSION_PATH}/template", keep.save_template),
-        ("POST", f"{_SESSION_PATH}/apply", keep.apply_template),
-        ("GET", "/templates", keep.list_templates),
-        ("POST", f"{_TEMPLATE_PATH}/edit", keep.edit_template),
-        ("POST", f"{_TEMPLATE_PATH}/delete", keep.delete_template),
-        ("POST", f"{_TEMPLATE_PATH}/start", keep.start_session),
+        ("GET", f"{_SESSION_PATH}/saved-states", templates.show_saved_states),
+        ("GET", f"{_SESSION_PATH}/keep", templates.redirect_saved_states),  # former URL
+        ("POST", f"{_SESSION_PATH}/snapshots", templates.save_snapshot),
+        ("POST", f"{_SNAPSHOT_PATH}/restore", templates.restore_snapshot),
+        ("POST", f"{_SNAPSHOT_PATH}/delete", templates.delete_snapshot),
+        ("POST", f"{_SESSION_PATH}/template", templates.save_template),
+        ("POST", f"{_SESSION_PATH}/apply", templates.apply_template),
+        ("GET", "/templates", templates.list_templates),
+        ("POST", f"{_TEMPLATE_PATH}/edit", templates.edit_template),
+        ("POST", f"{_TEMPLATE_PATH}/delete", templates.delete_template),
+        ("POST", f"{_TEMPLATE_PATH}/start", templates.start_session),
     )

@@ -1,4 +1,4 @@
-"""The pages that keep arrangements: templates, snapshots, and blocks that were deleted."""
+"""Pages for templates, snapshots and deleted blocks."""
 
 from __future__ import annotations
 
@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
 from skillhall._internal.web.sessions.board_pages import block_title
-from skillhall._internal.web.sessions.page_base import (
-    SessionPageBase,
-    optional_page_error,
-    page_status,
-    parse_number,
-    session_url,
-)
+from skillhall._internal.web.sessions.page_base import SessionPageBase, parse_number, session_url
+from skillhall._internal.web.site import PageError, optional_page_error, page_status
 from skillhall._internal.workspace.templates import ApplyMode
 from skillhall.errors import SkillhallError
 
@@ -23,13 +18,12 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.site import PageError
     from skillhall._internal.workspace import Block, Session, SessionSnapshot, Template
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedBlock:
-    """A block that was deleted."""
+    """Deleted block that can be restored."""
 
     block: Block
     title: str
@@ -37,7 +31,7 @@ class DeletedBlock:
 
 @dataclass(frozen=True, slots=True)
 class SavedStatesPage(Page):
-    """What is kept of one session, and what can be brought into it."""
+    """Snapshots, templates and deleted blocks of a session."""
 
     session: Session
     snapshots: Sequence[SessionSnapshot]
@@ -51,173 +45,164 @@ class SavedStatesPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class TemplateRow:
-    """One template as the list shows it."""
+    """Template in the list."""
 
     template: Template
-    types: tuple[str, ...]  # of its blocks, in order
+    types: tuple[str, ...]  # block types in order
     tokens: int
     problem: PageError | None
 
 
 @dataclass(frozen=True, slots=True)
 class TemplatesPage(Page):
-    """All templates."""
+    """List of templates."""
 
     rows: tuple[TemplateRow, ...]
 
 
 class TemplatePages(SessionPageBase):
-    """The calls of these pages."""
+    """Handlers of the template and snapshot pages."""
 
     def show_saved_states(self, request: PageRequest) -> ByteResponse:
-        """What is kept of a session."""
+        """Show snapshots, templates and deleted blocks of a session."""
         return self._render_saved_states(request)
 
+    def redirect_saved_states(self, request: PageRequest) -> ByteResponse:
+        """Redirect the former URL of the page, which may be bookmarked."""
+        return redirect(_saved_states_url(request))
+
     def save_snapshot(self, request: PageRequest) -> ByteResponse:
-        """The session as it is."""
+        """Save a snapshot."""
+        session_id, name = request.path_parts[1], request.form.text("name")
         try:
-            made = self._workspace().snapshots.save(
-                request.path_parts[1], request.form.text("name")
-            )
+            snapshot = self._workspace().snapshots.save(session_id, name)
         except SkillhallError as error:
             return self._render_saved_states(request, "snapshot", error)
-        return self._site.redirect_with_notice(
-            _saved_states_url(request), Notice("kept", made.name)
-        )
+        notice = Notice("snapshot_saved", snapshot.name)
+        return self._site.redirect_with_notice(_saved_states_url(request), notice)
 
     def restore_snapshot(self, request: PageRequest) -> ByteResponse:
-        """The session as it was."""
-        found = (
-            self._workspace().snapshots.find(request.path_parts[1], request.path_parts[3]).snapshot
-        )
+        """Restore a snapshot."""
+        session_id, snapshots = request.path_parts[1], self._workspace().snapshots
+        snapshot = snapshots.find(session_id, request.path_parts[3]).snapshot
         try:
-            self._workspace().snapshots.restore(
-                request.path_parts[1], found.id, _form_revision(request)
-            )
+            snapshots.restore(session_id, snapshot.id, _form_revision(request))
         except SkillhallError as error:
             return self._render_saved_states(request, "snapshots", error)
-        return self._site.redirect_with_notice(
-            session_url(request.path_parts[1]), Notice("restored", found.name)
-        )
+        notice = Notice("restored", snapshot.name)
+        return self._site.redirect_with_notice(session_url(session_id), notice)
 
     def delete_snapshot(self, request: PageRequest) -> ByteResponse:
-        """Remove a snapshot."""
-        found = (
-            self._workspace().snapshots.find(request.path_parts[1], request.path_parts[3]).snapshot
-        )
-        self._workspace().snapshots.delete(request.path_parts[1], found.id)
-        return self._site.redirect_with_notice(
-            _saved_states_url(request), Notice("deleted", found.name)
-        )
+        """Delete a snapshot."""
+        session_id, snapshots = request.path_parts[1], self._workspace().snapshots
+        snapshot = snapshots.find(session_id, request.path_parts[3]).snapshot
+        snapshots.delete(session_id, snapshot.id)
+        notice = Notice("deleted", snapshot.name)
+        return self._site.redirect_with_notice(_saved_states_url(request), notice)
 
     def save_template(self, request: PageRequest) -> ByteResponse:
-        """A template out of the session's blocks, or those in place of a template's own."""
-        form, templates = request.form, self._workspace().templates
+        """Save the blocks of a session as a new template, or replace those of a template."""
+        form, session_id = request.form, request.path_parts[1]
+        templates = self._workspace().templates
         try:
             if form.text("template"):
                 old = templates.find(form.text("template")).template
-                made = templates.edit(old.id, old.version, session=request.path_parts[1])
+                saved = templates.edit(old.id, old.version, session=session_id)
             else:
-                made = templates.save(
-                    request.path_parts[1], form.text("name"), form.text("description")
-                )
+                saved = templates.save(session_id, form.text("name"), form.text("description"))
         except SkillhallError as error:
             return self._render_saved_states(request, "template", error)
-        return self._site.redirect_with_notice(
-            _saved_states_url(request), Notice("template_saved", made.name)
-        )
+        notice = Notice("template_saved", saved.name)
+        return self._site.redirect_with_notice(_saved_states_url(request), notice)
 
     def apply_template(self, request: PageRequest) -> ByteResponse:
-        """A template's blocks, after those of the session or in place of them."""
-        templates, is_all = (
-            self._workspace().templates,
-            request.form.text("how") == ApplyMode.REPLACE,
-        )
+        """Add the blocks of a template to a session, or replace the session's."""
+        form, session_id = request.form, request.path_parts[1]
+        templates = self._workspace().templates
+        is_replace = form.text("mode") == ApplyMode.REPLACE
         try:
-            found = templates.find(request.form.text("template")).template
-            how = ApplyMode.REPLACE if is_all else ApplyMode.APPEND
-            revision = _form_revision(request) if is_all else None
-            templates.apply(request.path_parts[1], found.id, how, revision)
+            template = templates.find(form.text("template")).template
+            mode = ApplyMode.REPLACE if is_replace else ApplyMode.APPEND
+            revision = _form_revision(request) if is_replace else None
+            templates.apply(session_id, template.id, mode, revision)
         except SkillhallError as error:
             return self._render_saved_states(request, "apply", error)
-        return self._site.redirect_with_notice(
-            session_url(request.path_parts[1]), Notice("applied", found.name)
-        )
+        notice = Notice("template_applied", template.name)
+        return self._site.redirect_with_notice(session_url(session_id), notice)
 
     def list_templates(self, request: PageRequest) -> ByteResponse:
-        """All templates."""
+        """Show the list of templates."""
         return self._render_templates(request)
 
     def edit_template(self, request: PageRequest) -> ByteResponse:
-        """Another name or description."""
-        form = request.form
+        """Change name and description of a template."""
+        form, template_id = request.form, request.path_parts[1]
+        version = parse_number(form.text("version"))
+        name, description = form.text("name"), form.text("description")
+        templates = self._workspace().templates
         try:
-            self._workspace().templates.edit(
-                request.path_parts[1],
-                parse_number(form.text("version")),
-                name=form.text("name"),
-                description=form.text("description"),
-            )
+            templates.edit(template_id, version, name=name, description=description)
         except SkillhallError as error:
             return self._render_templates(request, error)
-        return self._site.redirect_with_notice("/templates", Notice("edited", form.text("name")))
+        return self._site.redirect_with_notice("/templates", Notice("edited", name))
 
     def delete_template(self, request: PageRequest) -> ByteResponse:
-        """Remove a template."""
+        """Delete a template."""
+        templates = self._workspace().templates
         try:
-            found = self._workspace().templates.find(request.path_parts[1]).template
-            self._workspace().templates.delete(found.id, parse_number(request.form.text("version")))
+            template = templates.find(request.path_parts[1]).template
+            templates.delete(template.id, parse_number(request.form.text("version")))
         except SkillhallError as error:
             return self._render_templates(request, error)
-        return self._site.redirect_with_notice("/templates", Notice("deleted", found.name))
+        return self._site.redirect_with_notice("/templates", Notice("deleted", template.name))
 
     def start_session(self, request: PageRequest) -> ByteResponse:
-        """A new session with the template's blocks."""
+        """Create a session from a template."""
         templates = self._workspace().templates
-        found = templates.find(request.path_parts[1]).template
-        made = templates.create_session(found.id, request.form.text("name").strip() or found.name)
-        return redirect(session_url(made.id))
+        template = templates.find(request.path_parts[1]).template
+        name = request.form.text("name").strip() or template.name
+        return redirect(session_url(templates.create_session(template.id, name).id))
 
     def _render_saved_states(
         self, request: PageRequest, failed_form: str = "", error: SkillhallError | None = None
     ) -> ByteResponse:
-        desk, identity = self._workspace(), request.path_parts[1]
-        session = desk.sessions.find(identity)
+        workspace, session_id = self._workspace(), request.path_parts[1]
+        session = workspace.sessions.find(session_id)
+        blocks = workspace.blocks.list_deleted(session_id)
         page = SavedStatesPage(
-            build_frame(request, request.translations("keep.title"), "sessions"),
+            build_frame(request, request.translations("saved_states.title"), "sessions"),
             session=session,
-            snapshots=desk.snapshots.list(identity),
-            templates=desk.templates.list(),
-            deleted_blocks=tuple(
-                DeletedBlock(one, block_title(one)[0]) for one in desk.blocks.list_deleted(identity)
-            ),
+            snapshots=workspace.snapshots.list(session_id),
+            templates=workspace.templates.list(),
+            deleted_blocks=tuple(DeletedBlock(block, block_title(block)[0]) for block in blocks),
             name=request.form.text("name"),
             description=request.form.text("description"),
             failed_form=failed_form,
             problem=optional_page_error(request, error),
         )
-        return render_page("keep.html", page, status=page_status(error))
+        return render_page("saved_states.html", page, status=page_status(error))
 
     def _render_templates(
         self, request: PageRequest, error: SkillhallError | None = None
     ) -> ByteResponse:
         templates, problem = self._workspace().templates, optional_page_error(request, error)
-        failed = request.path_parts[1] if len(request.path_parts) > 1 else ""
+        failed_id = request.path_parts[1] if len(request.path_parts) > 1 else ""
         rows = []
-        for one in templates.list():
-            contents = templates.find(one.id).contents
+        for template in templates.list():
+            contents = templates.find(template.id).contents
             tokens = sum(content.tokens for content in contents)
-            kinds = tuple(content.type for content in contents)
-            rows.append(TemplateRow(one, kinds, tokens, problem if one.id == failed else None))
+            types = tuple(content.type for content in contents)
+            row_problem = problem if template.id == failed_id else None
+            rows.append(TemplateRow(template, types, tokens, row_problem))
         frame = build_frame(request, request.translations("templates.title"), "sessions")
         page = TemplatesPage(frame, tuple(rows))
         return render_page("templates.html", page, status=page_status(error))
 
 
 def _saved_states_url(request: PageRequest) -> str:
-    return f"{session_url(request.path_parts[1])}/keep"
+    return f"{session_url(request.path_parts[1])}/saved-states"
 
 
 def _form_revision(request: PageRequest) -> int:
-    """The session as the person saw it: what came since is not replaced unseen."""
+    """Return the revision that the visitor saw; later changes must not be replaced."""
     return parse_number(request.form.text("revision"))

@@ -1,4 +1,4 @@
-"""The pages that change user skills: add, edit, delete, take back."""
+"""Pages that add, edit and delete user skills and undo changes."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from skillhall._internal.http.errors import error_status
 from skillhall._internal.skill.edit import SkillText, edit_skill_md, parse_skill_text
 from skillhall._internal.skill.frontmatter import normalize_newlines
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
 from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, build_frame, render_page
-from skillhall._internal.web.site import PageError, build_page_error
+from skillhall._internal.web.site import PageError, form_status, optional_page_error
 from skillhall.errors import ChangedMeanwhile, Conflict, SkillhallError
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ _EMPTY_TEXT = SkillText("", "", "")
 
 @dataclass(frozen=True, slots=True)
 class EditConflict:
-    """Two versions of one skill: what stands there, and what somebody wrote meanwhile."""
+    """Current and submitted text of a skill or block changed by someone else."""
 
     current_text: str
     submitted_text: str
@@ -36,7 +35,7 @@ class EditConflict:
 
 @dataclass(frozen=True, slots=True)
 class SkillFormPage(Page):
-    """The form of a skill, and what would come of it."""
+    """Form for a skill, with checks and a preview."""
 
     action: str
     back_url: str
@@ -45,139 +44,131 @@ class SkillFormPage(Page):
     text: SkillText
     digest: str
     draft: SkillDraft | None
-    listing: str  # the system prompt with this skill alone
+    listing: str  # system prompt with only this skill
     problem: PageError | None
     conflict: EditConflict | None
 
 
 @dataclass(frozen=True, slots=True)
 class SkillDeletePage(Page):
-    """The question before a skill is removed."""
+    """Confirmation before a skill is deleted."""
 
     id: str
     file_count: int
-    is_shadowed: bool  # a user skill that a system skill shadows
+    is_shadowed: bool  # a user skill shadowed by a system skill
     can_undo: bool
 
 
 class SkillEditPages:
-    """The calls of these pages."""
+    """Handlers of the pages that change skills."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._collection = site.collection
 
     def show_new(self, request: PageRequest) -> ByteResponse:
-        """An empty form."""
+        """Show an empty form."""
         return self._render_new(request, "", _EMPTY_TEXT)
 
     def check_new(self, request: PageRequest) -> ByteResponse:
-        """The form with what would come of it; nothing is written."""
-        identity, text = request.form.text("id"), _read_form(request)
-        is_blank = not (identity.strip() or text.name.strip())
-        made = None if is_blank else self._check_new_text(identity or text.name, text)
-        return self._render_new(request, identity, text, made)
+        """Show the form with checks and a preview; nothing is saved."""
+        skill_id, text = request.form.text("id"), _read_form(request)
+        is_blank = not (skill_id.strip() or text.name.strip())
+        draft = None if is_blank else self._collection.draft(skill_id or text.name, text)
+        return self._render_new(request, skill_id, text, draft)
 
     def add(self, request: PageRequest) -> ByteResponse:
-        """Write a new skill."""
-        identity, text = request.form.text("id"), _read_form(request)
-        wanted = identity.strip() or text.name
+        """Add a skill."""
+        skill_id, text = request.form.text("id"), _read_form(request)
+        name = skill_id.strip() or text.name
         try:
-            made = self._collection.store.add(wanted, *text)
+            skill = self._collection.store.add(name, *text)
         except SkillhallError as error:
-            return self._render_new(
-                request, identity, text, self._check_new_text(wanted, text), error
-            )
-        return self._site.redirect_with_notice(_skill_url(made.id), Notice("added", made.id))
+            draft = self._collection.draft(name, text)
+            return self._render_new(request, skill_id, text, draft, error)
+        return self._site.redirect_with_notice(_skill_url(skill.id), Notice("added", skill.id))
 
     def show_edit(self, request: PageRequest) -> ByteResponse:
-        """The form with a skill's own words."""
-        identity = request.path_parts[1]
-        self._collection.check_writable(identity)
-        details = self._collection.details(identity)
-        return self._render_edit(
-            request, parse_skill_text(self._read_skill_file(identity)), details.digest
-        )
+        """Show the form with the text of a skill."""
+        skill_id = request.path_parts[1]
+        self._collection.check_writable(skill_id)
+        text = parse_skill_text(self._read_skill_file(skill_id))
+        return self._render_edit(request, text, self._collection.details(skill_id).digest)
 
     def check_edit(self, request: PageRequest) -> ByteResponse:
-        """The form with what would come of it; nothing is written."""
-        identity, text = request.path_parts[1], _read_form(request)
-        self._collection.check_writable(identity)
+        """Show the form with checks and a preview; nothing is saved."""
+        text = _read_form(request)
+        self._collection.check_writable(request.path_parts[1])
         return self._render_edit(request, text, request.form.text("digest"), with_draft=True)
 
     def edit(self, request: PageRequest) -> ByteResponse:
-        """Change a skill, unless somebody else did since the form was opened."""
-        identity, text, digest = (
-            request.path_parts[1],
-            _read_form(request),
-            request.form.text("digest"),
-        )
+        """Edit a skill, unless it was changed since the form was opened."""
+        skill_id, digest = request.path_parts[1], request.form.text("digest")
+        text = _read_form(request)
         try:
-            changed = self._collection.edit(identity, text, digest)
+            edited = self._collection.edit(skill_id, text, digest)
         except ChangedMeanwhile as error:
             return self._render_conflict(request, text, error)
         except SkillhallError as error:
-            self._collection.check_writable(identity)
+            self._collection.check_writable(skill_id)
             return self._render_edit(request, text, digest, error, with_draft=True)
-        return self._site.redirect_with_notice(
-            _skill_url(identity), Notice("edited", identity, changed.change_id)
-        )
+        notice = Notice("edited", skill_id, edited.change_id)
+        return self._site.redirect_with_notice(_skill_url(skill_id), notice)
 
     def confirm_delete(self, request: PageRequest) -> ByteResponse:
-        """The question before a skill is removed."""
-        identity, is_shadowed = request.path_parts[1], request.query.get("shadowed") == "true"
-        own = self._collection.shadowed_bundle(identity) if is_shadowed else None
-        if own is None:
-            self._collection.check_writable(identity)
-        bundle = own or self._collection.bundle(identity)
+        """Ask for confirmation before a skill is deleted."""
+        skill_id, is_shadowed = request.path_parts[1], request.query.get("shadowed") == "true"
+        shadowed = self._collection.shadowed_bundle(skill_id) if is_shadowed else None
+        if shadowed is None:
+            self._collection.check_writable(skill_id)
+        bundle = shadowed or self._collection.bundle(skill_id)
         page = SkillDeletePage(
-            build_frame(request, request.translations("delete.title", name=identity), "skills"),
-            identity,
+            build_frame(request, request.translations("delete.title", name=skill_id), "skills"),
+            skill_id,
             len(bundle.files),
             is_shadowed,
-            self._collection.changes.can_undo(identity),
+            self._collection.changes.can_undo(skill_id),
         )
         return render_page("delete.html", page)
 
     def delete(self, request: PageRequest) -> ByteResponse:
-        """Remove a skill."""
-        identity = request.path_parts[1]
+        """Delete a skill."""
+        skill_id = request.path_parts[1]
         shadowed = request.form.text("shadowed") == "true"
-        change = self._collection.delete(identity, shadowed=shadowed)
-        return self._site.redirect_with_notice("/skills", Notice("deleted", identity, change))
+        change = self._collection.delete(skill_id, shadowed=shadowed)
+        return self._site.redirect_with_notice("/skills", Notice("deleted", skill_id, change))
 
     def undo(self, request: PageRequest) -> ByteResponse:
-        """Take a change back."""
-        undone = self._collection.changes.undo(request.path_parts[1])
-        ids = ", ".join(undone.ids)
-        is_there = len(undone.ids) == 1 and undone.ids[0] in self._collection.snapshot().skills
-        place = _skill_url(undone.ids[0]) if is_there else "/skills"
-        return self._site.redirect_with_notice(place, Notice("undone", ids))
+        """Undo a change."""
+        ids = self._collection.changes.undo(request.path_parts[1]).ids
+        exists = len(ids) == 1 and ids[0] in self._collection.snapshot().skills
+        url = _skill_url(ids[0]) if exists else "/skills"
+        return self._site.redirect_with_notice(url, Notice("undone", ", ".join(ids)))
 
     def _render_new(
         self,
         request: PageRequest,
-        identity: str,
+        skill_id: str,
         text: SkillText,
         draft: SkillDraft | None = None,
         error: SkillhallError | None = None,
     ) -> ByteResponse:
         page = SkillFormPage(
-            build_frame(request, request.translations("write.title_new"), "skills"),
+            build_frame(request, request.translations("skill_form.title_new"), "skills"),
             action="/skills/add",
             back_url="/skills",
-            id=identity,
+            id=skill_id,
             is_new=True,
             text=text,
             digest="",
             draft=draft,
             listing=self._render_listing(draft),
-            problem=None if error is None else build_page_error(request, error),
+            problem=optional_page_error(request, error),
             conflict=None,
         )
-        return render_page("write.html", page, status=_page_status(error))
+        return render_page("skill_form.html", page, status=_page_status(error))
 
-    def _render_edit(  # noqa: PLR0913 - what the form shows
+    def _render_edit(  # noqa: PLR0913 - contents of the form
         self,
         request: PageRequest,
         text: SkillText,
@@ -187,70 +178,60 @@ class SkillEditPages:
         with_draft: bool = False,
         conflict: EditConflict | None = None,
     ) -> ByteResponse:
-        identity = request.path_parts[1]
-        made = self._check_edited_text(identity, text) if with_draft else None
+        skill_id = request.path_parts[1]
+        draft = self._check_edited_text(skill_id, text) if with_draft else None
+        title = request.translations("skill_form.title_edit", name=skill_id)
         page = SkillFormPage(
-            build_frame(request, request.translations("write.title_edit", name=identity), "skills"),
-            action=f"{_skill_url(identity)}/edit",
-            back_url=_skill_url(identity),
-            id=identity,
+            build_frame(request, title, "skills"),
+            action=f"{_skill_url(skill_id)}/edit",
+            back_url=_skill_url(skill_id),
+            id=skill_id,
             is_new=False,
             text=text,
             digest=digest,
-            draft=made,
-            listing=self._render_listing(made),
-            problem=None if error is None else build_page_error(request, error),
+            draft=draft,
+            listing=self._render_listing(draft),
+            problem=optional_page_error(request, error),
             conflict=conflict,
         )
-        return render_page("write.html", page, status=_page_status(error))
+        return render_page("skill_form.html", page, status=_page_status(error))
 
     def _render_conflict(
         self, request: PageRequest, text: SkillText, error: ChangedMeanwhile
     ) -> ByteResponse:
-        """Both versions; saving once more is a decision for one's own."""
         data = self._read_skill_file(request.path_parts[1])
-        theirs = normalize_newlines(data.decode("utf-8", "replace"))
+        current = normalize_newlines(data.decode("utf-8", "replace"))
         try:
-            mine = normalize_newlines(edit_skill_md(data, text).decode("utf-8", "replace"))
+            submitted = normalize_newlines(edit_skill_md(data, text).decode("utf-8", "replace"))
         except SkillhallError:
-            mine = text.body
-        clash = EditConflict(theirs, mine, diff_texts(theirs, mine))
-        return self._render_edit(
-            request, text, error.digest, error, with_draft=True, conflict=clash
-        )
+            submitted = text.body
+        conflict = EditConflict(current, submitted, diff_texts(current, submitted))
+        # The form gets the current digest: saving again overwrites the current version.
+        digest = error.digest
+        return self._render_edit(request, text, digest, error, with_draft=True, conflict=conflict)
 
     def _render_listing(self, draft: SkillDraft | None) -> str:
-        item = draft.skill if draft else None
-        return self._site.agent_skills.render_prompt_for_draft(item) if item else ""
+        skill = draft.skill if draft else None
+        return self._site.agent_skills.render_prompt_for_draft(skill) if skill else ""
 
-    def _check_new_text(self, identity: str, text: SkillText) -> SkillDraft:
-        return self._collection.draft(identity, text)
-
-    def _check_edited_text(self, identity: str, text: SkillText) -> SkillDraft:
+    def _check_edited_text(self, skill_id: str, text: SkillText) -> SkillDraft:
         return draft_skill_md(
-            identity, lambda: edit_skill_md(self._read_skill_file(identity), text)
+            skill_id, lambda: edit_skill_md(self._read_skill_file(skill_id), text)
         )
 
-    def _read_skill_file(self, identity: str) -> bytes:
-        return self._collection.read_file(identity, self._collection.find(identity).file)
+    def _read_skill_file(self, skill_id: str) -> bytes:
+        return self._collection.read_file(skill_id, self._collection.find(skill_id).file)
 
 
 def _read_form(request: PageRequest) -> SkillText:
     form = request.form
-    return SkillText(
-        form.text("name"), form.text("description"), normalize_newlines(form.text("body"))
-    )
+    body = normalize_newlines(form.text("body"))
+    return SkillText(form.text("name"), form.text("description"), body)
 
 
-def _skill_url(identity: str) -> str:
-    return f"/skill/{quote(identity, safe='')}"
+def _skill_url(skill_id: str) -> str:
+    return f"/skill/{quote(skill_id, safe='')}"
 
 
 def _page_status(error: SkillhallError | None) -> int:
-    if error is None:
-        return 200
-    return (
-        409
-        if isinstance(error, ChangedMeanwhile | Conflict)
-        else max(422, error_status(error).http_status)
-    )
+    return 409 if isinstance(error, ChangedMeanwhile | Conflict) else form_status(error)

@@ -1,4 +1,4 @@
-"""The pages that show skills: the table, one skill, its files, one file."""
+"""Pages that show skills: the table, one skill, its files and one file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from skillhall._internal.http.response import ByteResponse
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill_store.collection import SOURCES
 from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.rendering import Page, build_frame, render_page
@@ -32,23 +31,23 @@ if TYPE_CHECKING:
     from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
 
-ROWS_PER_PAGE = 50  # of the table, on one page
-MAX_AGE = 2.0  # seconds until changes by other programs are seen in the table
-MAX_SKIPPED_SHOWN = 20  # entries that the table names; a page of their own has more
-MAX_TEXT_BYTES = 512 * 1024  # bytes of a file that is shown
+ROWS_PER_PAGE = 50
+MAX_AGE = 2.0  # seconds; the table may miss younger changes of other programs
+MAX_SKIPPED_SHOWN = 20  # above the table; /sources/skipped lists more
+MAX_TEXT_BYTES = 512 * 1024  # larger files are not shown
 SORT_KEYS = ("id", "name", "source", "tokens")
 _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 
 class SkillRow(NamedTuple):
-    """One skill in the table."""
+    """Skill in the table."""
 
     entry: CollectionEntry
     size: SkillSize
 
 
 class FilterLink(NamedTuple):
-    """One choice of several: what it is called, where it leads, how many it would show."""
+    """Link that filters or sorts the table."""
 
     key: str
     url: str
@@ -58,70 +57,69 @@ class FilterLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillsPage(Page):
-    """The table of skills."""
+    """Table of skills."""
 
     rows: tuple[SkillRow, ...]
     total: int
-    first: int  # the number of the first row
-    query: str  # what is searched for
+    first: int  # number of the first row, from 1
+    query: str
     source: str
     sort: str
     source_filters: tuple[FilterLink, ...]
     sort_links: tuple[FilterLink, ...]
     previous_url: str
     next_url: str
-    url: str  # of this view
+    url: str  # of this page of the table
     revision: str
-    skipped: tuple[SkippedItem, ...]  # the first of what is not served
+    skipped: tuple[SkippedItem, ...]  # at most MAX_SKIPPED_SHOWN
     skipped_total: int
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is not a single skill, searched for or not."""
+        """Whether no skill matches, of any source."""
         return self.source_filters[0].skill_count == 0
 
     @property
     def last(self) -> int:
-        """The number of the last row."""
+        """Number of the last row."""
         return self.first + len(self.rows) - 1
 
 
 class FindingRow(NamedTuple):
-    """A finding, and where it is to be seen."""
+    """Finding with a link to its line."""
 
     judged: JudgedFinding
-    meaning: str
     url: str
 
 
 @dataclass(frozen=True, slots=True)
 class SkillPage(Page):
-    """One skill."""
+    """Page of one skill."""
 
     details: SkillDetails
-    file: str  # what its SKILL.md is called
-    location: str  # its folder, as agents name it; the repository's name for one of a repository
+    file: str  # name of its SKILL.md
+    location: str  # its folder as agents see it, or the name of its repository
     commit: str
     body: Markup
     findings: tuple[FindingRow, ...]
-    listing: str  # the system prompt of the server's agent with this skill alone
-    activation: str  # what it gets when it loads the skill
+    listing: str  # system prompt with only this skill
+    activation: str  # text that an agent gets when it loads the skill
     is_editable: bool
 
     @property
     def accepted_findings(self) -> tuple[FindingRow, ...]:
-        """Those that nobody needs to act on."""
-        return tuple(one for one in self.findings if one.judged.effect is Effect.ACCEPT)
+        """Findings that need no action."""
+        return tuple(row for row in self.findings if row.judged.effect is Effect.ACCEPT)
 
     @property
     def actionable_findings(self) -> tuple[FindingRow, ...]:
-        """Those that a person should look at."""
-        return tuple(one for one in self.findings if one.judged.effect is not Effect.ACCEPT)
+        """Warnings and rejections."""
+        return tuple(row for row in self.findings if row.judged.effect is not Effect.ACCEPT)
 
 
 @dataclass(frozen=True, slots=True)
 class FilesPage(Page):
-    """The files of a skill."""
+    """Files of a skill."""
 
     id: str
     files: tuple[SkillFile, ...]
@@ -129,140 +127,131 @@ class FilesPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class FilePage(Page):
-    """One file of a skill."""
+    """File of a skill."""
 
     id: str
     path: str
     size: int
     digest: str
-    lines: tuple[Markup, ...] | None  # None if it is no text, or too large
+    lines: tuple[Markup, ...] | None  # None if it is not text or too large
     findings: tuple[FindingRow, ...]
 
     @property
     def finding_lines(self) -> frozenset[int]:
-        """The lines that findings are about."""
-        return frozenset(one.judged.finding.line or 0 for one in self.findings)
+        """Numbers of the lines with findings."""
+        return frozenset(row.judged.finding.line or 0 for row in self.findings)
 
 
 class SkillPages:
-    """The calls of these pages."""
+    """Handlers of the pages that show skills."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
         self._collection = site.collection
 
     def list_skills(self, request: PageRequest) -> ByteResponse:
-        """All skills, those of a source, or those that a text finds."""
-        shown = self._collection.snapshot(MAX_AGE)
-        asked = _TableQuery.from_request(request)
-        found = self._find_ids(asked.text, shown)
-        ids = [one for one in found if not asked.source or shown.skills[one].source == asked.source]
-        if asked.sort != "id" and not asked.text:
-            ids = self._sort_ids(ids, shown, asked.sort)
-        start = (
-            min(asked.page, max(1, -(-len(ids) // ROWS_PER_PAGE))) * ROWS_PER_PAGE - ROWS_PER_PAGE
-        )
+        """Show the table of skills, filtered, searched and sorted."""
+        snapshot = self._collection.snapshot(MAX_AGE)
+        query = _TableQuery.from_request(request)
+        matches = self._find_ids(query.text, snapshot)
+        skills, source = snapshot.skills, query.source
+        ids = [match for match in matches if not source or skills[match].source == source]
+        if query.sort != "id" and not query.text:  # search results are sorted by relevance
+            ids = self._sort_ids(ids, snapshot, query.sort)
+        page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
+        number = min(query.page, page_count)
+        start = (number - 1) * ROWS_PER_PAGE
         rows = tuple(
-            SkillRow(shown.get_entry(one), self._collection.measure_skill(shown.skills[one]))
-            for one in ids[start : start + ROWS_PER_PAGE]
+            SkillRow(snapshot.get_entry(row), self._collection.measure_skill(skills[row]))
+            for row in ids[start : start + ROWS_PER_PAGE]
         )
         page = SkillsPage(
             build_frame(request, request.translations("skills.title"), "skills"),
             rows=rows,
             total=len(ids),
             first=start + 1,
-            query=asked.text,
-            source=asked.source,
-            sort=asked.sort,
-            source_filters=_build_source_filters(asked, shown, found),
+            query=query.text,
+            source=source,
+            sort=query.sort,
+            source_filters=_build_source_filters(query, snapshot, matches),
             sort_links=tuple(
-                FilterLink(one, asked.url(sort=one), 0, one == asked.sort) for one in SORT_KEYS
+                FilterLink(key, query.url(sort=key), 0, key == query.sort) for key in SORT_KEYS
             ),
-            previous_url=asked.url(page=start // ROWS_PER_PAGE) if start else "",
-            next_url=asked.url(page=start // ROWS_PER_PAGE + 2)
-            if start + ROWS_PER_PAGE < len(ids)
-            else "",
-            url=asked.url(page=start // ROWS_PER_PAGE + 1),
-            revision=shown.revision,
-            skipped=shown.skipped[:MAX_SKIPPED_SHOWN],
-            skipped_total=len(shown.skipped),
+            previous_url=query.url(page=number - 1) if number > 1 else "",
+            next_url=query.url(page=number + 1) if number < page_count else "",
+            url=query.url(page=number),
+            revision=snapshot.revision,
+            skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
+            skipped_total=len(snapshot.skipped),
         )
         return render_page("skills.html", page)
 
     def check_for_changes(self, request: PageRequest) -> ByteResponse:
-        """Nothing while the list is what a page has; else an event that makes it ask again."""
+        """Trigger a reload of the table if the revision has changed."""
         if request.query.get("revision") == self._collection.snapshot(MAX_AGE).revision:
             return ByteResponse(204)
         return ByteResponse(204, ((b"hx-trigger", b"skills-changed"),))
 
     def show_skill(self, request: PageRequest) -> ByteResponse:
-        """One skill with everything about it."""
-        identity = request.path_parts[1]
-        details = self._collection.details(identity)
-        listed, skill = details.entry, self._collection.find(identity)
-        folder = f"{_SOURCE_FOLDERS.get(listed.source, '')}/{skill.folder}".strip("/")
-        origin = self._collection.origin(identity)
-        if listed.source not in _SOURCE_FOLDERS:
-            folder = origin.repository
+        """Show one skill."""
+        skill_id = request.path_parts[1]
+        details = self._collection.details(skill_id)
+        entry, skill = details.entry, self._collection.find(skill_id)
+        origin, folder = self._collection.origin(skill_id), _SOURCE_FOLDERS.get(entry.source)
         page = SkillPage(
-            build_frame(request, listed.name, "skills"),
+            build_frame(request, entry.name, "skills"),
             details=details,
             file=skill.file,
-            location=folder,
+            location=f"{folder}/{skill.folder}".strip("/") if folder else origin.repository,
             commit=origin.commit,
-            body=self._site.markdown.render(
-                details.body, f"/skill/{quote(identity, safe='')}/files"
-            ),
-            findings=build_finding_rows(details.findings, identity),
-            listing=self._site.agent_skills.render_prompt_for_skill(identity),
-            activation=self._site.agent_skills.render_activation_text(identity),
-            is_editable=listed.source == "user",
+            body=self._site.markdown.render(details.body, _files_url(skill_id)),
+            findings=_finding_rows(details.findings, skill_id),
+            listing=self._site.agent_skills.render_prompt_for_skill(skill_id),
+            activation=self._site.agent_skills.render_activation_text(skill_id),
+            is_editable=entry.source == "user",
         )
         return render_page("skill.html", page)
 
     def list_files(self, request: PageRequest) -> ByteResponse:
-        """The files of a skill."""
-        identity = request.path_parts[1]
-        files = tuple(self._collection.bundle(identity).files.values())
-        return render_page(
-            "files.html", FilesPage(build_frame(request, identity, "skills"), identity, files)
-        )
+        """Show the files of a skill."""
+        skill_id = request.path_parts[1]
+        files = tuple(self._collection.bundle(skill_id).files.values())
+        page = FilesPage(build_frame(request, skill_id, "skills"), skill_id, files)
+        return render_page("files.html", page)
 
     def show_file(self, request: PageRequest) -> ByteResponse:
-        """One file of a skill: text in colours, anything else as facts."""
-        identity, path = request.path_parts[1], "/".join(request.path_parts[3:])
-        data = self._collection.read_file(identity, path)
-        found = self._collection.details(identity).findings
-        mine = [one for one in found if one.finding.path == path]
+        """Show one file of a skill: highlighted text, or only size and digest."""
+        skill_id, path = request.path_parts[1], "/".join(request.path_parts[3:])
+        data = self._collection.read_file(skill_id, path)
+        findings = self._collection.details(skill_id).findings
         page = FilePage(
-            build_frame(request, f"{path} · {identity}", "skills"),
-            identity,
+            build_frame(request, f"{path} · {skill_id}", "skills"),
+            skill_id,
             path,
             len(data),
             f"sha256:{sha256_hex(data)}",
             _highlight_lines(data, path),
-            build_finding_rows(mine, identity),
+            _finding_rows((row for row in findings if row.finding.path == path), skill_id),
         )
         return render_page("file.html", page)
 
     def _find_ids(self, text: str, snapshot: CollectionSnapshot) -> Sequence[str]:
         if not text:
             return snapshot.ids
-        found = self._collection.search(text, max_age=MAX_AGE)
-        return [one.id for one in found.skills if one.id in snapshot.skills]
+        results = self._collection.search(text, max_age=MAX_AGE).skills
+        return [result.id for result in results if result.id in snapshot.skills]
 
     def _sort_ids(self, ids: Iterable[str], snapshot: CollectionSnapshot, sort: str) -> list[str]:
-        """In that order; of tokens the most come first."""
-        skills, figures = snapshot.skills, self._collection.measure_skill
+        skills, measure = snapshot.skills, self._collection.measure_skill
         if sort == "name":
-            return sorted(ids, key=lambda one: (skills[one].name.casefold(), one))
-        if sort == "tokens":
-            return sorted(ids, key=lambda one: (-figures(skills[one]).tokens, one))
-        return sorted(ids, key=lambda one: (SOURCES.index(skills[one].source), one))
+            return sorted(ids, key=lambda row: (skills[row].name.casefold(), row))
+        if sort == "tokens":  # largest first
+            return sorted(ids, key=lambda row: (-measure(skills[row]).tokens, row))
+        return sorted(ids, key=lambda row: (SOURCES.index(skills[row].source), row))
 
 
 class _TableQuery(NamedTuple):
-    """What the table is asked for."""
+    """Search text, filter, order and page of the table."""
 
     text: str
     source: str
@@ -282,42 +271,43 @@ class _TableQuery(NamedTuple):
         )
 
     def url(self, source: str | None = None, sort: str = "", page: int = 1) -> str:
-        """The address of another view."""
-        given = {
+        """Return the URL of the table with other parameters."""
+        parameters = {
             "q": self.text,
             "source": self.source if source is None else source,
             "sort": "" if (sort or self.sort) == "id" else sort or self.sort,
             "page": "" if page == 1 else str(page),
         }
-        query = urlencode({key: value for key, value in given.items() if value})
+        query = urlencode({key: value for key, value in parameters.items() if value})
         return f"/skills?{query}" if query else "/skills"
 
 
 def _build_source_filters(
-    table_query: _TableQuery, snapshot: CollectionSnapshot, ids: Sequence[str]
+    query: _TableQuery, snapshot: CollectionSnapshot, ids: Sequence[str]
 ) -> tuple[FilterLink, ...]:
     counts = dict.fromkeys(SOURCES, 0)
-    for identity in ids:
-        counts[snapshot.skills[identity].source] += 1
-    every = FilterLink("all", table_query.url(source=""), len(ids), not table_query.source)
-    return (
-        every,
-        *(
-            FilterLink(one, table_query.url(source=one), counts[one], one == table_query.source)
-            for one in SOURCES
-        ),
-    )
+    for skill_id in ids:
+        counts[snapshot.skills[skill_id].source] += 1
+    links = [FilterLink("all", query.url(source=""), len(ids), not query.source)]
+    for source in SOURCES:
+        is_selected = source == query.source
+        links.append(FilterLink(source, query.url(source=source), counts[source], is_selected))
+    return tuple(links)
 
 
-def build_finding_rows(findings: Iterable[JudgedFinding], identity: str) -> tuple[FindingRow, ...]:
-    """The findings, each with what it means and where it is to be seen."""
-    base = f"/skill/{quote(identity, safe='')}/files/"
+def _finding_rows(findings: Iterable[JudgedFinding], skill_id: str) -> tuple[FindingRow, ...]:
+    """Return the findings with their links, those that need action first."""
     rows = []
-    for one in findings:
-        line = f"#L{one.finding.line}" if one.finding.line else ""
-        address = f"{base}{quote(one.finding.path)}{line}" if one.finding.path else ""
-        rows.append(FindingRow(one, CODE_DESCRIPTIONS[one.finding.code], address))
+    for judged in findings:
+        finding = judged.finding
+        line = f"#L{finding.line}" if finding.line else ""
+        url = f"{_files_url(skill_id)}/{quote(finding.path)}{line}" if finding.path else ""
+        rows.append(FindingRow(judged, url))
     return tuple(sorted(rows, key=lambda row: row.judged.effect is Effect.ACCEPT))
+
+
+def _files_url(skill_id: str) -> str:
+    return f"/skill/{quote(skill_id, safe='')}/files"
 
 
 def _highlight_lines(data: bytes, path: str) -> tuple[Markup, ...] | None:
@@ -328,10 +318,8 @@ def _highlight_lines(data: bytes, path: str) -> tuple[Markup, ...] | None:
     except UnicodeDecodeError:
         return None
     lines = text.removesuffix("\n").split("\n")
-    painted = str(highlight_code(text, path)).removesuffix("\n").split("\n")
-    # A span may go on for several lines; such a file is shown plain rather than torn apart.
-    if len(painted) != len(lines) or any(
-        one.count("<span") != one.count("</span") for one in painted
-    ):
+    rows = str(highlight_code(text, path)).removesuffix("\n").split("\n")
+    # A span over several lines cannot be split; such a file is shown without highlighting.
+    if len(rows) != len(lines) or any(row.count("<span") != row.count("</span") for row in rows):
         return tuple(escape_text(line) for line in lines)
-    return tuple(Markup(line) for line in painted)  # noqa: S704 - lines of what was painted
+    return tuple(Markup(row) for row in rows)  # noqa: S704 - highlighted, thus escaped

@@ -1,19 +1,19 @@
-// What pages do beyond links and forms. Without it, everything still works.
+// Progressive enhancement of all pages. Every page works without this script.
 
-const spoken = document.getElementById("spoken");
+const liveRegion = document.getElementById("live-region");
 
-document.documentElement.classList.add("with-scripts");
+document.documentElement.classList.add("has-js");
 
-function reveal(root) {
+function showCopyButtons(root) {
   for (const button of root.querySelectorAll("[data-copy][hidden]")) button.hidden = false;
 }
 
-function say(text) {
-  spoken.textContent = "";
-  requestAnimationFrame(() => { spoken.textContent = text; });
+function announce(text) {
+  liveRegion.textContent = "";
+  requestAnimationFrame(() => { liveRegion.textContent = text; });
 }
 
-async function copy(button) {
+async function copyText(button) {
   const target = document.querySelector(button.dataset.copy);
   if (!target) return;
   try {
@@ -22,14 +22,14 @@ async function copy(button) {
     getSelection().selectAllChildren(target);
     return;
   }
-  say(spoken.dataset.copied);
+  announce(liveRegion.dataset.copiedText);
   button.classList.add("is-done");
   setTimeout(() => button.classList.remove("is-done"), 1200);
 }
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-copy]");
-  if (button) copy(button);
+  if (button) copyText(button);
   const close = event.target.closest("dialog [data-close]");
   if (close) {
     event.preventDefault();
@@ -40,7 +40,7 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest("input, textarea, select, [contenteditable]")) return;
-  const field = document.querySelector('[data-key="/"]');
+  const field = document.querySelector('[data-shortcut="/"]');
   if (!field) return;
   event.preventDefault();
   field.focus();
@@ -53,17 +53,17 @@ document.addEventListener("htmx:after:swap", () => {
     dialog.showModal();
     dialog.querySelector("[data-close]")?.focus();
   }
-  reveal(document);
+  showCopyButtons(document);
 });
 
 document.getElementById("dialog").addEventListener("close", (event) => {
   event.target.firstElementChild.replaceChildren();
 });
 
-// A form that takes a while says so, and is sent once.
+// Slow forms show a progress label and ignore a second submit.
 document.addEventListener("submit", (event) => {
   const form = event.target;
-  if (!form.dataset.busy || event.defaultPrevented) return;
+  if (!form.dataset.busyText || event.defaultPrevented) return;
   if (form.ariaBusy === "true") {
     event.preventDefault();
     return;
@@ -71,11 +71,11 @@ document.addEventListener("submit", (event) => {
   form.ariaBusy = "true";
   const button = event.submitter ?? form.querySelector("button");
   button.dataset.label = button.textContent;
-  button.textContent = form.dataset.busy;
-  say(form.dataset.busy);
+  button.textContent = form.dataset.busyText;
+  announce(form.dataset.busyText);
 });
 
-// Back to a page that was left in the middle of that.
+// The back/forward cache restores a page with its form still busy.
 addEventListener("pageshow", () => {
   for (const form of document.querySelectorAll('form[aria-busy="true"]')) {
     form.ariaBusy = null;
@@ -84,54 +84,55 @@ addEventListener("pageshow", () => {
   }
 });
 
-function showChosen(zone) {
+function showSelectedFiles(zone) {
   const files = [...zone.querySelector("input").files];
   const output = zone.querySelector("output");
-  const many = output.dataset.many.replace("{count}", files.length);
-  output.textContent = files.length > 1 ? many : files[0]?.name ?? "";
+  const countText = output.dataset.manyText.replace("{count}", files.length);
+  output.textContent = files.length > 1 ? countText : files[0]?.name ?? "";
 }
 
-// The files of everything that was dropped, folders included, each with its path.
-async function filesIn(entries) {
-  const found = [];
-  async function walk(entry, path) {
+// Returns [path, file] of every dropped file, including those in dropped folders.
+async function collectFiles(entries) {
+  const files = [];
+  async function walkEntry(entry, path) {
     if (entry.isFile) {
       const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-      found.push([path + entry.name, file]);
+      files.push([path + entry.name, file]);
       return;
     }
     const reader = entry.createReader();
+    // readEntries returns the entries in batches; an empty batch is the end.
     for (;;) {
-      const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-      if (!some.length) return;
-      for (const one of some) await walk(one, `${path}${entry.name}/`);
+      const batch = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
+      if (!batch.length) return;
+      for (const child of batch) await walkEntry(child, `${path}${entry.name}/`);
     }
   }
-  for (const entry of entries) await walk(entry, "");
-  return found;
+  for (const entry of entries) await walkEntry(entry, "");
+  return files;
 }
 
-// A folder cannot be put into a file field: its files are sent as the form would send them.
-async function send(form, files) {
+// A file field cannot be assigned a folder, so its files are posted as the form would.
+async function uploadFiles(form, files) {
   const data = new FormData();
   for (const [path, file] of files) data.append("files", file, path);
   form.ariaBusy = "true";
-  say(form.dataset.busy);
-  const answer = await fetch(form.action, { method: "POST", body: data });
-  if (answer.redirected) {
-    location.assign(answer.url);
+  announce(form.dataset.busyText);
+  const response = await fetch(form.action, { method: "POST", body: data });
+  if (response.redirected) {
+    location.assign(response.url);
     return;
   }
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const told = page.querySelector(".problem");
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const problem = page.querySelector(".problem");
   form.querySelector(".problem")?.remove();
   form.ariaBusy = null;
-  if (told) form.querySelector("h2").after(document.adoptNode(told));
+  if (problem) form.querySelector("h2").after(document.adoptNode(problem));
 }
 
 for (const zone of document.querySelectorAll("[data-drop]")) {
   const input = zone.querySelector("input");
-  input.addEventListener("change", () => showChosen(zone));
+  input.addEventListener("change", () => showSelectedFiles(zone));
   for (const kind of ["dragover", "dragenter"]) {
     zone.addEventListener(kind, (event) => {
       event.preventDefault();
@@ -145,12 +146,12 @@ for (const zone of document.querySelectorAll("[data-drop]")) {
     const items = [...event.dataTransfer.items];
     const entries = items.map((item) => item.webkitGetAsEntry()).filter(Boolean);
     if (entries.some((entry) => entry.isDirectory) || entries.length > 1) {
-      await send(zone.closest("form"), await filesIn(entries));
+      await uploadFiles(zone.closest("form"), await collectFiles(entries));
       return;
     }
     input.files = event.dataTransfer.files;
-    showChosen(zone);
+    showSelectedFiles(zone);
   });
 }
 
-reveal(document);
+showCopyButtons(document);

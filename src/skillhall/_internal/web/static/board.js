@@ -1,95 +1,95 @@
-// The board of a session: cards are dragged or moved by keys, edited where they stand, and every
-// tab shows what the others do. Without it, the same forms and links lead to pages.
+// Session board: drag and drop, keyboard moves, inline editing, and live updates from other tabs.
+// Without this script, the same forms and links open pages.
 
 const STEPS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
-const waiting = new Set(); // ids of cards whose new place is not told yet
+const pendingMoves = new Set(); // ids of cards whose new position is not sent yet
 let isDragging = false;
 let isSending = false;
 let isLoading = false;
-let newest = 0; // the revision that was last told of; infinite if there may be any
+let latestRevision = 0; // latest revision announced by the event stream; Infinity if unknown
 
-const board = () => document.getElementById("board");
-const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
+const getBoard = () => document.getElementById("board");
+const parseHtml = (text) => new DOMParser().parseFromString(text, "text/html");
 
-function say(text) {
-  const spoken = document.getElementById("spoken");
-  spoken.textContent = "";
-  requestAnimationFrame(() => { spoken.textContent = text; });
+function announce(text) {
+  const liveRegion = document.getElementById("live-region");
+  liveRegion.textContent = "";
+  requestAnimationFrame(() => { liveRegion.textContent = text; });
 }
 
-// Puts what the server answers into the page; whoever writes at that moment goes on writing.
-async function show(text, part) {
+// Morphs a part of the page into the server's response. Open editors keep their text and focus.
+async function swapPart(text, part) {
   const editors = [...document.querySelectorAll("[data-editor]")];
   const target = document.querySelector(part);
   await htmx.swap({ text, target, select: part, swap: "outerMorph", sourceElement: target, hx: {} });
-  for (const editor of editors) if (!editor.isConnected) rescue(editor);
-  wire();
+  for (const editor of editors) if (!editor.isConnected) keepOrphanedEditor(editor);
+  enableSorting();
 }
 
-// The block was deleted elsewhere: its text stays, to be saved as a block of its own.
-function rescue(editor) {
-  const slot = document.getElementById("adding");
-  const told = document.createElement("p");
-  told.className = "lost";
-  told.role = "alert";
-  told.textContent = slot.dataset.lost;
-  fill(slot, told, editor);
+// The block was deleted elsewhere: keep its unsaved text in the slot for new blocks.
+function keepOrphanedEditor(editor) {
+  const slot = document.getElementById("new-block-slot");
+  const notice = document.createElement("p");
+  notice.className = "deleted-notice";
+  notice.role = "alert";
+  notice.textContent = slot.dataset.deletedText;
+  fillSlot(slot, notice, editor);
 }
 
-function fill(slot, ...parts) {
+function fillSlot(slot, ...parts) {
   slot.setAttribute("hx-morph-skip", "");
   slot.replaceChildren(...parts);
 }
 
-function empty(slot) {
+function clearSlot(slot) {
   slot.removeAttribute("hx-morph-skip");
   slot.replaceChildren();
 }
 
-const isStale = () => newest > Number(board().dataset.revision);
+const isStale = () => latestRevision > Number(getBoard().dataset.revision);
 
-// Shows what happened elsewhere; what we did ourselves is shown by the answer to it.
+// Loads changes made elsewhere. Changes of this tab arrive with the response to its request.
 async function refresh() {
   if (!isStale() || isDragging || isSending || isLoading) return;
   isLoading = true;
-  const told = newest;
-  newest = 0;
-  const answer = await fetch(board().dataset.address);
-  const text = await answer.text();
+  const revision = latestRevision;
+  latestRevision = 0;
+  const response = await fetch(getBoard().dataset.url);
+  const text = await response.text();
   isLoading = false;
-  if (!answer.ok) {
+  if (!response.ok) {
     location.reload();
   } else if (isDragging || isSending) {
-    newest = Math.max(newest, told);
+    latestRevision = Math.max(latestRevision, revision);
   } else {
-    await show(text, "#board");
+    await swapPart(text, "#board");
     refresh();
   }
 }
 
 document.addEventListener("htmx:sse:after:message", (event) => {
   const { event: kind, data } = event.detail.message;
-  newest = Math.max(newest, kind === "reset" ? Infinity : JSON.parse(data).revision);
+  latestRevision = Math.max(latestRevision, kind === "reset" ? Infinity : JSON.parse(data).revision);
   refresh();
 });
 
 for (const [name, state] of [["after:connection", "open"], ["error", "closed"], ["close", "closed"]]) {
   document.addEventListener(`htmx:sse:${name}`, () => {
-    document.getElementById("live").dataset.state = state;
+    document.getElementById("event-stream").dataset.state = state;
   });
 }
 
-// Where a card stands, as the form of its menu tells it.
-function place(card) {
+// The position of a card, in the format of the `placement` field.
+function formatPlacement(card) {
   const { zone } = card.parentElement.dataset;
   const above = card.previousElementSibling;
   return above ? `after,${above.dataset.block},${zone}` : `first,,${zone}`;
 }
 
-function learnVersions(page) {
-  for (const known of page.querySelectorAll(".block")) {
-    const field = document.getElementById(known.id)?.querySelector('[name="version"]');
-    if (field) field.value = known.querySelector('[name="version"]').value;
+function updateVersions(page) {
+  for (const block of page.querySelectorAll(".block")) {
+    const field = document.getElementById(block.id)?.querySelector('[name="version"]');
+    if (field) field.value = block.querySelector('[name="version"]').value;
   }
 }
 
@@ -99,56 +99,56 @@ async function sendMoves() {
   let text = "";
   let page;
   try {
-    for (let [id] = waiting; id !== undefined; [id] = waiting) {
-      waiting.delete(id);
+    for (let [id] = pendingMoves; id !== undefined; [id] = pendingMoves) {
+      pendingMoves.delete(id);
       const card = document.getElementById(`block-${id}`);
       if (!card) continue;
-      const form = card.querySelector("form.moving");
+      const form = card.querySelector("form.move-form");
       const body = new URLSearchParams(new FormData(form));
-      body.set("place", place(card));
-      const answer = await fetch(form.action, { method: "POST", body });
-      text = await answer.text();
-      page = parsed(text);
-      learnVersions(page);
-      if (!answer.ok) waiting.clear();
+      body.set("placement", formatPlacement(card));
+      const response = await fetch(form.action, { method: "POST", body });
+      text = await response.text();
+      page = parseHtml(text);
+      updateVersions(page);
+      if (!response.ok) pendingMoves.clear();
     }
   } finally {
     isSending = false;
-    board().ariaBusy = null;
+    getBoard().ariaBusy = null;
   }
-  if (isDragging) newest = Infinity;
-  else if (page) await settle(text, page);
+  if (isDragging) latestRevision = Infinity;
+  else if (page) await applyResponse(text, page);
   refresh();
 }
 
-function moved(card) {
+function queueMove(card) {
   const list = card.parentElement;
   const cards = [...list.children];
-  const words = { name: card.dataset.name, zone: list.dataset.name };
-  words.place = cards.indexOf(card) + 1;
-  words.count = cards.length;
-  say(board().dataset.moved.replace(/\{(\w+)\}/g, (_, key) => words[key]));
-  waiting.add(card.dataset.block);
-  board().ariaBusy = "true";
+  const values = { name: card.dataset.name, zone: list.dataset.name };
+  values.position = cards.indexOf(card) + 1;
+  values.count = cards.length;
+  announce(getBoard().dataset.movedText.replace(/\{(\w+)\}/g, (_, key) => values[key]));
+  pendingMoves.add(card.dataset.block);
+  getBoard().ariaBusy = "true";
   sendMoves();
 }
 
-const blocks = () => [...document.querySelectorAll(".block")];
+const getBlocks = () => [...document.querySelectorAll(".block")];
 
-// Shows the board that came back, or the form if there is something to say about it. `before` are
-// the blocks that were there when the form was sent: the stream may have told of a new one since.
-async function settle(text, page, form, before) {
+// Shows the returned board, or the returned form if it has errors. `before` has the ids of the
+// blocks when the form was sent: the event stream may have added the new block already.
+async function applyResponse(text, page, form, before) {
   const open = form?.closest("[data-editor]");
-  const answered = page.querySelector("[data-editor]");
+  const returned = page.querySelector("[data-editor]");
   if (page.getElementById("board")) {
-    if (open) empty(open.closest(".slot"));
-    await show(text, "#main");
+    if (open) clearSlot(open.closest(".editor-slot"));
+    await swapPart(text, "#main");
     const own = open && document.getElementById(`block-${open.dataset.editor}`);
-    const added = () => blocks().find((card) => !before.has(card.id));
+    const added = () => getBlocks().find((card) => !before.has(card.id));
     (own ?? (open && added()))?.querySelector("h3 a").focus();
-  } else if (open && answered) {
-    const fresh = document.adoptNode(answered);
-    fill(open.closest(".slot"), fresh);
+  } else if (open && returned) {
+    const fresh = document.adoptNode(returned);
+    fillSlot(open.closest(".editor-slot"), fresh);
     htmx.process(fresh);
     fresh.querySelector("textarea").focus();
   } else {
@@ -158,7 +158,7 @@ async function settle(text, page, form, before) {
 
 document.addEventListener("submit", async (event) => {
   const form = event.target;
-  if (!form.matches("[data-live]")) return;
+  if (!form.matches("[data-ajax]")) return;
   event.preventDefault();
   event.stopImmediatePropagation();
   if (form.ariaBusy === "true") return;
@@ -166,33 +166,33 @@ document.addEventListener("submit", async (event) => {
   const button = event.submitter;
   const action = button?.hasAttribute("formaction") ? button.formAction : form.action;
   const body = new URLSearchParams(new FormData(form, button));
-  const before = new Set(blocks().map((card) => card.id));
+  const before = new Set(getBlocks().map((card) => card.id));
   try {
-    const answer = await fetch(action, { method: "POST", body });
-    const text = await answer.text();
-    await settle(text, parsed(text), form, before);
+    const response = await fetch(action, { method: "POST", body });
+    const text = await response.text();
+    await applyResponse(text, parseHtml(text), form, before);
   } finally {
     form.ariaBusy = null;
   }
 }, true);
 
 async function openEditor(link, slot) {
-  const answer = await fetch(link.href);
-  const editor = parsed(await answer.text()).querySelector("[data-editor]");
+  const response = await fetch(link.href);
+  const editor = parseHtml(await response.text()).querySelector("[data-editor]");
   if (!editor) {
     location.assign(link.href);
     return;
   }
   const fresh = document.adoptNode(editor);
-  fill(slot, fresh);
+  fillSlot(slot, fresh);
   htmx.process(fresh);
   fresh.scrollIntoView({ block: "nearest" });
   fresh.querySelector("textarea").focus();
 }
 
-function slotOf(link) {
-  if (link.matches("[data-add]")) return document.getElementById("adding");
-  return link.closest(".slot") ?? link.closest(".block").querySelector(".slot");
+function findSlot(link) {
+  if (link.matches("[data-add]")) return document.getElementById("new-block-slot");
+  return link.closest(".editor-slot") ?? link.closest(".block").querySelector(".editor-slot");
 }
 
 document.addEventListener("click", (event) => {
@@ -203,14 +203,14 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("[data-edit], [data-add]");
   if (link) {
     event.preventDefault();
-    openEditor(link, slotOf(link));
+    openEditor(link, findSlot(link));
   }
-  const leave = event.target.closest(".slot [data-leave]");
-  if (leave) {
+  const cancel = event.target.closest(".editor-slot [data-cancel]");
+  if (cancel) {
     event.preventDefault();
-    const slot = leave.closest(".slot");
+    const slot = cancel.closest(".editor-slot");
     const card = slot.closest(".block");
-    empty(slot);
+    clearSlot(slot);
     (card?.querySelector("h3 a") ?? document.querySelector("#add-menu summary")).focus();
   }
 });
@@ -225,34 +225,34 @@ document.addEventListener("keydown", (event) => {
   }
   const card = event.target.closest(".block");
   const step = STEPS[event.key];
-  if (!card || !step || !event.altKey || event.target.closest(".slot")) return;
+  if (!card || !step || !event.altKey || event.target.closest(".editor-slot")) return;
   event.preventDefault();
   const focused = document.activeElement;
   const list = card.parentElement;
   if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-    const beside = step < 0 ? card.previousElementSibling : card.nextElementSibling;
-    if (!beside) return;
-    if (step < 0) beside.before(card);
-    else beside.after(card);
+    const sibling = step < 0 ? card.previousElementSibling : card.nextElementSibling;
+    if (!sibling) return;
+    if (step < 0) sibling.before(card);
+    else sibling.after(card);
   } else {
     const lists = [...document.querySelectorAll(".cards")];
-    const goal = lists[lists.indexOf(list) + step];
-    if (!goal) return;
-    goal.append(card);
+    const target = lists[lists.indexOf(list) + step];
+    if (!target) return;
+    target.append(card);
   }
   focused.focus();
   card.scrollIntoView({ block: "nearest" });
-  moved(card);
+  queueMove(card);
 });
 
-function wire() {
+function enableSorting() {
   for (const list of document.querySelectorAll(".cards")) {
     if (Sortable.get(list)) continue;
     Sortable.create(list, {
       group: "blocks",
       draggable: ".block",
-      handle: ".row",
-      filter: ".menu, .slot",
+      handle: ".card-row",
+      filter: ".menu, .editor-slot",
       preventOnFilter: false,
       animation: 150,
       ghostClass: "is-ghost",
@@ -264,12 +264,13 @@ function wire() {
       onStart: () => { isDragging = true; },
       onEnd: ({ item, from, to, oldIndex, newIndex }) => {
         isDragging = false;
-        if (from !== to || oldIndex !== newIndex) moved(item);
+        if (from !== to || oldIndex !== newIndex) queueMove(item);
         else refresh();
       },
     });
   }
 }
 
+// A morph must not close menus and details that the user has opened.
 htmx.config.morphIgnore.push("open");
-wire();
+enableSorting();

@@ -1,14 +1,14 @@
-// The answer as it comes. Without it, the form is sent and the page comes back with the answer.
+// Streams the agent's reply. Without this script, the page reloads with the complete reply.
 
-const form = document.querySelector("[data-talk]");
-const talk = document.getElementById("talk");
-const trouble = document.getElementById("trouble");
+const form = document.querySelector("[data-chat]");
+const chat = document.getElementById("chat");
+const errorBox = document.getElementById("chat-error");
 const message = document.getElementById("message");
-const stop = form.querySelector("[data-stop]");
-const spoken = document.getElementById("spoken");
-let underWay = null;
+const stopButton = form.querySelector("[data-stop]");
+const liveRegion = document.getElementById("live-region");
+let abortController = null;
 
-async function* lines(body) {
+async function* readLines(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
@@ -20,71 +20,71 @@ async function* lines(body) {
   }
 }
 
-function pending(text) {
-  const turn = document.getElementById("pending").content.firstElementChild.cloneNode(true);
+function appendPendingTurn(text) {
+  const turn = document.getElementById("pending-turn").content.firstElementChild.cloneNode(true);
   turn.querySelector("bdi").textContent = text;
-  talk.querySelector(".quiet-start")?.remove();
-  talk.append(turn);
+  chat.querySelector(".chat-placeholder")?.remove();
+  chat.append(turn);
   turn.scrollIntoView({ block: "nearest" });
   return turn;
 }
 
-function show(turn, line) {
+function applyMessage(turn, line) {
   if (line.kind === "step") turn.querySelector(".trace").insertAdjacentHTML("beforeend", line.html);
-  if (line.kind === "text") turn.querySelector(".coming").append(line.text);
-  if (line.kind !== "over") return turn;
+  if (line.kind === "text") turn.querySelector(".partial-reply").append(line.text);
+  if (line.kind !== "over") return turn; // still pending
   turn.insertAdjacentHTML("afterend", line.html);
-  const whole = turn.nextElementSibling;
+  const finished = turn.nextElementSibling;
   turn.remove();
   document.querySelector("[data-new]").hidden = false;
   if (!line.failed) message.value = "";
-  spoken.textContent = whole.querySelector(".prose, .problem")?.textContent ?? "";
+  liveRegion.textContent = finished.querySelector(".prose, .problem")?.textContent ?? "";
   return null;
 }
 
-// A page in place of an answer says why there is none.
-async function tell(answer) {
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  const told = page.querySelector(".problem");
-  if (told) trouble.replaceChildren(document.adoptNode(told));
-  else location.assign(answer.url);
+// The server answers with a page instead of a stream if it rejects the message.
+async function showError(response) {
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const problem = page.querySelector(".problem");
+  if (problem) errorBox.replaceChildren(document.adoptNode(problem));
+  else location.assign(response.url);
 }
 
-async function ask(turn, signal) {
+async function streamReply(turn, signal) {
   const body = new URLSearchParams(new FormData(form));
   const headers = { Accept: "application/x-ndjson" };
-  const answer = await fetch(form.action, { method: "POST", body, headers, signal });
-  if (answer.headers.get("content-type") !== "application/x-ndjson") {
-    await tell(answer);
+  const response = await fetch(form.action, { method: "POST", body, headers, signal });
+  if (response.headers.get("content-type") !== "application/x-ndjson") {
+    await showError(response);
     return turn;
   }
-  let left = turn;
-  for await (const line of lines(answer.body)) left = show(left, line);
-  return left;
+  let pendingTurn = turn;
+  for await (const line of readLines(response.body)) pendingTurn = applyMessage(pendingTurn, line);
+  return pendingTurn;
 }
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
-  if (underWay || !message.value.trim()) return;
-  underWay = new AbortController();
-  trouble.replaceChildren();
-  stop.hidden = false;
+  if (abortController || !message.value.trim()) return;
+  abortController = new AbortController();
+  errorBox.replaceChildren();
+  stopButton.hidden = false;
   form.ariaBusy = "true";
-  spoken.textContent = form.dataset.busy;
-  let left = pending(message.value.trim());
+  liveRegion.textContent = form.dataset.busyText;
+  let pendingTurn = appendPendingTurn(message.value.trim());
   try {
-    left = await ask(left, underWay.signal);
+    pendingTurn = await streamReply(pendingTurn, abortController.signal);
   } catch (error) {
     if (error.name !== "AbortError") location.reload();
   }
-  left?.remove();
-  underWay = null;
-  stop.hidden = true;
+  pendingTurn?.remove();
+  abortController = null;
+  stopButton.hidden = true;
   form.ariaBusy = null;
   message.focus();
 });
 
-stop.addEventListener("click", () => underWay?.abort());
+stopButton.addEventListener("click", () => abortController?.abort());
 
 message.addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
