@@ -108,7 +108,61 @@ def test_unknown_fields_are_written_back() -> None:
     ("data", "problem"),
     [
         (b"", "line 1 is not JSON"),
-        (b"        ({"path": "../../.bashrc"}, "path is not a valid path: it leaves its folder"),
+        (b"<<<<<<< HEAD\n{}", "line 1 is not JSON"),
+        (b"[]", "top level is not an object"),
+        (b"\xff{}", "not UTF-8"),
+        (b'{"version": 1}', "skills is missing"),
+        (b'{"skills": {}}', "version is missing"),
+        (b'{"version": true, "skills": {}}', "version is not a non-negative integer"),
+        (b'{"version": 1.0, "skills": {}}', "version is not a non-negative integer"),
+        (b'{"version": 0, "skills": {}}', "version is 0, not 1"),
+        (b'{"version": 1, "skills": []}', "skills is not an object"),
+        (b'{"version": 1, "skills": {}, "skills": {}}', "duplicate key 'skills'"),
+        (b'{"version": 1, "skills": {"a": []}}', "skills['a'] is not an object"),
+        (b'{"version": 1, "skills": {}, "x": NaN}', "NaN is not JSON"),
+        (b'{"version": 1, "skills": {}, "x": "\\ud800"}', "not UTF-8"),
+        (b'{"version": 1, "skills": {}, "x": 1e999}', "nested too deeply, or a number"),
+        (b"[" * 100_000, "nested too deeply, or a number"),
+        (b'{"version": ' + b"1" * 5000 + b"}", "nested too deeply, or a number"),
+        (b" " * (MAX_LOCK_SIZE + 1), "larger than"),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_malformed_lock_file_is_rejected(data: bytes, problem: str) -> None:
+    assert problem_of(data).startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"source": None}, ".source is missing"),
+        ({"source": 7}, ".source is not a string"),
+        ({"source": "--upload-pack=x"}, ".source is not a valid source"),
+        ({"source": "ext::sh -c x"}, ".source is not a valid source"),
+        ({"source": "https://user:secret@example.org/a/b.git"}, ".source is not a valid source"),
+        ({"path": "../x"}, ".path is not a valid path"),
+        ({"path": "a/./b"}, ".path is not a normalized path"),
+        ({"commit": "main"}, ".commit is malformed: 'main'"),
+        ({"commit": "C" * 40}, ".commit is malformed"),
+        ({"digest": "a" * 64}, ".digest is malformed"),
+        ({"digest": f"sha256:{'0' * 64}"}, ".digest does not match the files"),
+        ({"pinned": 1}, ".pinned is not a boolean"),
+        ({"files": {}}, ".files is not a list"),
+        ({"files": ["SKILL.md"]}, ".files[0] is not an object"),
+        ({"targets": [{"path": "/etc", "kind": "copy"}]}, ".targets[0].path is not a valid path"),
+        ({"targets": [{"path": "x", "kind": "mount"}]}, ".targets[0].kind is not one of copy"),
+        ({"targets": [{"path": KEY, "kind": "copy"}]}, ".targets contains a duplicate path"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_invalid_field_is_rejected_by_name(changes: Mapping[str, object], problem: str) -> None:
+    assert problem_of(with_entry(**changes)).startswith(f"skills['{KEY}']{problem}")
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"path": "../../.bashrc"}, "path is not a valid path: it leaves its folder"),
         ({"path": "C:\\x"}, "path is not a valid path"),
         ({"path": "a\x1b[31m"}, "path is not a valid path: it contains control characters"),
         ({"sha256": "g" * 64}, "sha256 is malformed"),
