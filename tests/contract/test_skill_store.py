@@ -223,7 +223,7 @@ def test_deleting_the_id_of_a_system_skill_leaves_the_user_skill_that_it_shadows
     make_skill(system, "pdf", data=make_skill_md("pdf", "Shipped."))
     with pytest.raises(ReadOnly) as refused:
         own.delete("pdf")
-    assert "shadowed" in refused.value.hint
+    assert refused.value.variant == "shadows"
     assert own.files("pdf") is not None
     own.delete("pdf", shadowed=True)
     assert own.files("pdf") is None

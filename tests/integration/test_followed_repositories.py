@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from skillhall._internal.asgi import Services
+from skillhall._internal.hints import find_hint
 from skillhall._internal.prompts.followed_file import FILE
 from skillhall._internal.prompts.prompt_model import SourceSelector, SourceStatus
 from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
@@ -153,7 +154,7 @@ def test_what_cannot_be_read_or_has_no_skill_is_not_kept(
 ) -> None:
     with pytest.raises(error) as told:
         hall.counter.follow(SourceSelector(hall.site.url(asked[0]), asked[1]))
-    assert told.value.hint
+    assert find_hint(told.value, {})
     assert not hall.file.exists()
     assert hall.followed() == []
     assert not any((hall.folder / "cache").glob("git/*/repository"))

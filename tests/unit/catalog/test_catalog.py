@@ -55,7 +55,7 @@ def test_a_wrong_name_is_answered_with_the_nearest_ones() -> None:
     with pytest.raises(SkillNotFound) as caught:
         catalog(skill("pdf-tools"), skill("xlsx")).find("pdf-tool")
     assert caught.value.close == ("pdf-tools",)
-    assert "'pdf-tools'" in caught.value.hint
+    assert "'pdf-tools'" in caught.value.suggestion
 
 
 def test_a_name_like_no_other_has_no_near_names() -> None:

@@ -123,14 +123,14 @@ def test_an_unknown_agent_is_refused_with_the_nearest_names() -> None:
         find_agent("claude")
     assert caught.value.code == "not_found"
     assert caught.value.close == ("claude-code",)
-    assert "'claude-code'" in caught.value.hint
+    assert "'claude-code'" in caught.value.suggestion
 
 
 def test_an_agent_that_resembles_none_is_refused_with_advice() -> None:
     with pytest.raises(UnknownAgent) as caught:
         find_agent("../../x")
     assert caught.value.close == ()
-    assert "universal" in caught.value.hint
+    assert caught.value.suggestion == ""
 
 
 def test_nobody_is_detected_in_empty_folders(tmp_path: Path) -> None:

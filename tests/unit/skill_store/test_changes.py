@@ -9,11 +9,11 @@ from skillhall._internal.skill.edit import SkillText
 from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import (
-    ChangedMeanwhile,
     EditRefused,
     NothingToUndo,
     SkillNotFound,
     SkillRejected,
+    StaleVersionError,
 )
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md
@@ -50,7 +50,7 @@ def test_an_edit_can_be_taken_back(changes: SkillStoreChanges) -> None:
 
 def test_an_edit_of_what_was_changed_meanwhile_is_refused(changes: SkillStoreChanges) -> None:
     before = contents(changes)
-    with pytest.raises(ChangedMeanwhile) as refusal:
+    with pytest.raises(StaleVersionError) as refusal:
         changes.edit("pdf", TEXT, "sha256:other")
     assert refusal.value.digest == digest(changes)
     assert contents(changes) == before
@@ -99,7 +99,7 @@ def test_an_import_that_replaced_and_added_can_be_taken_back(changes: SkillStore
 def test_nothing_is_taken_back_from_what_was_changed_since(changes: SkillStoreChanges) -> None:
     made = changes.edit("pdf", TEXT, digest(changes))
     changes.edit("pdf", TEXT._replace(body="Newer."), digest(changes))
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleVersionError):
         changes.undo(made.change_id)
     assert b"Newer." in contents(changes)["pdf/SKILL.md"]
 

@@ -134,7 +134,7 @@ def test_only_the_users_skills_can_be_deleted(
     skills = collection(run_directory, repository)
     with pytest.raises(ReadOnly, match=why) as refused:
         skills.delete(identity)
-    assert ("acme/skills" in refused.value.hint) == (identity == "shared")
+    assert ("acme/skills" in refused.value.repository) == (identity == "shared")
     skills.delete("own")
     assert skills.find("own").source == "repository"
 

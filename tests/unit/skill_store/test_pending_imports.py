@@ -8,7 +8,7 @@ from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, PendingStore
 from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
-from skillhall.errors import ChangedMeanwhile, ReviewGone
+from skillhall.errors import ReviewGone, StaleVersionError
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md
 
@@ -59,7 +59,7 @@ def test_what_means_something_else_by_now_is_not_taken(reviews: PendingImports) 
     named = reviews.find(found.id, {"0": "pdf"})
     place = Path(reviews.changes.store.location) / "skills/pdf/SKILL.md"
     place.write_bytes(make_skill_md("pdf", "Edited meanwhile."))
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleVersionError):
         reviews.confirm(named, named.candidates)
     assert b"Edited meanwhile." in place.read_bytes()
 

@@ -79,7 +79,7 @@ def _check_skill_md(data: bytes, name: str) -> None:
     reasons = [one.finding for one in judged if one.effect is Effect.REJECT]
     if not reasons:
         return
-    error = SkillRejected(name or "the new skill", (found.message for found in reasons))
+    error = SkillRejected(name or "the new skill", [found.message for found in reasons])
     about_name = any(found.code.startswith("name-") for found in reasons)
     error.hint = f"a name that works: {suggest_name(name)!r}" if about_name else reasons[0].hint
     if any(found.code is Code.NAME_CHARACTERS for found in reasons) and "/" in name:

@@ -48,7 +48,7 @@ class NoTokens:
     def find(self, token: bytes) -> None:
         """None, whatever the token is."""
 
-    def get(self, identity: str) -> None:
+    def find_by_id(self, identity: str) -> None:
         """None, whatever the id is."""
 
     def subscribe(self, listener: Callable[[], None]) -> None:

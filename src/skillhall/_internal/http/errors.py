@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.hints import find_hint
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import failure_response
 from skillhall._internal.workspace.serializers import serialize_current
@@ -70,6 +71,17 @@ ERROR_STATUSES: Mapping[str, ErrorStatus] = {
     "upstream_timeout": ErrorStatus(504, "UPSTREAM_TIMEOUT"),
     "storage_full": ErrorStatus(507, "STORAGE_FULL"),
 }
+# Hints that name routes and variables; `hints.py` has those that suit every surface.
+HINTS: Mapping[str, str] = {
+    "edited": 'send "overwrite": true to replace the local changes',
+    "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on on the server, or upload the skill",
+    "following_off": "name the repository in SKILLHALL_PROMPTS_REPO of every server",
+    "read_only.shadows": (
+        "a user skill {name!r} exists too, shadowed by the system skill; "
+        "?shadowed=true deletes that one"
+    ),
+    "source_unknown": "upload it first: POST /api/v1/prompts/sources",
+}
 # The name that clients of the prompt routes know it by.
 _PROMPTS_SOURCE_STATUS = ErrorStatus(502, "PROMPTS_SOURCE_ERROR")
 _DATABASE_RETRY_AFTER = 5  # after which a database that was not there is asked for again
@@ -87,8 +99,9 @@ def error_status(error: SkillhallError) -> ErrorStatus:
 def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
     """The answer that tells about `error`."""
     status = error_status(error)
-    message = f"{error}; {error.hint}" if error.hint else str(error)
-    report: dict[str, object] = {"code": status.code, "message": message}
+    report: dict[str, object] = {"code": status.code, "message": str(error)}
+    if hint := find_hint(error, HINTS):
+        report["hint"] = hint
     details = _error_details(error)
     if details:
         report["details"] = details

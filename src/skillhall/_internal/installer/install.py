@@ -43,7 +43,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
 
     A skill that is there already stays, unless it may be overwritten: then it can be brought back.
     All are checked before the first is written.
-    Raises: LockInvalid, UnsafePath, WouldLose, NotASkill, OSError.
+    Raises: LockInvalid, UnsafePath, UnsavedFilesError, NotASkill, OSError.
     """
     report = AddReport()
     whole = [opened_source.load_bundle(bundle) for bundle in bundles]

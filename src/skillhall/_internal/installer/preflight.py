@@ -20,7 +20,7 @@ from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
-from skillhall.errors import SkillNotFound, UnsafePath
+from skillhall.errors import SkillNotInSource, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import Frontmatter
 
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
-_LIST_HINT = "'skillhall add SOURCE --list' shows what it holds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +73,7 @@ def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bund
         )
     for name in wanted:
         if name not in by_name:
-            raise SkillNotFound(name, get_close_matches(name, by_name), _LIST_HINT)
+            raise SkillNotInSource(name, get_close_matches(name, by_name))
     return [by_name[name] for name in dict.fromkeys(wanted)]
 
 
@@ -84,7 +83,7 @@ def add_to_folder(
     """Put the bundles into `folder`, one folder each; it is made if it is missing.
 
     A skill that is there already stays, unless it may be overwritten.
-    Raises: WouldLose, NotASkill, OSError.
+    Raises: UnsavedFilesError, NotASkill, OSError.
     """
     report = AddReport()
     ready = preflight_bundles(bundles, folder, report)

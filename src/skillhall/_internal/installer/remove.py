@@ -9,7 +9,7 @@ from skillhall._internal.installer.lock import find_entry_keys, parse_target_pat
 from skillhall._internal.installer.project import read_installed
 from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.installer.verify import verify_entry
-from skillhall.errors import Edited, NotOurs, SkillNotFound
+from skillhall.errors import Edited, NotInstalledError, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,7 +22,7 @@ def remove(project: Project, names: Iterable[str], *, force: bool = False) -> li
     """Remove skills with their copies and links; the keys of what was removed.
 
     One that was edited, or that is in no lock, goes only by `force`; it can be brought back.
-    Raises: SkillNotFound, UnsafePath, Edited, NotOurs, WouldLose, NotASkill, OSError.
+    Raises: SkillNotFound, UnsafePath, InstallError, NotASkill, OSError.
     """
     with open_transaction(project, "remove") as work:
         found = [key for name in names for key in _find_keys(work, name, force=force)]
@@ -43,7 +43,7 @@ def _find_keys(transaction: Transaction, name: str, *, force: bool) -> list[str]
         if read_installed(transaction.project, key) is None:
             raise
         if not force:
-            raise NotOurs(key) from None
+            raise NotInstalledError(key) from None
         return [key]
 
 

@@ -38,7 +38,7 @@ def list_changes(project: Project) -> list[PastChange]:
 def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange:
     """Take back the last change of a skill, folder and lock.
 
-    What was edited since goes only by `force`. Raises: NothingToUndo, Edited, WouldLose, OSError.
+    Local changes since then are lost only with `force`. Raises: InstallError, OSError.
     """
     with open_transaction(project, "rollback") as work:
         changes = (one for one in project.history.changes() if _affects_skill(one, name))

@@ -89,7 +89,7 @@ class Transaction:
         and the lock hold the entry. `upstream` is what the source had.
 
         Where a link should be and something else stands, that stays, unless it is in `places`.
-        Raises: UnsafePath, WouldLose, NotASkill, OSError.
+        Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """  # noqa: D205 - one sentence
         present = self.check_targets(key, files_by_target, entry)
         change = self._record_change(key, files_by_target, entry, present)
@@ -160,12 +160,12 @@ class Transaction:
     def install(
         self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None
     ) -> None:
-        """The same files in all folders of a skill. Raises: WouldLose, OSError."""
+        """The same files in all folders of a skill. Raises: UnsavedFilesError, OSError."""
         places = dict.fromkeys([key, *entry.get_copy_paths()], files)
         self.apply(key, places, entry, files if upstream is None else upstream)
 
     def remove(self, key: str) -> None:
-        """Remove the skill, its copies and its links. Raises: WouldLose, OSError."""
+        """Remove the skill, its copies and its links. Raises: UnsavedFilesError, OSError."""
         entry = self.entries.get(key)
         copies = entry.get_copy_paths() if entry else ()
         self.apply(key, dict.fromkeys([key, *copies], None), None)
@@ -175,7 +175,7 @@ class Transaction:
     ) -> dict[str, InstalledFiles | None]:
         """What stands at the places, if they can be written to and nothing would be lost.
 
-        Raises: UnsafePath, WouldLose, NotASkill, OSError.
+        Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
         target_paths = list(target_paths)
         for place in (*target_paths, *(entry.get_link_paths() if entry else ())):

@@ -22,10 +22,10 @@ from skillhall._internal.skill_store.input_checks import StoredSkill, find_skill
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import (
-    ChangedMeanwhile,
     NothingToUndo,
     SkillhallError,
     SkillNotFound,
+    StaleVersionError,
 )
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class SkillStoreChanges:
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
         """Change the words of a user skill whose published files are what `digest` says.
 
-        Raises: SkillNotFound, ChangedMeanwhile, EditRefused, SkillRejected, UnsafePath, OSError.
+        Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
         """
         made: list[SkillChangeResult] = []
 
@@ -124,7 +124,7 @@ class SkillStoreChanges:
     def undo(self, change_id: str) -> UndoneChange:
         """Take a change back.
 
-        Raises: NothingToUndo, ChangedMeanwhile, UnsafePath, OSError, DatabaseUnavailable.
+        Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
         """
         history = self._open_history()
         found = next((one for one in history.changes() if one.id == change_id), None)
@@ -205,7 +205,7 @@ class SkillStoreChanges:
     def _check_unchanged(self, key: str, present: Bundle | None, entry: HistoryEntry) -> None:
         now = None if present is None else self._store_bundle(present)
         if (present is None) != (entry.after is None) or now != entry.after:
-            raise ChangedMeanwhile(
+            raise StaleVersionError(
                 key, compute_bundle_digest(remove_hidden_files(present)) if present else ""
             )
 
@@ -217,11 +217,11 @@ def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -
 
 
 def _require_unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bundle:
-    """The skill, which is what `digest` says. Raises: SkillNotFound, ChangedMeanwhile."""
+    """The skill, which is what `digest` says. Raises: SkillNotFound, StaleVersionError."""
     if bundle is None:
         raise SkillNotFound(identity)
     if (found := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
-        raise ChangedMeanwhile(identity, found)
+        raise StaleVersionError(identity, found)
     return bundle
 
 

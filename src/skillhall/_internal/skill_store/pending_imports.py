@@ -25,7 +25,7 @@ from skillhall._internal.skill_store.draft import judge_skill_md
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
 from skillhall._internal.skill_store.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
-from skillhall.errors import ChangedMeanwhile, SkillhallError
+from skillhall.errors import SkillhallError, StaleVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -94,12 +94,12 @@ class PendingImports:
     ) -> tuple[ImportReport, str]:
         """Import what was chosen, if it would still do what was shown.
 
-        Raises: ChangedMeanwhile, and what importing raises.
+        Raises: StaleVersionError, and what importing raises.
         """
         for one in chosen:
             present = self.changes.store.files(one.id)
             if (compute_bundle_digest(present) if present else "") != one.replaced_digest:
-                raise ChangedMeanwhile(one.id)
+                raise StaleVersionError(one.id)
         is_replacing = any(one.status == "replaces" for one in chosen)
         bundles = [one.bundle for one in chosen]
         report = self.changes.import_(bundles, replace=is_replacing)

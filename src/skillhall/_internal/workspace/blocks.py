@@ -89,7 +89,7 @@ class Blocks:
     ) -> Block:
         """A new block; without a zone, it goes where blocks of its type belong.
 
-        Raises: RecordNotFound, Displaced, FieldRefused, TextRefused, TooLarge.
+        Raises: RecordNotFound, BlockMovedError, FieldRefused, TextRefused, TooLarge.
         """
         content = build_content(validate_block_type(kind), zone or BLOCK_TYPES[kind].zone, text)
 
@@ -143,7 +143,7 @@ class Blocks:
     ) -> Block:
         """A block at another place, of its zone or of another one.
 
-        Raises: RecordNotFound, VersionConflict, Displaced, FieldRefused.
+        Raises: RecordNotFound, VersionConflict, BlockMovedError, FieldRefused.
         """
 
         def work(change: SessionChange) -> Block:

@@ -60,7 +60,6 @@ _UNAUTHORIZED_STATUSES, _TOO_MANY_REQUESTS = {401, 403}, 429
 _MAX_EMPTY_RESPONSE: Final = 64 * 1024  # bytes of an answer that says nothing
 _DEFAULT_RETRY_AFTER: Final = 60  # seconds, if a server asks to wait and does not say how long
 _CLOSE_NETWORK = NetworkSettings(total=3, idle=3)
-_NO_VARIABLE_HINT = "a variable, and name it with --token-variable"
 _MALFORMED_RESPONSE = "its answer cannot be read"
 _NOT_MCP_HINT = "is it the address of an MCP server, as in https://host/mcp?"
 
@@ -171,7 +170,7 @@ class HttpTransport:
         """Refuse what is wrong with the answer as such. Raises: SkillhallError."""
         status = response.status
         if status in _UNAUTHORIZED_STATUSES:
-            raise NotAuthenticated(self.host, self.token_variable or _NO_VARIABLE_HINT)
+            raise NotAuthenticated(self.host, self.token_variable)
         if status in _REDIRECTS:
             hint = "name the address that it redirects to"
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)

@@ -18,7 +18,7 @@ from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, build_frame, render_page
 from skillhall._internal.web.site import PageError, build_page_error
-from skillhall.errors import ChangedMeanwhile, Conflict, SkillhallError
+from skillhall.errors import Conflict, SkillhallError, StaleVersionError
 
 if TYPE_CHECKING:
     from skillhall._internal.http.response import ByteResponse
@@ -118,7 +118,7 @@ class SkillEditPages:
         )
         try:
             changed = self._collection.edit(identity, text, digest)
-        except ChangedMeanwhile as error:
+        except StaleVersionError as error:
             return self._render_conflict(request, text, error)
         except SkillhallError as error:
             self._collection.check_writable(identity)
@@ -209,7 +209,7 @@ class SkillEditPages:
         return render_page("write.html", page, status=_page_status(error))
 
     def _render_conflict(
-        self, request: PageRequest, text: SkillText, error: ChangedMeanwhile
+        self, request: PageRequest, text: SkillText, error: StaleVersionError
     ) -> ByteResponse:
         """Both versions; saving once more is a decision for one's own."""
         data = self._read_skill_file(request.path_parts[1])
@@ -255,6 +255,6 @@ def _page_status(error: SkillhallError | None) -> int:
         return 200
     return (
         409
-        if isinstance(error, ChangedMeanwhile | Conflict)
+        if isinstance(error, StaleVersionError | Conflict)
         else max(422, error_status(error).http_status)
     )
