@@ -14,8 +14,8 @@ from skillhall._internal.workspace.ordering import MAX_POSITION_LENGTH, BlockPla
 from skillhall._internal.workspace.templates import ApplyMode
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import (
+    BlockMovedError,
     Conflict,
-    Displaced,
     RecordNotFound,
     SkillNotFound,
     SkillRejected,
@@ -139,7 +139,7 @@ def test_block_is_moved_to_another_zone(workspace: Workspace) -> None:
     version = workspace.blocks.find(session, second).version
     workspace.blocks.move(session, second, version, Zone.PERMANENT)
     assert list_texts(workspace, session) == ["b", "a"]
-    with pytest.raises(Displaced):
+    with pytest.raises(BlockMovedError):
         workspace.blocks.add(session, "note", "c", placement=BlockPlacement(after=second))
     assert list_texts(workspace, session) == ["b", "a"]
     assert workspace.blocks.find(session, first).zone is Zone.WORKING
@@ -220,7 +220,7 @@ def test_records_of_another_session_are_not_found(workspace: Workspace) -> None:
     saved = workspace.snapshots.save(theirs, "s")
     with pytest.raises(RecordNotFound):
         workspace.blocks.edit(mine, foreign, 2, text="b")
-    with pytest.raises(Displaced):
+    with pytest.raises(BlockMovedError):
         workspace.blocks.add(mine, "note", "c", placement=BlockPlacement(after=foreign))
     with pytest.raises(RecordNotFound):
         workspace.snapshots.restore(mine, saved.id)

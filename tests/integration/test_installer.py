@@ -14,7 +14,7 @@ from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source
-from skillhall.errors import Edited, NotOurs, SkillNotFound, UnsafePath, WouldLose
+from skillhall.errors import Edited, NotInstalledError, SkillNotFound, UnsafePath, UnsavedFilesError
 from tests.support.http_server import ResponseWriter, respond, run_http_server
 from tests.support.projects import ProjectFixture, make_project, read_tree
 from tests.support.skills import make_skill_md
@@ -121,7 +121,7 @@ def test_unrestorable_content_is_not_replaced(bench: ProjectFixture, thing: str)
     else:
         bench.installed_path(f"{PDF}/.git").mkdir()
     before = read_tree(bench.project)
-    with pytest.raises(WouldLose):
+    with pytest.raises(UnsavedFilesError):
         bench.add(overwrite=True)
     assert read_tree(bench.project) == before
 
@@ -293,7 +293,7 @@ def test_removal_of_an_unlocked_skill_needs_force(bench: ProjectFixture) -> None
     own = bench.installed_path(".agents/skills/own")
     own.mkdir(parents=True)
     (own / "SKILL.md").write_text("mine", encoding="utf-8")
-    with pytest.raises(NotOurs):
+    with pytest.raises(NotInstalledError):
         remove(bench.installer_project, ["own"])
     remove(bench.installer_project, ["own"], force=True)
     roll_back(bench.installer_project, "own")

@@ -27,7 +27,7 @@ from skillhall._internal.installer.update import UpdateStatus, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.ref import GitHubRef
-from skillhall.errors import LockInvalid, NotASkill, UnsafePath, WouldLose
+from skillhall.errors import LockInvalid, NotASkill, UnsafePath, UnsavedFilesError
 from tests.support.archives import zip_of
 from tests.support.http_server import ResponseWriter, Route, respond, run_http_server
 from tests.support.projects import ProjectFixture, make_project, read_tree
@@ -118,7 +118,7 @@ def test_file_at_a_target_path_is_not_replaced(bench: ProjectFixture) -> None:
     forge_lock(bench, PDF, LockTarget("Makefile", "copy"), like="empty")
     bench.installed_path(PDF).mkdir(parents=True)
     result = update(bench.installer_project, conflicts="theirs")[0]
-    assert (result.status, type(result.error)) == (UpdateStatus.FAILED, WouldLose)
+    assert (result.status, type(result.error)) == (UpdateStatus.FAILED, UnsavedFilesError)
     assert bench.installed_path("Makefile").read_text(encoding="utf-8") == "all:\n"
 
 
@@ -191,7 +191,7 @@ def test_link_of_the_user_is_not_replaced(bench: ProjectFixture, overwrite: bool
     bench.installed_path(".claude/skills").mkdir(parents=True)
     bench.installed_path(CLAUDE).symlink_to("../../mine")
     if overwrite:
-        with pytest.raises(WouldLose):
+        with pytest.raises(UnsavedFilesError):
             bench.add("universal", "claude-code", overwrite=True)
     else:
         assert [skill.reason for skill in bench.add("universal", "claude-code").skipped] == [
@@ -227,8 +227,8 @@ def test_nested_version_control_prevents_changes(bench: ProjectFixture) -> None:
     write(bench, f"{PDF}/scripts/vendor/.git/HEAD")
     before = read_tree(bench.project)
     bench.skill("pdf", "new\n")
-    assert type(update(bench.installer_project)[0].error) is WouldLose
-    with pytest.raises(WouldLose):
+    assert type(update(bench.installer_project)[0].error) is UnsavedFilesError
+    with pytest.raises(UnsavedFilesError):
         remove(bench.installer_project, ["pdf"], force=True)
     assert read_tree(bench.project) == before
 
@@ -240,7 +240,7 @@ def test_unrestorable_content_in_a_plain_folder_is_not_replaced(
     outside = bench.folder / "outside"
     add_to_folder(bundles, str(outside))
     (outside / "pdf/.git").mkdir()
-    with pytest.raises(WouldLose):
+    with pytest.raises(UnsavedFilesError):
         add_to_folder(bundles, str(outside), overwrite=True)
     assert (outside / "pdf/.git").is_dir()
 

@@ -21,7 +21,7 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import UnsafePath, WouldLose
+from skillhall.errors import UnsafePath, UnsavedFilesError
 from tests.support.kubernetes_volumes import mount
 from tests.support.projects import make_project
 from tests.support.skills import make_skill, make_skill_md
@@ -162,7 +162,7 @@ def test_mounted_skill_is_not_replaced_by_add(tmp_path: Path) -> None:
     bench = make_project(tmp_path)
     bench.skill("pdf")
     mount_skill(bench.installed_path(".agents/skills"), FILES)
-    with pytest.raises(WouldLose):
+    with pytest.raises(UnsavedFilesError):
         bench.add(overwrite=True)
 
 

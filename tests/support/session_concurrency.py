@@ -21,7 +21,7 @@ from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.workspace import Workspace
-from skillhall.errors import Displaced, RecordNotFound, SkillhallError, VersionConflict
+from skillhall.errors import BlockMovedError, RecordNotFound, SkillhallError, VersionConflict
 from tests.support.databases import TIMESTAMP
 from tests.support.workspaces import make_workspace, skill_md
 

@@ -55,7 +55,7 @@ def test_unknown_name_has_close_matches() -> None:
     with pytest.raises(SkillNotFound) as caught:
         catalog(skill("pdf-tools"), skill("xlsx")).find("pdf-tool")
     assert caught.value.close == ("pdf-tools",)
-    assert "'pdf-tools'" in caught.value.hint
+    assert "'pdf-tools'" in caught.value.suggestion
 
 
 def test_unknown_name_may_have_no_close_matches() -> None:

@@ -117,14 +117,14 @@ def test_unknown_agent_is_rejected_with_close_matches() -> None:
         find_agent("claude")
     assert caught.value.code == "not_found"
     assert caught.value.close == ("claude-code",)
-    assert "'claude-code'" in caught.value.hint
+    assert "'claude-code'" in caught.value.suggestion
 
 
 def test_unknown_agent_without_close_matches_has_a_hint() -> None:
     with pytest.raises(UnknownAgent) as caught:
         find_agent("../../x")
     assert caught.value.close == ()
-    assert "universal" in caught.value.hint
+    assert caught.value.suggestion == ""
 
 
 def test_no_agent_is_detected_in_empty_folders(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.hints import find_hint
 from skillhall._internal.installer.lock import (
     MAX_LOCK_SIZE,
     PROJECT_LOCK,
@@ -74,7 +75,7 @@ def problem_of(data: bytes) -> str:
         parse_lock(data)
     assert caught.value.code == "invalid_config"
     assert str(caught.value).startswith("skillhall-lock.json: ")
-    assert caught.value.hint
+    assert find_hint(caught.value, {})
     return caught.value.problem
 
 

@@ -9,11 +9,11 @@ from skillhall._internal.skill.edit import SkillText
 from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import (
-    ChangedMeanwhile,
     EditRefused,
     NothingToUndo,
     SkillNotFound,
     SkillRejected,
+    StaleVersionError,
 )
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md

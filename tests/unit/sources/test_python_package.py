@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.hints import find_hint
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.python_package import (
@@ -115,7 +116,7 @@ def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
 def test_missing_package_raises_not_installed(tmp_path: Path) -> None:
     with pytest.raises(PackageNotInstalled, match="'nothing' is not installed") as caught:
         read(tmp_path, "nothing")
-    assert "install it first" in caught.value.hint
+    assert "install it first" in find_hint(caught.value, {})
     assert caught.value.code == "not_found"
 
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cli.terminal import print_message, sanitize_line
+from skillhall._internal.hints import find_hint
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -50,6 +51,37 @@ EXIT_CODES: Mapping[str, int] = {
     "forbidden": UNAUTHORIZED,
     "internal": FAILED,
 }
+# Hints that name commands and options; `hints.py` has those that suit every surface.
+HINTS: Mapping[str, str] = {
+    "agent_has_no_hook": "add --agent claude-code if Claude Code should run the command",
+    "agent_has_no_place": "name the folder with --dir, or add to the project, without --global",
+    "backup_rejected": "nothing was changed; use a file that 'skillhall backup' wrote",
+    "database_newer": "update Skillhall, or set SKILLHALL_DATABASE_URL to another database",
+    "edited": "use --force to overwrite your edits; 'skillhall rollback' restores them",
+    "lock_mismatch": "'skillhall verify' shows what differs",
+    "lock_not_found": "'skillhall add' installs skills and writes it",
+    "lock_not_found.other": "'skillhall install' installs the skills of {other} and writes it",
+    "not_authenticated": "set {variable} to the server's token",
+    "not_authenticated.no_variable": (
+        "put the token into a variable, and name it with --token-variable"
+    ),
+    "not_installed_error": "use --force to remove it; 'skillhall rollback' restores it",
+    "nothing_to_undo": "'skillhall rollback' without a name lists the changes",
+    "read_only.shadows": (
+        "a user skill {name!r} exists too, shadowed by the system skill; "
+        "use --shadowed to delete that one"
+    ),
+    "served_skill_rejected": "'skillhall mcp-servers skills {label}' shows what the server has",
+    "skill_not_found": "'skillhall list' shows all of them",
+    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' shows what it offers",
+    "skill_not_in_source": "'skillhall add SOURCE --list' shows what it contains",
+    "skill_parse_error": "'skillhall validate' explains each finding",
+    "skill_rejected": "'skillhall validate' explains each finding",
+    "source_unknown": "upload it first with 'skillhall prompts upload'",
+    "token_not_found": "'skillhall token list' shows them",
+    "unknown_agent": "use the name of its program, such as 'claude-code', or 'universal'",
+    "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' adds it",
+}
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
 _COMMAND_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
@@ -89,7 +121,7 @@ class ErrorInfo(NamedTuple):
 def to_error_info(error: Exception) -> ErrorInfo:
     """Return code, message and hint of an exception."""
     if isinstance(error, SkillhallError):
-        return ErrorInfo(error.code, str(error), error.hint)
+        return ErrorInfo(error.code, str(error), find_hint(error, HINTS))
     if isinstance(error, OSError):
         code = "storage_full" if error.errno in _DISK_FULL_ERRNOS else "storage_unavailable"
         # Only the file name: the full path may contain the user's name.

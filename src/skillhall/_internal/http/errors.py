@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.hints import find_hint
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import failure_response
 from skillhall._internal.workspace.serializers import serialize_current
@@ -87,8 +88,9 @@ def error_status(error: SkillhallError) -> ErrorStatus:
 def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
     """Return the response for an error."""
     status = error_status(error)
-    message = f"{error}; {error.hint}" if error.hint else str(error)
-    report: dict[str, object] = {"code": status.code, "message": message}
+    report: dict[str, object] = {"code": status.code, "message": str(error)}
+    if hint := find_hint(error, HINTS):
+        report["hint"] = hint
     details = _error_details(error)
     if details:
         report["details"] = details

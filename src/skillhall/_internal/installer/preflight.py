@@ -20,7 +20,7 @@ from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
-from skillhall.errors import SkillNotFound, UnsafePath
+from skillhall.errors import SkillNotInSource, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import Frontmatter
 
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
-_LIST_HINT = "'skillhall add SOURCE --list' shows what it holds"
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,13 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.folder.bundle_reader import read_bundle
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History
-from skillhall.errors import LockNotFound, NotASkill, SkillFileNotFound, UnsafePath, WouldLose
+from skillhall.errors import (
+    LockNotFound,
+    NotASkill,
+    SkillFileNotFound,
+    UnsafePath,
+    UnsavedFilesError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -236,6 +242,6 @@ def check_replaceable(
     if installed is None:
         return
     if installed.unrestorable:
-        raise WouldLose(target_path, installed.unrestorable)
+        raise UnsavedFilesError(target_path, installed.unrestorable)
     if installed.files and not is_skill and not any(map(is_skill_md, installed.files)):
         raise NotASkill(target_path)

@@ -9,7 +9,7 @@ from skillhall._internal.installer.lock import find_entry_keys, parse_target_pat
 from skillhall._internal.installer.project import read_installed
 from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.installer.verify import verify_entry
-from skillhall.errors import Edited, NotOurs, SkillNotFound
+from skillhall.errors import Edited, NotInstalledError, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,7 +43,7 @@ def _find_keys(transaction: Transaction, name: str, *, force: bool) -> list[str]
         if read_installed(transaction.project, key) is None:
             raise
         if not force:
-            raise NotOurs(key) from None
+            raise NotInstalledError(key) from None
         return [key]
 
 

@@ -160,7 +160,7 @@ class Transaction:
         self.apply(key, targets, entry, files if upstream is None else upstream)
 
     def remove(self, key: str) -> None:
-        """Remove the skill, its copies and its links. Raises: WouldLose, OSError."""
+        """Remove the skill, its copies and its links. Raises: UnsavedFilesError, OSError."""
         entry = self.entries.get(key)
         copies = entry.get_copy_paths() if entry else ()
         self.apply(key, dict.fromkeys([key, *copies], None), None)
@@ -170,7 +170,7 @@ class Transaction:
     ) -> dict[str, InstalledFiles | None]:
         """Read the targets, if they can be written and restored.
 
-        Raises: UnsafePath, WouldLose, NotASkill, OSError.
+        Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
         target_paths = list(target_paths)
         for path in (*target_paths, *(entry.get_link_paths() if entry else ())):

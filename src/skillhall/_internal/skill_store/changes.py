@@ -29,10 +29,10 @@ from skillhall._internal.skill_store.input_checks import (
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import (
-    ChangedMeanwhile,
     NothingToUndo,
     SkillhallError,
     SkillNotFound,
+    StaleVersionError,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class SkillStoreChanges:
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
         """Edit a user skill whose published files have this digest.
 
-        Raises: SkillNotFound, ChangedMeanwhile, EditRefused, SkillRejected, UnsafePath, OSError.
+        Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
         """
         results: list[SkillChangeResult] = []
 
@@ -132,7 +132,7 @@ class SkillStoreChanges:
     def undo(self, change_id: str) -> UndoneChange:
         """Undo a change.
 
-        Raises: NothingToUndo, ChangedMeanwhile, UnsafePath, OSError, DatabaseUnavailable.
+        Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
         """
         history = self._open_history()
         change = next((item for item in history.changes() if item.id == change_id), None)

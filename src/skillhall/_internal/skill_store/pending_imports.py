@@ -25,7 +25,7 @@ from skillhall._internal.skill_store.draft import judge_skill_md
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
 from skillhall._internal.skill_store.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
-from skillhall.errors import ChangedMeanwhile, SkillhallError
+from skillhall.errors import SkillhallError, StaleVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
-from skillhall.errors import NoSkillThere, SkillNotFound, SourceRejected
+from skillhall.errors import NoSkillThere, SkillNotInSource, SourceRejected
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -78,7 +78,7 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
     if any(path.startswith(f"{requested_path}/") for path in paths):
         raise NoSkillThere(source_text)
     names = sorted({folder.rpartition("/")[2] for folder in folders if folder})
-    raise SkillNotFound(requested_path, get_close_matches(requested_path, names), _LIST_HINT)
+    raise SkillNotInSource(requested_path, get_close_matches(requested_path, names))
 
 
 def find_visible_skills(paths: Iterable[str], root: str = "") -> list[str]:

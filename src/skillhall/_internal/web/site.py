@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fastapi import Request
 from starlette.responses import Response
 
+from skillhall._internal.hints import find_hint
 from skillhall._internal.http.errors import error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HttpRequest
@@ -93,8 +94,15 @@ class Site:
 def build_page_error(request: PageRequest, error: SkillhallError) -> PageError:
     """Return the error with a heading in the visitor's language."""
     key = error.code if f"error.{error.code}" in request.translations.messages else "other"
-    hint = error.hint.replace("'skillhall validate' explains each finding", "")
-    return PageError(request.translations(f"error.{key}"), str(error), hint)
+    return PageError(request.translations(f"error.{key}"), str(error), _find_hint(request, error))
+
+
+def _find_hint(request: PageRequest, error: SkillhallError) -> str:
+    """The hint in the language of the page, if the language files have one."""
+    key = "_".join(filter(None, (error.kind, error.variant)))
+    if not error.hint and f"hint.{key}" in request.translations.messages:
+        return request.translations(f"hint.{key}", **error.facts)
+    return find_hint(error, {})
 
 
 def optional_page_error(request: PageRequest, error: SkillhallError | None) -> PageError | None:

@@ -94,7 +94,7 @@ class Blocks:
     ) -> Block:
         """Add a block; without a zone, it goes to the default zone of its type.
 
-        Raises: RecordNotFound, Displaced, FieldRefused, TextRefused, TooLarge.
+        Raises: RecordNotFound, BlockMovedError, FieldRefused, TextRefused, TooLarge.
         """
         content = build_content(validate_block_type(kind), zone or BLOCK_TYPES[kind].zone, text)
 
@@ -148,7 +148,7 @@ class Blocks:
     ) -> Block:
         """Move a block within its zone or to another zone.
 
-        Raises: RecordNotFound, VersionConflict, Displaced, FieldRefused.
+        Raises: RecordNotFound, VersionConflict, BlockMovedError, FieldRefused.
         """
 
         def work(change: SessionChange) -> Block:

@@ -6,7 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.workspace.unit_of_work import is_id
-from skillhall.errors import Displaced, FieldRefused
+from skillhall.errors import BlockMovedError, FieldRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _find_adjacent(
 def _get_position(change: SessionChange, zone: Zone, identity: str) -> str:
     block = change.writer.block(change.session.id, identity) if is_id(identity) else None
     if block is None or block.deleted is not None or block.zone is not zone:
-        raise Displaced(identity)
+        raise BlockMovedError(identity)
     return block.position
 
 

@@ -169,7 +169,7 @@ class HttpTransport:
         """Raise the error for a failed request. Raises: SkillhallError."""
         status = response.status
         if status in _UNAUTHORIZED_STATUSES:
-            raise NotAuthenticated(self.host, self.token_variable or _NO_VARIABLE_HINT)
+            raise NotAuthenticated(self.host, self.token_variable)
         if status in _REDIRECTS:
             hint = "use the URL that it redirects to"
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.connection import Timeout
 from skillhall._internal.policy.effects import Effect
@@ -34,7 +34,7 @@ from skillhall._internal.sources.mcp.entry import (
 from skillhall._internal.sources.mcp.servers_file import cache_folder, connect, find_server
 from skillhall._internal.sources.ref import McpRef
 from skillhall._internal.storage.content_store import ContentStore
-from skillhall.errors import ServedSkillRejected, SkillNotFound, SourceRejected, TooLarge
+from skillhall.errors import McpSkillNotFound, ServedSkillRejected, SourceRejected, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.parsed import ParsedSkill
     from skillhall._internal.sources.mcp.client import McpSkillClient
-
-_LIST_HINT: Final = "'skillhall mcp-servers skills {}' shows what it offers"
 
 
 class McpSkill(NamedTuple):

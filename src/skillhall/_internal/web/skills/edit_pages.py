@@ -197,7 +197,7 @@ class SkillEditPages:
         return render_page("skill_form.html", page, status=_page_status(error))
 
     def _render_conflict(
-        self, request: PageRequest, text: SkillText, error: ChangedMeanwhile
+        self, request: PageRequest, text: SkillText, error: StaleVersionError
     ) -> ByteResponse:
         data = self._read_skill_file(request.path_parts[1])
         current = normalize_newlines(data.decode("utf-8", "replace"))
