@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.hints import find_hint
 from skillhall._internal.prompts.followed_file import FILE
 from skillhall._internal.prompts.prompt_model import SourceSelector, SourceStatus
 from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL

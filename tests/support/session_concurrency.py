@@ -28,7 +28,7 @@ from tests.support.workspaces import make_workspace, skill_md
 ROOT = Path(__file__).parents[2]
 READY = "ready\n"
 SKILLS = 8  # different names to import
-CONFLICTS = (VersionConflict, Displaced, RecordNotFound)
+CONFLICTS = (VersionConflict, BlockMovedError, RecordNotFound)
 
 
 @dataclass

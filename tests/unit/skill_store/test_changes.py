@@ -50,7 +50,7 @@ def test_edit_can_be_undone(changes: SkillStoreChanges) -> None:
 
 def test_edit_of_a_changed_skill_is_rejected(changes: SkillStoreChanges) -> None:
     before = contents(changes)
-    with pytest.raises(ChangedMeanwhile) as error_info:
+    with pytest.raises(StaleVersionError) as error_info:
         changes.edit("pdf", TEXT, "sha256:other")
     assert error_info.value.digest == digest(changes)
     assert contents(changes) == before
@@ -99,7 +99,7 @@ def test_replacing_and_adding_imports_can_be_undone(changes: SkillStoreChanges) 
 def test_undo_is_rejected_after_a_later_change(changes: SkillStoreChanges) -> None:
     result = changes.edit("pdf", TEXT, digest(changes))
     changes.edit("pdf", TEXT._replace(body="Newer."), digest(changes))
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleVersionError):
         changes.undo(result.change_id)
     assert b"Newer." in contents(changes)["pdf/SKILL.md"]
 

@@ -59,7 +59,7 @@ def test_confirm_is_rejected_if_the_skill_changed(pending_imports: PendingImport
     renamed = pending_imports.find(pending.id, {"0": "pdf"})
     path = Path(pending_imports.changes.store.location) / "skills/pdf/SKILL.md"
     path.write_bytes(make_skill_md("pdf", "Edited elsewhere."))
-    with pytest.raises(ChangedMeanwhile):
+    with pytest.raises(StaleVersionError):
         pending_imports.confirm(renamed, renamed.candidates)
     assert b"Edited elsewhere." in path.read_bytes()
 

@@ -78,7 +78,7 @@ def _check_skill_md(data: bytes, name: str) -> None:
     rejecting = [j.finding for j in judged if j.effect is Effect.REJECT]
     if not rejecting:
         return
-    error = SkillRejected(name or "the new skill", (finding.message for finding in rejecting))
+    error = SkillRejected(name or "the new skill", [finding.message for finding in rejecting])
     is_name_invalid = any(finding.code.startswith("name-") for finding in rejecting)
     error.hint = (
         f"a name that works: {suggest_name(name)!r}" if is_name_invalid else rejecting[0].hint

@@ -71,6 +71,17 @@ ERROR_STATUSES: Mapping[str, ErrorStatus] = {
     "upstream_timeout": ErrorStatus(504, "UPSTREAM_TIMEOUT"),
     "storage_full": ErrorStatus(507, "STORAGE_FULL"),
 }
+# Hints that name routes and variables; `hints.py` has those that suit every surface.
+HINTS: Mapping[str, str] = {
+    "edited": 'send "overwrite": true to replace the local changes',
+    "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on on the server, or upload the skill",
+    "following_off": "name the repository in SKILLHALL_PROMPTS_REPO of every server",
+    "read_only.shadows": (
+        "a user skill {name!r} exists too, shadowed by the system skill; "
+        "?shadowed=true deletes that one"
+    ),
+    "source_unknown": "upload it first: POST /api/v1/prompts/sources",
+}
 # Clients of the prompt routes expect this code.
 _PROMPTS_SOURCE_STATUS = ErrorStatus(502, "PROMPTS_SOURCE_ERROR")
 _DATABASE_RETRY_AFTER = 5  # seconds

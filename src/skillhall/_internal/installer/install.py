@@ -43,7 +43,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
 
     Existing skills are skipped unless `overwrite`; overwritten ones can be rolled back.
     All targets are checked before the first one is written.
-    Raises: LockInvalid, UnsafePath, WouldLose, NotASkill, OSError.
+    Raises: LockInvalid, UnsafePath, UnsavedFilesError, NotASkill, OSError.
     """
     report = AddReport()
     loaded = [opened_source.load_bundle(bundle) for bundle in bundles]

@@ -74,7 +74,7 @@ def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bund
         by_name |= dict.fromkeys((choose_folder_name(bundle), read_bundle_name(bundle)), bundle)
     for name in names:
         if name not in by_name:
-            raise SkillNotFound(name, get_close_matches(name, by_name), _LIST_HINT)
+            raise SkillNotInSource(name, get_close_matches(name, by_name))
     return [by_name[name] for name in dict.fromkeys(names)]
 
 
@@ -84,7 +84,7 @@ def add_to_folder(
     """Write the bundles into `folder`, which is created if missing.
 
     Existing skills are skipped unless `overwrite`.
-    Raises: WouldLose, NotASkill, OSError.
+    Raises: UnsavedFilesError, NotASkill, OSError.
     """
     report = AddReport()
     ready = preflight_bundles(bundles, folder, report)

@@ -237,7 +237,7 @@ def check_replaceable(
     """Check that a target is a skill that can be restored after it was replaced.
 
     A lock file may come from an untrusted repository and name any folder. `is_skill` tells that the
-    folder contains only skills. Raises: WouldLose, NotASkill.
+    folder contains only skills. Raises: UnsavedFilesError, NotASkill.
     """
     if installed is None:
         return

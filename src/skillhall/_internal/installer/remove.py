@@ -22,7 +22,7 @@ def remove(project: Project, names: Iterable[str], *, force: bool = False) -> li
     """Remove skills with their copies and links, and return their keys.
 
     Skills that were edited or are not in the lock file need `force`. A removal can be rolled back.
-    Raises: SkillNotFound, UnsafePath, Edited, NotOurs, WouldLose, NotASkill, OSError.
+    Raises: SkillNotFound, UnsafePath, InstallError, NotASkill, OSError.
     """
     with open_transaction(project, "remove") as transaction:
         matches = (key for name in names for key in _find_keys(transaction, name, force=force))

@@ -38,7 +38,7 @@ def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange
     """Roll back the last change of a skill, in folders and lock files.
 
     Later edits are overwritten only with `force`.
-    Raises: NothingToUndo, Edited, WouldLose, OSError.
+    Raises: NothingToUndo, Edited, UnsavedFilesError, OSError.
     """
     with open_transaction(project, "rollback") as transaction:
         applied = (

@@ -89,7 +89,7 @@ class Transaction:
 
         `None` as files removes a folder; `upstream` are the files of the source. If something else
         exists at the path of a link, it is left unchanged unless it is in `files_by_target`.
-        Raises: UnsafePath, WouldLose, NotASkill, OSError.
+        Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
         installed = self.check_targets(key, files_by_target, entry)
         change = self._record_change(key, files_by_target, entry, installed)
@@ -155,7 +155,7 @@ class Transaction:
     def install(
         self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None
     ) -> None:
-        """Write the same files to all folders of a skill. Raises: WouldLose, OSError."""
+        """Write the same files to all folders of a skill. Raises: UnsavedFilesError, OSError."""
         targets = dict.fromkeys([key, *entry.get_copy_paths()], files)
         self.apply(key, targets, entry, files if upstream is None else upstream)
 

@@ -213,7 +213,7 @@ class SkillStoreChanges:
     def _check_unchanged(self, key: str, present: Bundle | None, entry: HistoryEntry) -> None:
         stored = None if present is None else self._store_bundle(present)
         if (present is None) != (entry.after is None) or stored != entry.after:
-            raise ChangedMeanwhile(
+            raise StaleVersionError(
                 key, compute_bundle_digest(remove_hidden_files(present)) if present else ""
             )
 
@@ -225,9 +225,9 @@ def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -
 
 
 def _require_unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bundle:
-    """Check the digest of a bundle. Raises: SkillNotFound, ChangedMeanwhile."""
+    """Check the digest of a bundle. Raises: SkillNotFound, StaleVersionError."""
     if bundle is None:
         raise SkillNotFound(identity)
     if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
-        raise ChangedMeanwhile(identity, current)
+        raise StaleVersionError(identity, current)
     return bundle

@@ -94,12 +94,12 @@ class PendingImports:
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates, if the result is still as shown.
 
-        Raises: ChangedMeanwhile, and errors of importing.
+        Raises: StaleVersionError, and errors of importing.
         """
         for candidate in chosen:
             present = self.changes.store.files(candidate.id)
             if (compute_bundle_digest(present) if present else "") != candidate.replaced_digest:
-                raise ChangedMeanwhile(candidate.id)
+                raise StaleVersionError(candidate.id)
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
         report = self.changes.import_(bundles, replace=is_replacing)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.finding import Finding
 
 _SKILLS_FOLDER = "skills"  # the usual folder of skills in a repository
-_LIST_HINT = "'skillhall add REPOSITORY --list' shows what it holds"
 
 
 class RepositorySkills(NamedTuple):

@@ -38,7 +38,7 @@ def find_position(
 ) -> BlockPosition:
     """Return a position for a new block, or for the block `moved_id`.
 
-    Raises: Displaced if the neighbor is not in the zone, FieldRefused.
+    Raises: BlockMovedError if the neighbor is not in the zone, FieldRefused.
     """
     if bool(placement.after) + bool(placement.before) + placement.first > 1:
         raise FieldRefused("place", "only one of after, before and first can be set")

@@ -60,7 +60,6 @@ _UNAUTHORIZED_STATUSES, _TOO_MANY_REQUESTS = {401, 403}, 429
 _MAX_EMPTY_RESPONSE: Final = 64 * 1024  # bytes of a response without a message
 _DEFAULT_RETRY_AFTER: Final = 60  # seconds, for a status 429 without a time
 _CLOSE_NETWORK = NetworkSettings(total=3, idle=3)
-_NO_VARIABLE_HINT = "a variable, and name it with --token-variable"
 _MALFORMED_RESPONSE = "the response is malformed"
 _NOT_MCP_HINT = "check that it is the URL of an MCP server, as in https://host/mcp"
 

@@ -180,7 +180,7 @@ class McpSkillSource:
         value = self._server.get_entry(uri)
         if value is None:
             close = get_close_matches(reference, [skill.entry.name for skill in listed_skills])
-            raise SkillNotFound(reference or uri, close, _LIST_HINT.format(self.label))
+            raise McpSkillNotFound(reference or uri, close, label=self.label)
         entry = parse_entry(value)
         if entry.uri != uri:
             problem = f"the server sent the entry of {entry.uri[:100]!r} instead"

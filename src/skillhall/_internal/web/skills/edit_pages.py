@@ -13,7 +13,7 @@ from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.rendering import Page, build_frame, render_page
 from skillhall._internal.web.site import PageError, form_status, optional_page_error
-from skillhall.errors import ChangedMeanwhile, Conflict, SkillhallError
+from skillhall.errors import Conflict, SkillhallError, StaleVersionError
 
 if TYPE_CHECKING:
     from skillhall._internal.http.response import ByteResponse
@@ -107,7 +107,7 @@ class SkillEditPages:
         text = _read_form(request)
         try:
             edited = self._collection.edit(skill_id, text, digest)
-        except ChangedMeanwhile as error:
+        except StaleVersionError as error:
             return self._render_conflict(request, text, error)
         except SkillhallError as error:
             self._collection.check_writable(skill_id)
@@ -234,4 +234,4 @@ def _skill_url(skill_id: str) -> str:
 
 
 def _page_status(error: SkillhallError | None) -> int:
-    return 409 if isinstance(error, ChangedMeanwhile | Conflict) else form_status(error)
+    return 409 if isinstance(error, StaleVersionError | Conflict) else form_status(error)
