@@ -704,8 +704,8 @@ class DatabaseUnavailable(StoreError):
 class DatabaseNewer(DatabaseUnavailable):
     """A database of a newer Skillhall, which this one does not change."""
 
-    version: int
-    known: int
+    version: int = 0
+    known: int = 0
 
     def __init__(self, version: int, known: int) -> None:
         problem = f"it has version {version}, and this Skillhall knows {known}"
