@@ -3,8 +3,8 @@
 ```text
 SkillhallError
 ├── NotFoundError       SkillNotFound (also a KeyError), SkillFileNotFound, PromptNotFound, …
-├── InvalidSkillError   SkillRejected, SkillParseError, EditRefused, NotASkill (ValueError)
-├── InvalidInputError   UnsafePath, NotAFile, TooLarge, FieldRefused, … (ValueError)
+├── InvalidSkillError   SkillRejected, SkillParseError, EditRefused (also a ValueError), NotASkill
+├── InvalidInputError   UnsafePath, NotAFile, TooLarge, FieldRefused, MissingArguments, …
 ├── SourceError         SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, …
 ├── InstallError        LockInvalid, LockMismatch, Conflict, Edited, NotInstalledError, …
 ├── StoreError          ReadOnly, StaleVersionError, VersionConflict, DatabaseUnavailable, …
@@ -122,13 +122,13 @@ class NotFoundError(SkillhallError):
     code = "not_found"
 
 
-class InvalidSkillError(SkillhallError, ValueError):
+class InvalidSkillError(SkillhallError):
     """A SKILL.md or a folder that cannot be used as a skill."""
 
     code = "invalid_skill"
 
 
-class InvalidInputError(SkillhallError, ValueError):
+class InvalidInputError(SkillhallError):
     """An argument, a path or a text that cannot be accepted."""
 
     code = "invalid_argument"
@@ -273,7 +273,7 @@ class SkillParseError(InvalidSkillError):
     problem: str
 
 
-class EditRefused(InvalidSkillError):
+class EditRefused(InvalidSkillError, ValueError):
     """An edit that would change more than the field it names, or that finds nothing to edit."""
 
 

@@ -223,7 +223,7 @@ def test_delete_keeps_a_shadowed_user_skill_unless_requested(
     make_skill(system, "pdf", data=make_skill_md("pdf", "Shipped."))
     with pytest.raises(ReadOnly) as error_info:
         store.delete("pdf")
-    assert "shadowed" in error_info.value.hint
+    assert error_info.value.variant == "shadows"
     assert store.files("pdf") is not None
     store.delete("pdf", shadowed=True)
     assert store.files("pdf") is None

@@ -73,7 +73,7 @@ def test_invalid_prompt_is_reported_and_skipped(open_uploads: OpenUploads) -> No
 def test_unknown_source_has_a_hint(open_uploads: OpenUploads) -> None:
     with pytest.raises(SourceUnknown, match="Unknown source: team") as error_info:
         open_uploads().version("team")
-    assert "POST /api/v1/prompts/sources" in error_info.value.hint
+    assert error_info.value.kind == "source_unknown"
     with pytest.raises(SourceUnknown):
         open_uploads().read("team")
 

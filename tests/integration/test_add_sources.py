@@ -382,7 +382,7 @@ def test_rate_limit_error_has_a_hint(user: User, host: GitHubServer) -> None:
     [
         ("acme/nowhere", "'acme/nowhere'", "spelling"),
         ("acme/skills@nope", "'acme/skills@nope'", "spelling"),
-        ("acme/skills/pdg", "'pdg'", "did you mean 'pdf'? 'skillhall add REPOSITORY --list'"),
+        ("acme/skills/pdg", "'pdg'", "did you mean 'pdf'? 'skillhall add SOURCE --list'"),
     ],
 )
 def test_missing_source_is_reported_with_a_hint(  # noqa: PLR0913, PLR0917 - parametrized

@@ -134,7 +134,7 @@ def test_only_user_skills_can_be_deleted(
     skills = collection(run_directory, repository)
     with pytest.raises(ReadOnly, match=why) as error_info:
         skills.delete(identity)
-    assert ("acme/skills" in error_info.value.hint) == (identity == "shared")
+    assert ("acme/skills" in error_info.value.repository) == (identity == "shared")
     skills.delete("own")
     assert skills.find("own").source == "repository"
 

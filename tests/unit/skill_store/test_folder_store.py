@@ -238,7 +238,7 @@ def test_import_with_one_invalid_skill_changes_nothing(store: FolderStore, user:
     make_skill(user, "pdf")
     before = tree(user)
     broken = build_single_bundle({"SKILL.md": b"---\nname: pdf\n---\n"}, "pdf")
-    with pytest.raises(SkillRejected, match="there is no 'description'"):
+    with pytest.raises(SkillRejected, match="'description' is missing"):
         store.import_([bundle("fine"), broken], replace=True)
     assert tree(user) == before
 

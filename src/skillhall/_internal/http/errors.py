@@ -99,8 +99,11 @@ def error_status(error: SkillhallError) -> ErrorStatus:
 def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
     """Return the response for an error."""
     status = error_status(error)
-    report: dict[str, object] = {"code": status.code, "message": str(error)}
-    if hint := find_hint(error, HINTS):
+    hint = find_hint(error, HINTS)
+    # Clients of the original design look for hints in the message.
+    message = f"{error}; {hint}" if hint else str(error)
+    report: dict[str, object] = {"code": status.code, "message": message}
+    if hint:
         report["hint"] = hint
     details = _error_details(error)
     if details:
