@@ -26,7 +26,7 @@ from skillhall._internal.sources.github.source import (
 )
 from skillhall._internal.sources.ref import GitHubRef, GitRef
 from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills
-from skillhall.errors import NoSkillThere, SkillhallError, SkillNotFound, SourceNotFound
+from skillhall.errors import NoSkillThere, SkillhallError, SkillNotInSource, SourceNotFound
 from tests.support.git_server import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, run_git_server
 from tests.support.github_api_server import load_git_repository, run_github_api_server
 from tests.support.skills import make_skill_md
@@ -205,7 +205,12 @@ def test_skill_in_unsafe_folder(repo: GitRepo, tmp_path: Path, folder: str) -> N
 
 @pytest.mark.parametrize(
     ("path", "error"),
-    [("pdf", NoSkillThere), ("fdp", SkillNotFound), ("skills/fdp", SkillNotFound), ("", None)],
+    [
+        ("pdf", NoSkillThere),
+        ("fdp", SkillNotInSource),
+        ("skills/fdp", SkillNotInSource),
+        ("", None),
+    ],
 )
 def test_missing_skills_and_refs(
     repo: GitRepo, tmp_path: Path, path: str, error: type[SkillhallError] | None

@@ -406,7 +406,7 @@ def test_page_has_no_form_while_following_is_disabled(setup: FollowSetup) -> Non
     setup.file.write_bytes(b"{")
     shared = PromptService(replace(read_prompt_sources(setup.settings), can_follow=False))
     setup.opened.append(shared)
-    for service, text in ((setup.open()[0], FILE), (shared, "Several servers share")):
+    for service, text in ((setup.open()[0], FILE), (shared, "This server shares its da")):
         with run_server(services=Services(service, setup.collection)) as server:
             page = server.request("GET", "/sources").body.decode()
             assert text in page

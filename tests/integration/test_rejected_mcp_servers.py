@@ -319,7 +319,7 @@ def test_server_without_skills_extension_fails(sandbox: CliSandbox) -> None:
     add_server(sandbox, FAULTS["no extension"][0])
     result = sandbox.check_rejected(SKILLS, [LABEL], "not_found")
     assert "this server does not offer skills" in result.error["message"]
-    assert "io.modelcontextprotocol/skills" in result.error["hint"]
+    assert "io.modelcontextprotocol/skills" in result.error["message"]
 
 
 def test_too_many_skills_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch) -> None:

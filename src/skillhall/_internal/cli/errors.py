@@ -58,6 +58,7 @@ HINTS: Mapping[str, str] = {
     "backup_rejected": "nothing was changed; use a file that 'skillhall backup' wrote",
     "database_newer": "update Skillhall, or set SKILLHALL_DATABASE_URL to another database",
     "edited": "use --force to overwrite your edits; 'skillhall rollback' restores them",
+    "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on",
     "lock_mismatch": "'skillhall verify' shows what differs",
     "lock_not_found": "'skillhall add' installs skills and writes it",
     "lock_not_found.other": "'skillhall install' installs the skills of {other} and writes it",
