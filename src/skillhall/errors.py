@@ -541,7 +541,7 @@ class LockInvalid(InstallError):
 
 
 class LockNotFound(InstallError):
-    """A project or a home folder without our lock file; `other` is another tool's."""
+    """No lock file of Skillhall here; `other` is the lock file of another tool, if any."""
 
     code = "not_found"
     template = "no {path} found: Skillhall has not installed any skills here"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LocalHost:
-    """This machine. Of environment variables, only the names are known."""
+    """This machine. Only the names of environment variables are known, not their values."""
 
     variable_names: frozenset[str] = frozenset()
     platform: str = sys.platform

@@ -155,7 +155,7 @@ class ManifestCache:
 
 
 class PublishedSkill(NamedTuple):
-    """One skill as published by MCP."""
+    """One skill as published over MCP."""
 
     name: str
     uri: str

@@ -103,7 +103,7 @@ def print_text(text: str) -> None:
 
 
 def build_console(stream: TextIO) -> Console:
-    """Return a rich console without markup, highlighting and emoji codes."""
+    """Return a rich console without markup, highlighting or emoji codes."""
     from rich.console import Console as RichConsole
 
     return RichConsole(file=stream, highlight=False, markup=False, emoji=False)

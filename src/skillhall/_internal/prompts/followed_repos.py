@@ -172,7 +172,7 @@ class FollowedRepositories:
         return [source.build_status() for source in self._list_sources()]
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """Mark a pushed repository as due; return whether it is followed."""
+        """Mark a repository as due for a refresh after a push; return whether it is followed."""
         affected = [
             source
             for source in self._list_sources()

@@ -81,7 +81,7 @@ class PromptSources:
     can_follow: bool = True  # whether users may add repositories
 
     def git_access_for(self, repository: Repository) -> GitAccess:
-        """Return the access to a repository. Only the operator's repositories get tokens."""
+        """Return how to access a repository. Only the operator's repositories get tokens."""
         url, configured = repository.reference.url, self.configured
         is_configured = isinstance(configured, Repository) and url == configured.reference.url
         if is_configured or self.token_scope.includes(url):

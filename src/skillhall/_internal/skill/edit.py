@@ -52,7 +52,7 @@ def _find_key(fields: Fields, name: str) -> str:
 
 
 def _build_body(data: bytes, text: str) -> str:
-    """Return the new body with the blank lines and line ends around the old one."""
+    """Return the new body with the line endings and outer blank lines of the old one."""
     block = find_frontmatter(data)
     start = block.body_start if isinstance(block, FrontmatterBlock) else 0
     old = data[start:].decode("utf-8", "replace")

@@ -113,7 +113,7 @@ class History:
         return Journal(tuple(changes[:MAX_CHANGES]), tuple(damaged))
 
     def changes(self) -> tuple[HistoryChange, ...]:
-        """Return the readable changes, newest first. Raises: OSError."""
+        """Return the changes that can be read, newest first. Raises: OSError."""
         return self.read().changes
 
     def last(self) -> HistoryChange | None:

@@ -97,7 +97,7 @@ class SourcesPage(Page):
 
     @property
     def has_followed(self) -> bool:
-        """Whether a repository is followed."""
+        """Whether any repository is followed."""
         return any(row.followed for row in self.rows)
 
 

@@ -48,7 +48,7 @@ class Spending(NamedTuple):
 
 
 class ZoneContext(NamedTuple):
-    """The blocks of a zone, in order, and their tokens."""
+    """The blocks of a zone, in order, and their token counts."""
 
     zone: Zone
     blocks: Sequence[Block]

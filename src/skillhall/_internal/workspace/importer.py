@@ -168,7 +168,7 @@ class SkillImporter:
         options: ImportOptions = DEFAULT_OPTIONS,
         source_type: str = UPLOAD_SOURCE,
     ) -> ImportResult:
-        """Import an uploaded file. Raises: as `import_choices`, and ArchiveRejected."""
+        """Import an uploaded file. Raises: ArchiveRejected, and the errors of `import_choices`."""
         return self.import_choices(session, self.read_upload(data, filename, source_type), options)
 
     def import_source(

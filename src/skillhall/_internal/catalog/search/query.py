@@ -32,7 +32,7 @@ class Term(NamedTuple):
 
     @property
     def is_unspaced(self) -> bool:
-        """Whether its script has no spaces, so that it may occur anywhere in a run."""
+        """Whether the script of the term has no spaces: it may occur anywhere in a word."""
         return _UNSPACED_RUN.match(self.text) is not None
 
 

@@ -86,7 +86,7 @@ class GitLimitExceeded(Exception):
 
 
 class GitNotAvailable(Exception):
-    """Git is not installed, or too old to be pinned to an IP address."""
+    """Git is not installed, or too old to pin its connections to an IP address."""
 
 
 class GitResult(NamedTuple):

@@ -78,7 +78,7 @@ class SqlWorkspaceStore:
 
 
 class SqlWorkspaceWriter(SqlWorkspaceReader):
-    """Changes in one transaction."""
+    """Writes to the workspace, in one transaction."""
 
     def lock_session(self, identity: str) -> Session | None:
         """Return a session and lock it until the transaction ends."""
