@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.lock import read_lock
 from skillhall._internal.installer.locked_install import install_locked
 from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import list_changes, roll_back
-from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source

@@ -22,9 +22,9 @@ from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from skillhall._internal.installer.agent_folders import InstallTargets
     from skillhall._internal.installer.preflight import AddedSkill
     from skillhall._internal.installer.project import Project
-    from skillhall._internal.installer.targets import InstallTargets
     from skillhall._internal.installer.transaction import Files
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.sources.opener import OpenedSource

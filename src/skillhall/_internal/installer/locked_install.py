@@ -6,7 +6,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER
+from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
 from skillhall._internal.installer.install import install, read_file_states
 from skillhall._internal.installer.lock import matches_entry, to_locked_files
 from skillhall._internal.installer.npx_hashes import (
@@ -22,7 +22,6 @@ from skillhall._internal.installer.preflight import (
     select_bundles,
 )
 from skillhall._internal.installer.project import read_installed
-from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.installer.upstream import Upstream
 from skillhall._internal.installer.verify import verify_entry

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer import npx_lock
+from skillhall._internal.installer.agent_folders import is_agent_folder
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
     Lock,
@@ -28,7 +29,6 @@ from skillhall._internal.installer.lock import (
 )
 from skillhall._internal.installer.npx_hashes import HashedFile
 from skillhall._internal.installer.project import InstalledFiles, check_replaceable, read_installed
-from skillhall._internal.installer.targets import is_agent_folder
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.sources.ref import parse_source_ref
 from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile

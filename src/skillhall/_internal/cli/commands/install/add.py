@@ -222,9 +222,9 @@ def _confirm_findings(plan: AddReport) -> None:
 def _add_skills(
     options: AddOptions, opened: OpenedSource, bundles: Sequence[Bundle], *, dry_run: bool
 ) -> AddReport:
+    from skillhall._internal.installer.agent_folders import InstallTargets, resolve_targets
     from skillhall._internal.installer.install import install
     from skillhall._internal.installer.preflight import add_to_folder
-    from skillhall._internal.installer.targets import InstallTargets, resolve_targets
 
     project, overwrite = options.project, options.overwrite
     if options.directory is None:
