@@ -23,13 +23,13 @@ for number in range(10):
 EDIT_NPX_LOCK = """
 import sys
 from datetime import UTC, datetime
-from skillhall._internal.installer.npx_lock import NpxEntry, get_project_lock_path, upsert_entries
+from skillhall._internal.installer.npx_lock import NpxEntry, edit_npx_lock, get_project_lock_path
 path = get_project_lock_path(sys.argv[1])
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
     new = NpxEntry(f"skills/{sys.argv[2]}-{number}", "a/b", "github")
-    assert upsert_entries(path, [new], datetime.now(UTC), create=True).is_written
+    assert edit_npx_lock(path, {new.name: new}, datetime.now(UTC)).is_written
 """
 
 
@@ -72,5 +72,5 @@ def test_concurrent_edits_of_the_lock_file_lose_no_entry(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
 def test_concurrent_edits_of_an_npx_lock_lose_no_entry(tmp_path: Path) -> None:
     run_at_once(EDIT_NPX_LOCK, tmp_path)
-    assert len(read_npx_lock(get_project_lock_path(str(tmp_path))).entries) == 80
+    assert len(read_npx_lock(get_project_lock_path(str(tmp_path)))) == 80
     assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]

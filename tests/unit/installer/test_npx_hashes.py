@@ -6,29 +6,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.installer.npx_hashes import (
-    HashedFile,
+from skillhall._internal.installer.npx_lock import (
     compute_git_tree_id,
     compute_npx_hash,
     has_portable_order,
 )
+from skillhall._internal.skill.merge import FileState
 
 TREES = [
     {},
-    {"SKILL.md": HashedFile(b"x")},
+    {"SKILL.md": FileState(b"x")},
     {
-        "a/b": HashedFile(b"1"),
-        "a.b": HashedFile(b"2"),
-        "a-b": HashedFile(b"3"),
-        "a0": HashedFile(b"4"),
+        "a/b": FileState(b"1"),
+        "a.b": FileState(b"2"),
+        "a-b": FileState(b"3"),
+        "a0": FileState(b"4"),
     },
-    {"run.sh": HashedFile(b"#!/bin/sh\n", executable=True), "run": HashedFile(b"")},
-    {"größe/ä.md": HashedFile("ü".encode()), "deep/er/and/deeper": HashedFile(bytes(range(256)))},
+    {"run.sh": FileState(b"#!/bin/sh\n", executable=True), "run": FileState(b"")},
+    {"größe/ä.md": FileState("ü".encode()), "deep/er/and/deeper": FileState(bytes(range(256)))},
 ]
 
 
 @pytest.mark.parametrize("files", TREES, ids=",".join)
-def test_git_tree_id_equals_that_of_git(files: dict[str, HashedFile], tmp_path: Path) -> None:
+def test_git_tree_id_equals_that_of_git(files: dict[str, FileState], tmp_path: Path) -> None:
     def git(*args: str) -> str:
         result = subprocess.run(["git", *args], cwd=tmp_path, check=True, capture_output=True)
         return result.stdout.decode().strip()

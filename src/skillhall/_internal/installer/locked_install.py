@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
 from skillhall._internal.installer.install import install, read_file_states
 from skillhall._internal.installer.lock import matches_entry, to_locked_files
-from skillhall._internal.installer.npx_hashes import (
-    HashedFile,
+from skillhall._internal.installer.npx_lock import (
     compute_git_tree_id,
     compute_npx_hash,
     has_portable_order,
+    read_npx_lock,
 )
-from skillhall._internal.installer.npx_lock import read_npx_lock
 from skillhall._internal.installer.preflight import (
     compute_bundle_digest,
     read_bundle_name,
@@ -69,7 +68,7 @@ def install_locked(
         for key, entry in sorted(entries.items())
     ]
     known = {name for key, e in entries.items() for name in (key.rpartition("/")[2], e.name)}
-    npx_entries = read_npx_lock(project.npx_lock_path).entries
+    npx_entries = read_npx_lock(project.npx_lock_path)
     return results + [
         _install_npx_entry(project, npx_entry, progress, frozen=frozen)
         for name, npx_entry in sorted(npx_entries.items())
@@ -102,7 +101,9 @@ def _install_entry(
                 raise LockMismatch(key, "its entry was changed by another process")
             if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
                 return result
-            transaction.install(key, new_entry, read_file_states(bundle))
+            files = read_file_states(bundle)
+            targets = dict.fromkeys([key, *new_entry.get_copy_paths()], files)
+            transaction.apply(key, targets, new_entry, files)
     except SkillhallError as error:
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
     return LockedInstallResult(key, LockedInstallStatus.INSTALLED)
@@ -149,7 +150,7 @@ def _install_npx_entry(
 
 
 def _matches_npx_entry(npx_entry: NpxEntry, bundle: Bundle) -> bool:
-    files = {path: HashedFile(file.read(), file.executable) for path, file in bundle.files.items()}
+    files = read_file_states(bundle)
     contents = {path: file.data for path, file in files.items()}
     if not has_portable_order(contents):
         return True

@@ -52,11 +52,8 @@ if TYPE_CHECKING:
 
 
 _LINK_LEAVES_PROJECT = "a link leads out of the project"
+_UTC_CLOCK = partial(datetime.now, UTC)
 _NOT_A_FOLDER_ERRORS = {errno.ELOOP, errno.ENOTDIR}
-
-
-def _get_utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +63,7 @@ class Project:
     root: str
     is_user: bool
     settings: Settings
-    clock: Callable[[], datetime] = _get_utc_now
+    clock: Callable[[], datetime] = _UTC_CLOCK
 
     @classmethod
     def from_settings(cls, settings: Settings, *, user: bool = False) -> Project:
@@ -160,7 +157,12 @@ class Project:
             current = stack.enter_context(WritableFolder(handle.root))
             # Opened level by level: a link that appears in between must not be followed.
             for name in handle.relative_path.split("/") if handle.relative_path else ():
-                current = stack.enter_context(_open_child(current, name, folder, make=make))
+                try:
+                    current = stack.enter_context(current.open_folder(name, create=make))
+                except OSError as error:
+                    if error.errno in _NOT_A_FOLDER_ERRORS:
+                        raise UnsafePath(folder, _LINK_LEAVES_PROJECT) from None
+                    raise
             yield current
 
     def get_folder_handle(self, key: str) -> FolderHandle:
@@ -170,16 +172,6 @@ class Project:
             return FolderHandle(path)
         below = os.path.relpath(path, root).replace(os.sep, "/")
         return FolderHandle(root, "" if below == "." else below)
-
-
-def _open_child(parent: WritableFolder, name: str, key: str, *, make: bool) -> WritableFolder:
-    try:
-        return parent.open_folder(name, create=make)
-    except OSError as error:
-        # The path was resolved just before: the folder was replaced by a link or a file.
-        if error.errno in _NOT_A_FOLDER_ERRORS:
-            raise UnsafePath(key, _LINK_LEAVES_PROJECT) from None
-        raise
 
 
 class InstalledFiles(NamedTuple):
@@ -222,13 +214,10 @@ def read_installed_folder(
 def _list_unrestorable(path: str) -> Iterator[str]:
     # Bundles skip these entries without a finding, but users would miss them.
     for folder, folders, files in os.walk(path):
-        for name in sorted(filter(_is_unrestorable, {*folders, *files})):
-            yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
+        for name in sorted({*folders, *files}):
+            if name in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(name):
+                yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
         folders[:] = [name for name in folders if name not in ALWAYS_SKIPPED]
-
-
-def _is_unrestorable(name: str) -> bool:
-    return name in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(name)
 
 
 def check_replaceable(

@@ -31,7 +31,9 @@ def remove(project: Project, names: Iterable[str], *, force: bool = False) -> li
             for key in keys:
                 _check_unedited(transaction, key)
         for key in keys:
-            transaction.remove(key)
+            entry = transaction.entries.get(key)
+            copies = entry.get_copy_paths() if entry else ()
+            transaction.apply(key, dict.fromkeys([key, *copies], None), None)
     return keys
 
 

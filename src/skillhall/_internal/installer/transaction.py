@@ -16,7 +16,6 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer import npx_lock
 from skillhall._internal.installer.agent_folders import is_agent_folder
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
@@ -27,7 +26,7 @@ from skillhall._internal.installer.lock import (
     parse_target_path,
     render_lock,
 )
-from skillhall._internal.installer.npx_hashes import HashedFile
+from skillhall._internal.installer.npx_lock import build_npx_entry, edit_npx_lock
 from skillhall._internal.installer.project import InstalledFiles, check_replaceable, read_installed
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.sources.ref import parse_source_ref
@@ -36,11 +35,9 @@ from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
     from typing import TypeAlias
 
     from skillhall._internal.fs.write import WritableFolder
-    from skillhall._internal.installer.lock import LockEdit
     from skillhall._internal.installer.project import Project
     from skillhall._internal.skill.merge import FileState
     from skillhall._internal.storage.history import Verb
@@ -67,16 +64,11 @@ class Transaction:
 
     project: Project
     verb: Verb
-    lock_edit: LockEdit
+    entries: dict[str, LockEntry]  # of the lock file, including unsaved changes
     notes: list[str] = field(default_factory=list)
     _recorded_changes: list[HistoryChange] = field(default_factory=list)
     _undo_steps: list[Callable[[], None]] = field(default_factory=list)
     _pending_npx_changes: list[_NpxLockChange] = field(default_factory=list)
-
-    @property
-    def entries(self) -> dict[str, LockEntry]:
-        """Entries of the lock file, including unsaved changes."""
-        return self.lock_edit.entries
 
     def apply(
         self,
@@ -148,22 +140,27 @@ class Transaction:
         return True
 
     def update_npx_lock(self) -> None:
-        """Apply the changes to the npx lock. Raises: OSError."""
-        for change in self._pending_npx_changes:
-            self._apply_npx_change(change)
+        """Apply the changes to the npx lock.
 
-    def install(
-        self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None
-    ) -> None:
-        """Write the same files to all folders of a skill. Raises: UnsavedFilesError, OSError."""
-        targets = dict.fromkeys([key, *entry.get_copy_paths()], files)
-        self.apply(key, targets, entry, files if upstream is None else upstream)
-
-    def remove(self, key: str) -> None:
-        """Remove the skill, its copies and its links. Raises: UnsavedFilesError, OSError."""
-        entry = self.entries.get(key)
-        copies = entry.get_copy_paths() if entry else ()
-        self.apply(key, dict.fromkeys([key, *copies], None), None)
+        Most failures are only noted, as the skills are installed anyway. Raises: OSError.
+        """
+        lock_path = self.project.npx_lock_path
+        # If both lock files are in one folder, `edit_lock` has locked it.
+        is_locked = os.path.realpath(lock_path.folder) == os.path.realpath(self.project.lock_folder)
+        for name, entry, files in self._pending_npx_changes:
+            npx_entry = None
+            if entry is not None:
+                reference = parse_source_ref(entry.source, allow_loopback_http=True)
+                lock_format = lock_path.lock_format
+                npx_entry = build_npx_entry(name, reference, entry.path, files, lock_format)
+            try:
+                changes, now = {name: npx_entry}, self.project.clock()
+                note = edit_npx_lock(lock_path, changes, now, is_locked=is_locked).note
+            except OSError as error:
+                if error.errno in _DISK_ERRORS:
+                    raise
+                note = f"{lock_path.name} could not be written"
+            self.notes += [note] if note else []
 
     def check_targets(
         self, key: str, target_paths: Iterable[str], entry: LockEntry | None
@@ -188,17 +185,20 @@ class Transaction:
         installed: Mapping[str, InstalledFiles | None],
     ) -> HistoryChange | None:
         """Store the old files and record the change in the history. Raises: OSError."""
-        before = self.entries.get(key)
-        locks = [None if e is None else _render_entry(key, e) for e in (before, entry)]
+        put, entries = self.project.content_store.put, {}
+        locks = [
+            None if lock_entry is None else render_lock(Lock({key: lock_entry})).decode()
+            for lock_entry in (self.entries.get(key), entry)
+        ]
         try:
-            entries = {
-                path: HistoryEntry(
-                    self._store_files(None if (old := installed[path]) is None else old.files),
-                    None if files is None else to_history_files(files),
-                    *(locks if path == key else (None, None)),
-                )
-                for path, files in files_by_target.items()
-            }
+            for path, files in files_by_target.items():
+                old = None
+                if (found := installed[path]) is not None:
+                    old = {
+                        p: HistoryFile(put(f.data), f.executable) for p, f in found.files.items()
+                    }
+                new = None if files is None else to_history_files(files)
+                entries[path] = HistoryEntry(old, new, *(locks if path == key else (None, None)))
             time = self.project.clock().isoformat(timespec="seconds")
             change = HistoryChange(secrets.token_hex(8), self.verb, time, entries)
             self.project.history.record(change)
@@ -225,12 +225,6 @@ class Transaction:
     def _drop_from_history(self, change: HistoryChange) -> None:
         with suppress(OSError):
             self.project.history.delete(change.id)
-
-    def _store_files(self, files: Files | None) -> dict[str, HistoryFile] | None:
-        if files is None:
-            return None
-        put = self.project.content_store.put
-        return {path: HistoryFile(put(file.data), file.executable) for path, file in files.items()}
 
     def _write_target(self, target_path: str, files: Files | None) -> None:
         if files is None and not os.path.lexists(self.project.path(target_path)):
@@ -286,17 +280,13 @@ class Transaction:
     @contextmanager
     def _open_parent(self, target_path: str) -> Iterator[tuple[WritableFolder, str]]:
         folder, _, name = target_path.rpartition("/")
-        with self.project.open_folder(folder) as target, self._lock_unless_held(folder, target):
-            target.recover()
-            yield target, name
-
-    def _lock_unless_held(
-        self, folder: str, target: WritableFolder
-    ) -> AbstractContextManager[None]:
-        # `edit_lock` has locked the folder of the lock file; its lock is not reentrant.
-        path = self.project.path(folder) if folder else self.project.root
-        is_held = os.path.samefile(path, self.project.lock_folder)
-        return nullcontext() if is_held else target.lock()
+        with self.project.open_folder(folder) as target:
+            # `edit_lock` has locked the folder of the lock file; its lock is not reentrant.
+            path = self.project.path(folder) if folder else self.project.root
+            is_held = os.path.samefile(path, self.project.lock_folder)
+            with nullcontext() if is_held else target.lock():
+                target.recover()
+                yield target, name
 
     def _record_in_locks(self, key: str, entry: LockEntry | None, upstream: Files) -> None:
         before = self.entries.get(key)
@@ -305,41 +295,15 @@ class Transaction:
             self.entries.pop(key, None)
         else:
             self.entries[key] = entry
-            self._store_merge_base(upstream)
+            # Updates merge local edits against these files. Without them, more edits are conflicts.
+            with suppress(OSError):
+                for file in upstream.values():
+                    if len(file.data) <= _MAX_MERGE_BASE:
+                        self.project.content_store.put(file.data)
         if is_agent_folder(self.project, key.rpartition("/")[0]):
             self._pending_npx_changes.append(_NpxLockChange(name, entry, upstream))
             if before and before.name and before.name != name:
                 self._pending_npx_changes.append(_NpxLockChange(before.name, None, NO_FILES))
-
-    def _store_merge_base(self, files: Files) -> None:
-        # Updates merge local edits against these files. Without them, more edits are conflicts.
-        with suppress(OSError):
-            for file in files.values():
-                if len(file.data) <= _MAX_MERGE_BASE:
-                    self.project.content_store.put(file.data)
-
-    def _apply_npx_change(self, change: _NpxLockChange) -> None:
-        """Update the npx lock; a failure is only a note, as the skill is installed anyway."""
-        try:
-            result = self._write_npx_change(*change)
-        except OSError as error:
-            if error.errno in _DISK_ERRORS:
-                raise
-            self.notes.append(f"{self.project.npx_lock_path.name} could not be written")
-        else:
-            self.notes += [result.note] if result.note else []
-
-    def _write_npx_change(
-        self, name: str, entry: LockEntry | None, files: Files
-    ) -> npx_lock.NpxLockResult:
-        path = self.project.npx_lock_path
-        npx_entry = None if entry is None else _to_npx_entry(name, entry, files, path)
-        # If both lock files are in one folder, `edit_lock` has locked it.
-        is_locked = os.path.realpath(path.folder) == os.path.realpath(self.project.lock_folder)
-        if npx_entry is None:
-            return npx_lock.remove_entries(path, [name], is_locked=is_locked)
-        now = self.project.clock()
-        return npx_lock.upsert_entries(path, [npx_entry], now, create=True, is_locked=is_locked)
 
 
 @contextmanager
@@ -351,7 +315,7 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
     """
     failure: Exception | None = None
     with edit_lock(project.lock_folder, project.lock_name) as edit:
-        transaction, before = Transaction(project, verb, edit), dict(edit.entries)
+        transaction, before = Transaction(project, verb, edit.entries), dict(edit.entries)
         try:
             yield transaction
         except Exception as error:  # noqa: BLE001 - raised again after the lock file is written
@@ -368,20 +332,8 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
         raise failure
 
 
-def _to_npx_entry(
-    name: str, entry: LockEntry, files: Files, lock_path: npx_lock.NpxLockPath
-) -> npx_lock.NpxEntry | None:
-    contents = {path: HashedFile(file.data, file.executable) for path, file in files.items()}
-    reference = parse_source_ref(entry.source, allow_loopback_http=True)
-    return npx_lock.build_npx_entry(name, reference, entry.path, contents, lock_path.lock_format)
-
-
 def to_history_files(files: Files) -> dict[str, HistoryFile]:
     """Replace the contents of files by their digests."""
     return {
         path: HistoryFile(sha256_hex(file.data), file.executable) for path, file in files.items()
     }
-
-
-def _render_entry(key: str, entry: LockEntry) -> str:
-    return render_lock(Lock({key: entry})).decode()
