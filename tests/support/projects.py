@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillhall._internal.installer.agent_folders import resolve_targets
-from skillhall._internal.installer.install import install
-from skillhall._internal.installer.preflight import AddReport
+from skillhall._internal.installer.install import AddReport, install
 from skillhall._internal.installer.project import Project
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.opener import open_source

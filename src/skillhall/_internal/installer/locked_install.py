@@ -7,7 +7,13 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
-from skillhall._internal.installer.install import install, read_file_states
+from skillhall._internal.installer.install import (
+    compute_bundle_digest,
+    install,
+    read_bundle_name,
+    read_file_states,
+    select_bundles,
+)
 from skillhall._internal.installer.lock import matches_entry, to_locked_files
 from skillhall._internal.installer.npx_lock import (
     compute_git_tree_id,
@@ -15,14 +21,9 @@ from skillhall._internal.installer.npx_lock import (
     has_portable_order,
     read_npx_lock,
 )
-from skillhall._internal.installer.preflight import (
-    compute_bundle_digest,
-    read_bundle_name,
-    select_bundles,
-)
 from skillhall._internal.installer.project import read_installed
 from skillhall._internal.installer.transaction import open_transaction
-from skillhall._internal.installer.upstream import Upstream
+from skillhall._internal.installer.update import Upstream
 from skillhall._internal.installer.verify import verify_entry
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.ref import McpRef

@@ -10,12 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
+from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import is_agent_folder
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
@@ -27,25 +29,20 @@ from skillhall._internal.installer.lock import (
     render_lock,
 )
 from skillhall._internal.installer.npx_lock import build_npx_entry, edit_npx_lock
-from skillhall._internal.installer.project import InstalledFiles, check_replaceable, read_installed
+from skillhall._internal.installer.project import (
+    InstalledFiles,
+    Project,
+    check_replaceable,
+    read_installed,
+)
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.ref import parse_source_ref
-from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile
+from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile, Verb
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import TypeAlias
-
-    from skillhall._internal.fs.write import WritableFolder
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.skill.merge import FileState
-    from skillhall._internal.storage.history import Verb
-
-    Files: TypeAlias = Mapping[str, FileState]
-
-NO_FILES: Mapping[str, FileState] = MappingProxyType({})
-_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
+Files: TypeAlias = Mapping[str, FileState]
+NO_FILES: Files = MappingProxyType({})
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 _MAX_MERGE_BASE = 1024 * 1024  # bytes; larger files are not merged
 
@@ -234,14 +231,10 @@ class Transaction:
                 if target.entry_kind(name) is not None:
                     target.remove_atomically(name)
                 return
-            written = {
-                path: (file.data, _EXECUTABLE_MODE if file.executable else _FILE_MODE)
-                for path, file in files.items()
-            }
             if target.entry_kind(name) is None:
-                target.create_folder(name, written)
+                target.create_folder(name, to_written_files(files))
             else:
-                target.replace_folder(name, written)
+                target.replace_folder(name, to_written_files(files))
 
     def _link_or_copy(self, target: LockTarget, key: str, files: Files) -> LockTarget:
         """Create the link of a target; fall back to a copy if links are not supported."""
@@ -330,6 +323,13 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
         clean_up_if_due(project.settings.data_directory)
     if failure is not None:
         raise failure
+
+
+def to_written_files(files: Files) -> dict[str, tuple[bytes, int]]:
+    """Return the contents and the modes to write."""
+    return {
+        path: (data, 0o755 if executable else 0o644) for path, (data, executable) in files.items()
+    }
 
 
 def to_history_files(files: Files) -> dict[str, HistoryFile]:
