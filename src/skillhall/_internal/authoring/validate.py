@@ -26,7 +26,7 @@ from skillhall.errors import SkillFileNotFound, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillhall._internal.catalog.catalog import Catalog, RejectedCandidate, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
 
@@ -158,7 +158,7 @@ def _is_document(result: ValidationResult) -> bool:
     return is_flat and has_none and (name.isupper() or name.upper() in _DOCUMENT_NAMES)
 
 
-def examine_skill(skill: Skill, profile: Profile) -> SkillExamination:
+def examine_skill(skill: CatalogSkill, profile: Profile) -> SkillExamination:
     """Read a skill of a catalog completely; findings include accepted ones."""
     return _examine_candidate(_locate_skill(skill), profile)
 
@@ -196,7 +196,7 @@ def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]
     return sorted((_build_result(c, profile) for c in candidates), key=_GET_PATH)
 
 
-def _locate_skill(skill: Skill) -> _CandidateLocation:
+def _locate_skill(skill: CatalogSkill) -> _CandidateLocation:
     return _CandidateLocation(
         skill.folder_handle, skill.file, skill.location, skill.name, skill.findings
     )

@@ -71,13 +71,6 @@ class AddReport:
     findings: list[JudgedFinding] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # further messages for the user
 
-    def record(self, skill: AddedSkill, *, is_added: bool) -> None:
-        """Record a skill as added, or as skipped because it exists."""
-        if is_added:
-            self.added.append(skill)
-        else:
-            self.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
-
 
 def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
     """Return the bundles with these names or folder names; all if `names` is empty.
@@ -109,7 +102,7 @@ def add_to_folder(
     if dry_run:
         for addition in ready:
             is_added = overwrite or not os.path.lexists(addition.path)
-            report.record(addition, is_added=is_added)
+            _record(report, addition, is_added=is_added)
         return report
     if ready:
         os.makedirs(folder, exist_ok=True)
@@ -117,7 +110,7 @@ def add_to_folder(
             target.recover()
             for addition in ready:
                 is_added = _write_skill(target, addition, overwrite=overwrite)
-                report.record(addition, is_added=is_added)
+                _record(report, addition, is_added=is_added)
     return report
 
 
@@ -139,7 +132,7 @@ def preflight_bundles(
             message = f"{first_path!r} of the same source uses the folder {winner.id!r}"
             finding = Finding(Code.SHADOWED, message, hint="add them into different folders")
             report.findings += LENIENT.load_policy.judge([finding.with_location(path, skill.name)])
-            report.record(skill, is_added=False)
+            report.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
     return list(first.values())
 
 
@@ -163,6 +156,14 @@ def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill 
         return None
     path = os.path.join(folder, skill_id)
     return AddedSkill(skill_id, name, path, compute_bundle_digest(bundle), bundle)
+
+
+def _record(report: AddReport, skill: AddedSkill, *, is_added: bool) -> None:
+    """Report a skill as added, or as skipped because it exists."""
+    if is_added:
+        report.added.append(skill)
+    else:
+        report.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
 
 
 def _write_skill(target: WritableFolder, addition: AddedSkill, *, overwrite: bool) -> bool:
@@ -207,7 +208,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
         entries = project.read_lock().entries
         for request in requests:
             plan = _plan_install(project, entries.get(request.key), request)
-            report.record(request.addition, is_added=plan.is_added)
+            _record(report, request.addition, is_added=plan.is_added)
     elif ready:
         with open_transaction(project, "add") as transaction:
             plans = [
@@ -221,7 +222,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
                 if plan.entry is not None:
                     files = read_file_states(request.addition.bundle)
                     transaction.apply(request.key, plan.files_by_target, plan.entry, files)
-                report.record(request.addition, is_added=plan.is_added)
+                _record(report, request.addition, is_added=plan.is_added)
         report.notes += transaction.notes
     return report
 

@@ -129,6 +129,11 @@ class JudgedFinding(NamedTuple):
     finding: Finding
     effect: Effect
 
+    def __str__(self) -> str:
+        finding = self.finding
+        place = ":".join(filter(None, (finding.path, str(finding.line or ""))))
+        return f"{f'{place}: ' if place else ''}{self.effect}[{finding.code}]: {finding.message}"
+
 
 class LoadPolicy(NamedTuple):
     """The effect of every code."""

@@ -142,7 +142,15 @@ class Code(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One fact about a skill or a file."""
+    """One fact about a skill or a file.
+
+    ```python
+    from skillhall import validate
+
+    for finding in validate("skills").findings:
+        print(finding)
+    ```
+    """
 
     code: Code
     message: str

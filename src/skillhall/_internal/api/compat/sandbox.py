@@ -68,6 +68,15 @@ def setup_agent_environment(
     All skills are checked before anything is written; the first with a name wins. A sandbox with
     `set_executable` gets the executable bits too.
     Raises: what `load_skill_bundle` and the sandbox raise.
+
+    ```python
+    from skillhall import discover_skills, setup_agent_environment
+    from skillhall.compat import MemorySandbox
+
+    sandbox = MemorySandbox()
+    skills = setup_agent_environment(sandbox, discover_skills("skills"))
+    print([skill.path for skill in skills])
+    ```
     """
     files: dict[str, bytes] = {}
     executables: set[str] = set()
