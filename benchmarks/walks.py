@@ -19,6 +19,7 @@ from typing import NamedTuple
 from unittest import mock
 
 import httpx
+from mcp import Client
 
 import skillhall
 from benchmarks.harness import BenchmarkError
@@ -30,7 +31,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.wiring.workspace import open_lazy_workspace
-from tests.support.mcp_clients import Client, make_folder_server, run_client, send_request
+from tests.support.mcp_clients import make_folder_server, run_client, send_request
 from tests.support.model_server import ToolCall, model_server
 from tests.support.skills import make_skill
 
@@ -58,7 +59,7 @@ class Recorder:
             yield
         finally:
             sys.setprofile(None)
-            threading.setprofile(None)  # type: ignore[arg-type]  # typeshed forgets None
+            threading.setprofile(None)
 
     @contextmanager
     def record(self) -> Iterator[None]:

@@ -194,6 +194,8 @@ def read_lock_data(folder: str, name: str) -> bytes | None:
 
     Raises: TooLarge, NotAFile, UnsafePath, OSError.
     """
+    if not os.path.lexists(os.path.join(folder, name)):
+        return None
     with suppress(FileNotFoundError, SkillFileNotFound), closing(open_root(folder)) as root:
         return read_below(root, RelativePath.parse(name), MAX_LOCK_SIZE)
     return None

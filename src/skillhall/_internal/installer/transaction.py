@@ -171,7 +171,14 @@ class Transaction:
             self.project.check_folder(parse_target_path(path).rpartition("/")[0])
         installed = {path: self.read_target(key, path) for path in target_paths}
         for path, files in installed.items():
-            check_replaceable(path, files, is_skill=self._is_in_skills_folder(path))
+            folder = path.rpartition("/")[0]
+            # An agent's folder contains only skills, but one behind a link may contain anything.
+            is_skill = is_agent_folder(self.project, folder) and (
+                self.project.is_user
+                or self.project.resolve_folder(folder)
+                == os.path.join(os.path.realpath(self.project.root), *folder.split("/"))
+            )
+            check_replaceable(path, files, is_skill=is_skill)
         return installed
 
     def _record_change(
@@ -210,14 +217,6 @@ class Transaction:
         """Read a target of the skill; a link to the first copy has no files of its own."""
         is_our_link = target_path != key and self.project.is_link_to(target_path, key)
         return None if is_our_link else read_installed(self.project, target_path)
-
-    def _is_in_skills_folder(self, target_path: str) -> bool:
-        """Whether the target is in an agent's folder, which contains only skills."""
-        folder = target_path.rpartition("/")[0]
-        path = os.path.join(os.path.realpath(self.project.root), *folder.split("/"))
-        # In a project, a folder behind a link may contain anything.
-        is_real = self.project.is_user or self.project.resolve_folder(folder) == path
-        return is_real and is_agent_folder(self.project, folder)
 
     def _drop_from_history(self, change: HistoryChange) -> None:
         with suppress(OSError):
