@@ -79,7 +79,9 @@ def test_agent_folder_linked_to_the_universal_folder_gets_no_link(
     bench.installed_path(".claude/skills").symlink_to("../.agents/skills")
     bench.add("claude-code", "windsurf")
     assert not bench.installed_path(PDF).is_symlink()
-    assert read_lock(str(bench.project)).entries[PDF].get_link_paths() == [".windsurf/skills/pdf"]
+    assert read_lock(str(bench.project)).entries[PDF].get_target_paths("link") == [
+        ".windsurf/skills/pdf"
+    ]
 
 
 def test_link_out_of_the_project_is_not_followed(bench: ProjectFixture) -> None:

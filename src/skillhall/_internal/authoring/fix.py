@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from skillhall._internal.authoring.validate import validate
+from skillhall._internal.authoring.validate import ValidationResult, validate
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import rename_file, replace_file
 from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
@@ -19,13 +21,6 @@ from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillhall._internal.authoring.validate import ValidationResult
-    from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

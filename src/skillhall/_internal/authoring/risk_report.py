@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from skillhall._internal.authoring.validate import validate
+from skillhall._internal.authoring.validate import ValidationResult, validate
+from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.scanner import finding_id
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from skillhall._internal.authoring.validate import ValidationResult
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.settings import Settings
 
 # Agents ignore hidden files, but a skill can run them.
 _ALL_FILES_PROFILE = LENIENT._replace(

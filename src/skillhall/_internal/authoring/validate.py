@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
@@ -22,13 +26,6 @@ from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_file_at
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillFileNotFound, SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
-    from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.settings import Settings
 
 _DOCUMENT_NAMES = frozenset({"README", "LICENSE", "CHANGELOG", "CONTRIBUTING", "SECURITY"})
 _GET_PATH = attrgetter("path")

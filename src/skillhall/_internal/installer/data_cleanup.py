@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
@@ -28,9 +29,6 @@ from skillhall._internal.storage.history import (
     list_scopes,
 )
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _DAY = 24 * 60 * 60.0  # seconds
 CLEANUP_INTERVAL = _DAY

@@ -195,61 +195,24 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
     report = AddReport()
     loaded = [opened_source.load_bundle(bundle) for bundle in bundles]
     ready = preflight_bundles(loaded, project.path(install_targets.folder), report)
-    requests = [
-        _InstallRequest(
-            f"{install_targets.folder}/{addition.id}",
-            addition,
-            build_lock_entry(project, opened_source, addition, install_targets),
-            overwrite,
-        )
-        for addition in ready
-    ]
+    installation = _Installation(project, opened_source, install_targets, overwrite)
     if dry_run:
         entries = project.read_lock().entries
-        for request in requests:
-            plan = _plan_install(project, entries.get(request.key), request)
-            _record(report, request.addition, is_added=plan.is_added)
+        for skill in ready:
+            _record(report, skill, is_added=installation.plan(skill, entries).is_added)
     elif ready:
         with open_transaction(project, "add") as transaction:
-            plans = [
-                (request, _plan_install(project, transaction.entries.get(request.key), request))
-                for request in requests
-            ]
-            for request, plan in plans:
+            plans = [installation.plan(skill, transaction.entries) for skill in ready]
+            for plan in plans:
                 if plan.entry is not None:
-                    transaction.check_targets(request.key, plan.files_by_target, plan.entry)
-            for request, plan in plans:
+                    transaction.check_targets(plan.key, plan.files_by_target, plan.entry)
+            for skill, plan in zip(ready, plans, strict=True):
                 if plan.entry is not None:
-                    files = read_file_states(request.addition.bundle)
-                    transaction.apply(request.key, plan.files_by_target, plan.entry, files)
-                _record(report, request.addition, is_added=plan.is_added)
+                    files = read_file_states(skill.bundle)
+                    transaction.apply(plan.key, plan.files_by_target, plan.entry, files)
+                _record(report, skill, is_added=plan.is_added)
         report.notes += transaction.notes
     return report
-
-
-def build_lock_entry(
-    project: Project,
-    opened_source: OpenedSource,
-    addition: AddedSkill,
-    install_targets: InstallTargets,
-) -> LockEntry:
-    """Build the lock file entry of a skill for these targets."""
-    reference, base = opened_source.reference, project.settings.working_directory
-    bundle_reference = opened_source.get_bundle_reference(addition.bundle)
-    targets = (
-        LockTarget(f"{folder}/{addition.id}", install_targets.kind)
-        for folder in install_targets.other_folders
-    )
-    return LockEntry(
-        source=to_portable_source(bundle_reference, project.root, base),
-        path=opened_source.get_bundle_path(addition.bundle),
-        commit=opened_source.commit,
-        digest=addition.digest,
-        files=to_locked_files(addition.bundle),
-        targets=tuple(targets),
-        pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
-        name=addition.name,
-    )
 
 
 def read_file_states(bundle: Bundle) -> dict[str, FileState]:
@@ -257,56 +220,77 @@ def read_file_states(bundle: Bundle) -> dict[str, FileState]:
     return {path: FileState(file.read(), file.executable) for path, file in bundle.files.items()}
 
 
-class _InstallRequest(NamedTuple):
-    """One skill to install, with its key and new lock file entry."""
+class _InstallPlan(NamedTuple):
+    """Planned change of a skill; without an entry, nothing is changed."""
 
     key: str
-    addition: AddedSkill
-    entry: LockEntry
-    overwrite: bool
-
-
-class _InstallPlan(NamedTuple):
-    """Planned change for a request; without an entry, nothing is changed."""
-
     is_added: bool
     entry: LockEntry | None = None
     files_by_target: Mapping[str, Files | None] = MappingProxyType({})
 
 
-def _plan_install(
-    project: Project, before: LockEntry | None, request: _InstallRequest
-) -> _InstallPlan:
-    files = read_file_states(request.addition.bundle)
-    known = {target.path: target for target in before.targets} if before else {}
-    new = [target for target in request.entry.targets if target.path not in known]
-    entry = replace(
-        request.entry,
-        targets=(*known.values(), *new),
-        unknown_fields=before.unknown_fields if before else {},
-    )
-    copies = [request.key, *entry.get_copy_paths()]
-    if request.overwrite:
-        links = entry.get_link_paths()
-        blocked = [path for path in links if _is_occupied(project, path, request.key)]
-        targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
-        return _InstallPlan(is_added=True, entry=entry, files_by_target=targets)
-    installed = {path: read_installed(project, path) for path in copies}
-    # A target with the same files counts as free: installing a skill twice is not a conflict.
-    free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
-    is_blocked = any(
-        _is_occupied(project, target.path, request.key)
-        if target.kind == "link"
-        else target.path not in free
-        for target in new
-    )
-    if is_blocked or request.key not in free:
-        return _InstallPlan(is_added=False)
-    # An installed skill counts as added if it got a target for another agent. A skill that exists
-    # but is not in the lock file is only recorded there.
-    is_added = installed[request.key] is None or bool(new)
-    is_recorded = is_added or before is None
-    return _InstallPlan(is_added, entry if is_recorded else None, dict.fromkeys(free, files))
+class _Installation(NamedTuple):
+    """From where skills are installed, to where, and how."""
+
+    project: Project
+    opened_source: OpenedSource
+    install_targets: InstallTargets
+    overwrite: bool
+
+    def plan(self, skill: AddedSkill, entries: Mapping[str, LockEntry]) -> _InstallPlan:
+        """Return what installing the skill would change."""
+        project, key = self.project, f"{self.install_targets.folder}/{skill.id}"
+        files, before, entry = (
+            read_file_states(skill.bundle),
+            entries.get(key),
+            self.build_entry(skill),
+        )
+        known = {target.path: target for target in before.targets} if before else {}
+        new = [target for target in entry.targets if target.path not in known]
+        unknown_fields = before.unknown_fields if before else {}
+        entry = replace(entry, targets=(*known.values(), *new), unknown_fields=unknown_fields)
+        copies = [key, *entry.get_target_paths("copy")]
+        if self.overwrite:
+            links = entry.get_target_paths("link")
+            blocked = [path for path in links if _is_occupied(project, path, key)]
+            targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
+            return _InstallPlan(key, is_added=True, entry=entry, files_by_target=targets)
+        installed = {path: read_installed(project, path) for path in copies}
+        # A target with the same files counts as free: installing a skill twice is not a conflict.
+        free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
+        is_blocked = any(
+            _is_occupied(project, target.path, key)
+            if target.kind == "link"
+            else target.path not in free
+            for target in new
+        )
+        if is_blocked or key not in free:
+            return _InstallPlan(key, is_added=False)
+        # An installed skill counts as added if it got a target for another agent. A skill that
+        # exists but is not in the lock file is only recorded there.
+        is_added = installed[key] is None or bool(new)
+        is_recorded = is_added or before is None
+        return _InstallPlan(
+            key, is_added, entry if is_recorded else None, dict.fromkeys(free, files)
+        )
+
+    def build_entry(self, skill: AddedSkill) -> LockEntry:
+        """Return the entry of the lock file for a new installation."""
+        opened, targets = self.opened_source, self.install_targets
+        reference, base = opened.reference, self.project.settings.working_directory
+        bundle_reference = opened.get_bundle_reference(skill.bundle)
+        return LockEntry(
+            source=to_portable_source(bundle_reference, self.project.root, base),
+            path=opened.get_bundle_path(skill.bundle),
+            commit=opened.commit,
+            digest=skill.digest,
+            files=to_locked_files(skill.bundle),
+            targets=tuple(
+                LockTarget(f"{folder}/{skill.id}", targets.kind) for folder in targets.other_folders
+            ),
+            pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
+            name=skill.name,
+        )
 
 
 def _is_occupied(project: Project, target_path: str, key: str) -> bool:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from skillhall._internal.fs.handles import is_inside, open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.skill.bundle import RelativePath, is_in_version_control_folder
+from skillhall._internal.skill.bundle import Bundle, RelativePath, is_in_version_control_folder
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.ref import ArchiveRef, LocalRef, SourceRef, parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
@@ -31,12 +31,6 @@ from skillhall.errors import (
     TooLarge,
     UnsafePath,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from skillhall._internal.skill.bundle import Bundle
-
 
 VERSION: Final = 1
 PROJECT_LOCK: Final = "skillhall-lock.json"  # in the project root
@@ -91,13 +85,9 @@ class LockEntry:
     name: str = ""  # from the frontmatter; the folder name may differ
     unknown_fields: UnknownFields = field(default_factory=dict)
 
-    def get_copy_paths(self) -> list[str]:
-        """Return the paths of additional copies."""
-        return [target.path for target in self.targets if target.kind == "copy"]
-
-    def get_link_paths(self) -> list[str]:
-        """Return the paths of links to the first copy."""
-        return [target.path for target in self.targets if target.kind == "link"]
+    def get_target_paths(self, kind: TargetKind) -> list[str]:
+        """Return the paths of additional copies, or of links to the first copy."""
+        return [target.path for target in self.targets if target.kind == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,17 +285,15 @@ class _LockObject(NamedTuple):
             raise self.build_error(name, "is missing")
         return self.fields[name]
 
-    def require_text(self, name: str, pattern: re.Pattern[str] | None = None) -> str:
+    def require_text(
+        self, name: str, pattern: re.Pattern[str] | None = None, *, known: Iterable[str] = ()
+    ) -> str:
         value = self.require(name)
         if not isinstance(value, str):
             raise self.build_error(name, "is not a string")
         if pattern is not None and not pattern.fullmatch(value):
             raise self.build_error(name, f"is malformed: {value[:_MAX_QUOTED]!r}")
-        return value
-
-    def require_one_of(self, name: str, *known: str) -> str:
-        value = self.require_text(name)
-        if value not in known:
+        if known and value not in known:
             problem = f"is not one of {', '.join(known)}: {value[:_MAX_QUOTED]!r}"
             raise self.build_error(name, problem)
         return value
@@ -379,7 +367,7 @@ def _parse_file(obj: _LockObject) -> LockedFile:
         obj.check_path(obj.require_text("path"), "path", is_target=False),
         obj.require_text("sha256", _SHA256_PATTERN),
         obj.require_integer("size"),
-        cast("FileMode", obj.require_one_of("mode", "100644", "100755")),
+        cast("FileMode", obj.require_text("mode", known=("100644", "100755"))),
         obj.collect_unknown_fields("path", "sha256", "size", "mode"),
     )
 
@@ -387,7 +375,7 @@ def _parse_file(obj: _LockObject) -> LockedFile:
 def _parse_target(obj: _LockObject) -> LockTarget:
     return LockTarget(
         obj.check_path(obj.require_text("path"), "path", is_target=True),
-        cast("TargetKind", obj.require_one_of("kind", "copy", "link")),
+        cast("TargetKind", obj.require_text("kind", known=("copy", "link"))),
         obj.collect_unknown_fields("path", "kind"),
     )
 

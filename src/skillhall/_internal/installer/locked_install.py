@@ -14,14 +14,15 @@ from skillhall._internal.installer.install import (
     read_file_states,
     select_bundles,
 )
-from skillhall._internal.installer.lock import matches_entry, to_locked_files
+from skillhall._internal.installer.lock import LockEntry, matches_entry, to_locked_files
 from skillhall._internal.installer.npx_lock import (
+    NpxEntry,
     compute_git_tree_id,
     compute_npx_hash,
     has_portable_order,
     read_npx_lock,
 )
-from skillhall._internal.installer.project import read_installed
+from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.installer.update import Upstream
 from skillhall._internal.installer.verify import verify_entry
@@ -30,10 +31,6 @@ from skillhall._internal.sources.ref import McpRef
 from skillhall.errors import LockMismatch, SkillhallError, SkillRejected, SourceRejected
 
 if TYPE_CHECKING:
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.npx_lock import NpxEntry
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.sources.opener import Progress
 
 
@@ -103,7 +100,7 @@ def _install_entry(
             if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
                 return result
             files = read_file_states(bundle)
-            targets = dict.fromkeys([key, *new_entry.get_copy_paths()], files)
+            targets = dict.fromkeys([key, *new_entry.get_target_paths("copy")], files)
             transaction.apply(key, targets, new_entry, files)
     except SkillhallError as error:
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
@@ -139,8 +136,12 @@ def _install_npx_entry(
         opened = open_source(text, settings, progress)
         names = [] if len(opened.bundles) == 1 else [npx_entry.name]
         bundle = select_bundles(opened.bundles, names)[0]
-        if frozen and not _matches_npx_entry(npx_entry, bundle):
-            raise LockMismatch(key, "the source has different files")
+        if frozen:
+            files = read_file_states(bundle)
+            contents = {path: file.data for path, file in files.items()}
+            hashes = {compute_npx_hash(contents), compute_git_tree_id(files)}
+            if has_portable_order(contents) and npx_entry.hash not in hashes:
+                raise LockMismatch(key, "the source has different files")
         report = install(project, opened, [bundle], InstallTargets())
         if any(skill.reason == "rejected" for skill in report.skipped):
             raise SkillRejected(key, [judged.finding.message for judged in report.findings])
@@ -148,11 +149,3 @@ def _install_npx_entry(
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
     status = LockedInstallStatus.INSTALLED if report.added else LockedInstallStatus.PRESENT
     return LockedInstallResult(key, status)
-
-
-def _matches_npx_entry(npx_entry: NpxEntry, bundle: Bundle) -> bool:
-    files = read_file_states(bundle)
-    contents = {path: file.data for path, file in files.items()}
-    if not has_portable_order(contents):
-        return True
-    return npx_entry.hash in {compute_npx_hash(contents), compute_git_tree_id(files)}

@@ -9,24 +9,22 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from operator import methodcaller
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import read_lock_data
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.ref import GitHubRef, GitRef, LocalRef, SourceRef, parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from skillhall._internal.skill.merge import FileState
 
 _IGNORED_FOLDERS: Final = frozenset({".git", "node_modules"})
 # ASCII in the order of JavaScript's `localeCompare`, equal in most locales: spaces and punctuation,
@@ -297,7 +295,7 @@ def _render_lock(
         empty = {"version": lock_format.version, "skills": {}, "dismissed": {}}
         return render_json({**(data or empty), "skills": skills})
     # JavaScript sorts strings by UTF-16 code units.
-    names = sorted(skills, key=lambda name: name.encode("utf-16-be"))
+    names = sorted(skills, key=methodcaller("encode", "utf-16-be"))
     skills = {name: skills[name] for name in names}
     return render_json({**(data or {"version": lock_format.version}), "skills": skills}) + b"\n"
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle, is_inside
 from skillhall._internal.fs.write import WritableFolder
@@ -20,6 +21,7 @@ from skillhall._internal.installer.lock import (
     PROJECT_LOCK,
     USER_LOCK,
     Lock,
+    LockEntry,
     get_user_lock_folder,
     parse_target_path,
     read_lock,
@@ -31,6 +33,7 @@ from skillhall._internal.installer.npx_lock import (
 )
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.frontmatter import is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.folder.bundle_reader import read_bundle
@@ -43,13 +46,6 @@ from skillhall.errors import (
     UnsafePath,
     UnsavedFilesError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.settings import Settings
-
 
 _LINK_LEAVES_PROJECT = "a link leads out of the project"
 _UTC_CLOCK = partial(datetime.now, UTC)

@@ -101,8 +101,8 @@ class Transaction:
     ) -> LockEntry | None:
         """Write folders and links; return the entry with the targets as they were created."""
         before = self.entries.get(key)
-        old_links = before.get_link_paths() if before else []
-        new_links = entry.get_link_paths() if entry else []
+        old_links = before.get_target_paths("link") if before else []
+        new_links = entry.get_target_paths("link") if entry else []
         for path in old_links:
             if path not in new_links and self.project.is_link_to(path, key):
                 destination = os.readlink(self.project.path(path))
@@ -167,7 +167,7 @@ class Transaction:
         Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
         target_paths = list(target_paths)
-        for path in (*target_paths, *(entry.get_link_paths() if entry else ())):
+        for path in (*target_paths, *(entry.get_target_paths("link") if entry else ())):
             self.project.check_folder(parse_target_path(path).rpartition("/")[0])
         installed = {path: self.read_target(key, path) for path in target_paths}
         for path, files in installed.items():

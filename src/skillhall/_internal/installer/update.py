@@ -41,6 +41,7 @@ from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 if TYPE_CHECKING:
     from skillhall._internal.sources.opener import Progress
 
+
 _MISSING_HINT = "its source does not have it any more: remove it, or add it from elsewhere"
 _UpstreamSkill: TypeAlias = tuple[OpenedSource, Bundle]
 ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # the version that wins a conflict
@@ -220,7 +221,7 @@ def _apply_update(
     opened, bundle = upstream_skill
     theirs = read_file_states(bundle)
     merged = {}
-    for path in (key, *entry.get_copy_paths()):
+    for path in (key, *entry.get_target_paths("copy")):
         mine = read_installed(project, path)
         # A copy that was deleted is restored.
         merged[path] = merge_files(base, mine.files, theirs) if mine else MergeResult(theirs, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
@@ -13,12 +14,9 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from skillhall.errors import ConfigInvalid, SourceRejected, SourceTimedOut, SourceUnavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 IpNetwork: TypeAlias = IPv4Network | IPv6Network

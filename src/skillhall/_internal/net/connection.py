@@ -11,21 +11,22 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from skillhall._internal.net.addresses import resolve_allowed_addresses, resolve_host
+from skillhall._internal.net.addresses import (
+    AddressPolicy,
+    Resolver,
+    resolve_allowed_addresses,
+    resolve_host,
+)
+from skillhall._internal.net.url import WebUrl
 from skillhall.errors import SourceRejected, SourceTimedOut, SourceUnavailable, TooLarge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.net.addresses import AddressPolicy, Resolver
-    from skillhall._internal.net.url import WebUrl
 
 DEFAULT_TOTAL_TIMEOUT = 30.0  # seconds for lookup, connection and response together
 DEFAULT_IDLE_TIMEOUT = 10.0  # seconds without a byte

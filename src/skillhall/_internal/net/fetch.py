@@ -7,16 +7,18 @@ they would resolve the host again, after the check.
 from __future__ import annotations
 
 import re
+import socket
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage, HTTPResponse
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 from urllib.parse import urljoin
 
-from skillhall._internal.net.addresses import PUBLIC_ONLY
+from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.net.connection import (
     Connection,
     ConnectionRequest,
@@ -34,12 +36,6 @@ from skillhall.errors import (
     SourceUnavailable,
     TooLarge,
 )
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.net.addresses import AddressPolicy
 
 # Called with the bytes received so far and the total; 0 if the host does not send it.
 DownloadProgress: TypeAlias = "Callable[[int, int], None]"
