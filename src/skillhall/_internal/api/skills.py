@@ -436,7 +436,7 @@ class _SourceOrigin:
         bundles = [opened.load_bundle(bundle) for bundle in opened.bundles]
         self._report = add_to_folder(bundles, self._folder)
         added = sorted((skill.id, skill.digest) for skill in self._report.added)
-        self.revision = hashlib.sha256(repr(added).encode()).hexdigest()
+        self.revision: str = hashlib.sha256(repr(added).encode()).hexdigest()
 
     def load_catalog(self) -> Catalog:
         catalog = load_roots([Root(self._folder, self._text)], self._profile)
