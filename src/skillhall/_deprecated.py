@@ -14,7 +14,7 @@ DEPRECATED = {
     "Globs": ("compat:Globs", "skillhall.compat.Globs"),
     "InstructionSkills": ("compat:InstructionSkills", "skillhall.compat.InstructionSkills"),
     "InstructionSource": ("compat:InstructionSource", "skillhall.compat.InstructionSource"),
-    "Judged": ("_internal.policy.effects:JudgedFinding", "Finding"),
+    "Judged": ("types:JudgedFinding", "skillhall.types.JudgedFinding"),
     "LocalSkills": ("compat:LocalSkills", "skillhall.compat.LocalSkills"),
     "MemorySandbox": ("compat:MemorySandbox", "skillhall.compat.MemorySandbox"),
     "PROFILES": ("_internal.policy.profiles:PROFILES", "the name of a profile"),

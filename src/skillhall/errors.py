@@ -135,7 +135,7 @@ class SkillhallError(Exception):
     """
 
     code = "internal"
-    kind = "internal"  # unique for each class
+    kind: ClassVar[str] = "internal"  # unique for each class
     template = ""
     hint = ""  # advice about the input, where the code that raises the error has some
     _fact_names: tuple[str, ...] = ()
@@ -658,7 +658,7 @@ class ServerRefused(SourceError):
 
     def __init__(self, host: str, status: int, problem: str) -> None:
         super().__init__(host, status, _shorten(problem))
-        self.code = self._CODES.get(status, "upstream_error")
+        self.code: str = self._CODES.get(status, "upstream_error")
 
 
 # Installed skills

@@ -9,7 +9,7 @@ from skillhall._internal.installer.locked_install import LockedInstallResult
 from skillhall._internal.installer.rollback import PastChange
 from skillhall._internal.installer.update import UpdateResult
 from skillhall._internal.installer.verify import VerifyResult
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import Frontmatter, ParsedSkill
 
@@ -19,6 +19,7 @@ __all__ = [
     "Code",
     "Effect",
     "Frontmatter",
+    "JudgedFinding",
     "LockedInstallResult",
     "ParsedSkill",
     "PastChange",

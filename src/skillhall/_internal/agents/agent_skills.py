@@ -83,7 +83,7 @@ class AgentSkills:
         profile: Profile = INSTRUCTION_SKILLS,
     ) -> None:
         self.agent = agent
-        self.settings = settings or Settings.read()
+        self.settings: Settings = settings or Settings.read()
         self.profile = profile
         base, follow = self.settings.working_directory, self.settings.follow_links
         self._sources = [

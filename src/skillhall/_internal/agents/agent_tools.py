@@ -26,7 +26,7 @@ from skillhall.errors import SkillNotFound, SkillRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from skillhall._internal.agents.agent_skills import SkillSource
+    from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.agents.tool_protocol import Tool
     from skillhall._internal.catalog.catalog import CatalogSkill
@@ -53,7 +53,7 @@ class AgentTools:
         on_event: Callable[[ToolEvent], None] = lambda _: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.skills = skills.as_agent_skills()
+        self.skills: AgentSkills = skills.as_agent_skills()
         self.on_event = on_event
         settings = self.skills.settings
         self._recorder = _UsageRecorder(

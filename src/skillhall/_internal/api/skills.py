@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.agents.tool_protocol import Tool
     from skillhall._internal.catalog.fingerprint import Fingerprint
-    from skillhall._internal.policy.effects import JudgedFinding as Finding
+    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
 
     StrPath = str | os.PathLike[str]
@@ -75,7 +75,7 @@ class Skill:
     """Whether models must not see the skill: `disable-model-invocation: true`."""
     source: str
     """Where its root comes from: `project`, `user` or `given`."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[JudgedFinding, ...] = ()
     _row: ViewedSkill = field(repr=False, compare=False)
     _view: SkillView = field(repr=False, compare=False)
 
@@ -242,7 +242,7 @@ class Skills(Mapping[str, Skill]):
         return self._view.profile
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[JudgedFinding, ...]:
         """Every skill that was skipped or repaired, and why."""
         return self._view.findings
 
@@ -436,7 +436,7 @@ class _SourceOrigin:
         bundles = [opened.load_bundle(bundle) for bundle in opened.bundles]
         self._report = add_to_folder(bundles, self._folder)
         added = sorted((skill.id, skill.digest) for skill in self._report.added)
-        self.revision = hashlib.sha256(repr(added).encode()).hexdigest()
+        self.revision: str = hashlib.sha256(repr(added).encode()).hexdigest()
 
     def load_catalog(self) -> Catalog:
         catalog = load_roots([Root(self._folder, self._text)], self._profile)

@@ -62,14 +62,18 @@ class SkillView:
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
     ) -> None:
-        self.all_skills = tuple(skills)  # including hidden ones, which only users may call
+        # Including hidden ones, which only users may call.
+        self.all_skills: tuple[CatalogSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
         paths, path_findings = assign_skill_paths(visible)
         rows = map(ViewedSkill, _assign_names(visible), paths, visible)
         self.revision = revision
         self.profile = profile
         self.skills: Mapping[str, ViewedSkill] = {row.name: row for row in rows}
-        self.findings = (*findings, *profile.load_policy.judge(path_findings))
+        self.findings: tuple[JudgedFinding, ...] = (
+            *findings,
+            *profile.load_policy.judge(path_findings),
+        )
         self._get_index = get_index or self._get_own_index
         self._lock = threading.Lock()
 

@@ -36,7 +36,7 @@ class SkillsToolset(AbstractToolset[Any]):
         self._name = name
         self._skills = skills
         self._shared_tools = shared_tools  # shared by all runs, if set
-        self.tools = shared_tools or AgentTools(skills)
+        self.tools: AgentTools = shared_tools or AgentTools(skills)
 
     @property
     def id(self) -> str:

@@ -172,7 +172,7 @@ class FolderSandbox:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         path = Path(root).expanduser().absolute()
         path.mkdir(parents=True, exist_ok=True)
-        self.root = str(path)
+        self.root: str = str(path)
 
     def read_file(self, path: str) -> bytes:
         """Read a file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""

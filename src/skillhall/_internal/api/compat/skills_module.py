@@ -88,7 +88,7 @@ class SkillList(list[SkillMetadata]):
         self, skills: Iterable[SkillMetadata] = (), findings: Iterable[JudgedFinding] = ()
     ) -> None:
         super().__init__(skills)
-        self.findings = tuple(findings)
+        self.findings: tuple[JudgedFinding, ...] = tuple(findings)
 
 
 def discover_skills(
