@@ -240,11 +240,8 @@ class _Installation(NamedTuple):
     def plan(self, skill: AddedSkill, entries: Mapping[str, LockEntry]) -> _InstallPlan:
         """Return what installing the skill would change."""
         project, key = self.project, f"{self.install_targets.folder}/{skill.id}"
-        files, before, entry = (
-            read_file_states(skill.bundle),
-            entries.get(key),
-            self.build_entry(skill),
-        )
+        files, before = read_file_states(skill.bundle), entries.get(key)
+        entry = self.build_entry(skill)
         known = {target.path: target for target in before.targets} if before else {}
         new = [target for target in entry.targets if target.path not in known]
         unknown_fields = before.unknown_fields if before else {}
