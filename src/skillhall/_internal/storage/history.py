@@ -253,19 +253,18 @@ def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
         return None
 
 
-def _parse_files(value: dict[str, object] | None) -> dict[str, HistoryFile] | None:
+def _parse_files(value: dict[str, tuple[object, object]] | None) -> dict[str, HistoryFile] | None:
     """Parse the files of one version. Raises: ValueError, TypeError, AttributeError, UnsafePath."""
     if value is None:
         return None
     files = {}
-    for path, pair in value.items():
-        file = HistoryFile(*pair)
-        is_digest = _DIGEST.fullmatch(_require_text(file.sha256))
-        if RelativePath.parse(path).text != path or not is_digest:
+    for path, (sha256, executable) in value.items():
+        digest = _require_text(sha256)
+        if not _DIGEST.fullmatch(digest) or RelativePath.parse(path).text != path:
             raise ValueError(path)
-        if not isinstance(file.executable, bool):
+        if not isinstance(executable, bool):
             raise TypeError(path)
-        files[path] = file
+        files[path] = HistoryFile(digest, executable)
     return files
 
 
