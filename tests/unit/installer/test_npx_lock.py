@@ -21,11 +21,11 @@ from skillhall._internal.installer.npx_lock import (
     compute_git_tree_id,
     compute_npx_hash,
     edit_npx_lock,
-    get_project_lock_path,
-    get_user_lock_path,
     has_portable_order,
     read_npx_lock,
 )
+from skillhall._internal.installer.project import Project
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.ref import parse_source_ref
 
@@ -48,6 +48,15 @@ FILES = {
         "scripts/run.sh": FileState(b"#!/bin/sh\necho ready\n", executable=True),
     },
 }
+
+
+def get_project_lock_path(root: str) -> NpxLockPath:
+    return Project(root, is_user=False, settings=Settings(root, root)).npx_lock_path
+
+
+def get_user_lock_path(home: str, variables: dict[str, str]) -> NpxLockPath:
+    settings = Settings(home, home, variables=variables)
+    return Project(home, is_user=True, settings=settings).npx_lock_path
 
 
 def project(folder: Path, text: str | bytes | None = None) -> NpxLockPath:

@@ -72,18 +72,14 @@ class SkillExamination:
     findings: tuple[JudgedFinding, ...]
 
 
-class _CandidateLocation(NamedTuple):
-    """Location of a candidate, and its findings in the catalog."""
+class _RejectedSkill(NamedTuple):
+    """Location and findings of a rejected candidate, with the names of `CatalogSkill`."""
 
     folder_handle: FolderHandle
     file: str
     location: str
     name: str
-    known_findings: tuple[JudgedFinding, ...]
-
-    @property
-    def is_flat(self) -> bool:
-        return bool(self.file) and not is_skill_md(self.file)
+    findings: tuple[JudgedFinding, ...]
 
 
 def validate(
@@ -155,11 +151,6 @@ def _is_document(result: ValidationResult) -> bool:
     return is_flat and has_none and (name.isupper() or name.upper() in _DOCUMENT_NAMES)
 
 
-def examine_skill(skill: CatalogSkill, profile: Profile) -> SkillExamination:
-    """Read a skill of a catalog completely; findings include accepted ones."""
-    return _examine_candidate(_locate_skill(skill), profile)
-
-
 def _resolve_existing(path: str, base: str) -> Path:
     resolved = Path(Root.resolve(path, base).path)
     try:
@@ -186,74 +177,67 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
 
 def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
     candidates = [
-        *(_locate_skill(skill) for skill in catalog.skills),
-        *(_locate_skill(shadowed.skill) for shadowed in catalog.shadowed),
-        *(_locate_rejected(rejected) for rejected in catalog.rejected),
+        *catalog.skills,
+        *(shadowed.skill for shadowed in catalog.shadowed),
+        *map(_locate_rejected, catalog.rejected),
     ]
     return sorted((_build_result(c, profile) for c in candidates), key=_GET_PATH)
 
 
-def _locate_skill(skill: CatalogSkill) -> _CandidateLocation:
-    return _CandidateLocation(
-        skill.folder_handle, skill.file, skill.location, skill.name, skill.findings
-    )
-
-
-def _locate_rejected(rejected: RejectedCandidate) -> _CandidateLocation:
+def _locate_rejected(rejected: RejectedCandidate) -> _RejectedSkill:
     path, name, findings = Path(rejected.location), rejected.name, rejected.findings
     if path.is_dir() and not is_skill_md(path.name):
-        return _CandidateLocation(FolderHandle(str(path)), "", str(path), name, findings)
+        return _RejectedSkill(FolderHandle(str(path)), "", str(path), name, findings)
     folder = FolderHandle(str(path.parent))
-    return _CandidateLocation(folder, path.name, rejected.location, name, findings)
+    return _RejectedSkill(folder, path.name, rejected.location, name, findings)
 
 
-def _build_result(candidate: _CandidateLocation, profile: Profile) -> ValidationResult:
-    findings = (
-        _examine_candidate(candidate, profile).findings
-        if candidate.file
-        else candidate.known_findings
-    )
-    location = Path(candidate.location)
-    path = candidate.location if candidate.is_flat or not candidate.file else str(location.parent)
+def _build_result(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> ValidationResult:
+    path, findings = skill.location, skill.findings
+    if skill.file:
+        findings = examine_skill(skill, profile).findings
+        path = str(Path(path).parent) if is_skill_md(skill.file) else path
     accepted = not any(judged.effect is Effect.REJECT for judged in findings)
-    return ValidationResult(path, candidate.location, candidate.name, accepted, findings)
+    return ValidationResult(path, skill.location, skill.name, accepted, findings)
 
 
-def _examine_candidate(candidate: _CandidateLocation, profile: Profile) -> SkillExamination:
-    handle, directory = candidate.folder_handle, Path(candidate.location).parent
+def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:
+    """Read a skill of a catalog completely; findings include accepted ones."""
+    is_flat = bool(skill.file) and not is_skill_md(skill.file)
+    handle, directory = skill.folder_handle, Path(skill.location).parent
     bundle = Bundle(handle.path, {})
-    if not candidate.is_flat:
+    if not is_flat:
         with suppress(SkillFileNotFound):
             bundle = open_bundle(handle, profile.scan_policy)
     try:
-        path = RelativePath.parse(candidate.file)
+        path = RelativePath.parse(skill.file)
         data = read_file_at(handle, path, MAX_SKILL_MD_BYTES)
     except SkillhallError:
         # The scan has reported the unreadable SKILL.md; the other files may still be risky.
         risks = profile.load_policy.judge(
-            finding.with_location(str(directory / finding.path), candidate.name)
+            finding.with_location(str(directory / finding.path), skill.name)
             for finding in scan_bundle(bundle, EMPTY_FRONTMATTER)
         )
-        findings = (*candidate.known_findings, *risks)
+        findings = (*skill.findings, *risks)
         return SkillExamination(_UNREAD_SKILL, Bundle(handle.path, {}), findings)
-    parsed = parse_skill(data, None if candidate.is_flat else directory.name, profile.key_case)
+    parsed = parse_skill(data, None if is_flat else directory.name, profile.key_case)
     missing: Iterable[Finding] = ()
     scanned = bundle
-    if candidate.is_flat:
+    if is_flat:
         file = SkillFile(path, len(data), executable=False, read=lambda: data)
-        scanned = Bundle(handle.path, {candidate.file: file})
+        scanned = Bundle(handle.path, {skill.file: file})
     elif parsed.body:
         skipped = {finding.path for finding in bundle.findings}
         missing = check_references(data, bundle.files.keys() | skipped)
     located = (
-        *((finding, candidate.location) for finding in parsed.findings),
+        *((finding, skill.location) for finding in parsed.findings),
         *((finding, str(directory / finding.path)) for finding in bundle.findings),
-        *((finding, candidate.location) for finding in missing),
+        *((finding, skill.location) for finding in missing),
         *((f, str(directory / f.path)) for f in scan_bundle(scanned, parsed.frontmatter)),
     )
     judged_findings = profile.load_policy.judge(
-        finding.with_location(location, candidate.name) for finding, location in located
+        finding.with_location(location, skill.name) for finding, location in located
     )
     codes = {judged.finding.code for judged in judged_findings}
-    known = [judged for judged in candidate.known_findings if judged.finding.code not in codes]
+    known = [judged for judged in skill.findings if judged.finding.code not in codes]
     return SkillExamination(parsed, bundle, (*known, *judged_findings))

@@ -56,18 +56,6 @@ class NpxLockPath(NamedTuple):
     lock_format: NpxLockFormat
 
 
-def get_project_lock_path(root: str) -> NpxLockPath:
-    """Return the npx lock of the project at `root`."""
-    return NpxLockPath(root, "skills-lock.json", PROJECT_FORMAT)
-
-
-def get_user_lock_path(home: str, variables: Mapping[str, str]) -> NpxLockPath:
-    """Return the npx lock of the user with this home folder."""
-    state = variables.get("XDG_STATE_HOME", "")
-    parts = (state, "skills") if os.path.isabs(state) else (home, ".agents")
-    return NpxLockPath(os.path.join(*parts), ".skill-lock.json", USER_FORMAT)
-
-
 @dataclass(frozen=True, slots=True)
 class NpxEntry:
     """One skill in an npx lock; missing fields are empty strings."""

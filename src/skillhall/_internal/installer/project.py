@@ -26,11 +26,7 @@ from skillhall._internal.installer.lock import (
     parse_target_path,
     read_lock,
 )
-from skillhall._internal.installer.npx_lock import (
-    NpxLockPath,
-    get_project_lock_path,
-    get_user_lock_path,
-)
+from skillhall._internal.installer.npx_lock import PROJECT_FORMAT, USER_FORMAT, NpxLockPath
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.settings import Settings
@@ -79,9 +75,11 @@ class Project:
     @property
     def npx_lock_path(self) -> NpxLockPath:
         """The npx lock for the same skills."""
-        if self.is_user:
-            return get_user_lock_path(self.root, self.settings.variables)
-        return get_project_lock_path(self.root)
+        if not self.is_user:
+            return NpxLockPath(self.root, "skills-lock.json", PROJECT_FORMAT)
+        state = self.settings.variables.get("XDG_STATE_HOME", "")
+        parts = (state, "skills") if os.path.isabs(state) else (self.root, ".agents")
+        return NpxLockPath(os.path.join(*parts), ".skill-lock.json", USER_FORMAT)
 
     @property
     def content_store(self) -> ContentStore:
