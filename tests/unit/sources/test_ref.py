@@ -1,5 +1,8 @@
 """Source references: accepted and rejected texts."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -285,6 +288,25 @@ REFUSED: list[tuple[str, str]] = [
     ("git@host.example:a/b.git?x", "url"),
     *[(f"acme/skills@{ref}", "ref") for ref in BAD_REFS],
 ]
+
+
+def describe(text: str, *, allow_loopback_http: bool) -> str:
+    """Return the kind and canonical text of a reference, or the reason for its rejection."""
+    try:
+        reference = parse_source_ref(text, allow_loopback_http=allow_loopback_http)
+    except SourceRejected as error:
+        return f"{error.reason}: {error.problem}" + (f" ({error.hint})" if error.hint else "")
+    return f"{type(reference).__name__} {reference.text}"
+
+
+def test_every_recorded_text_keeps_its_meaning() -> None:
+    # The order in which kinds are tried decides what a text means. Lock files depend on it.
+    path = Path(__file__).with_name("parsed_texts.json")
+    recorded = json.loads(path.read_text("utf-8"))  # a pair: without and with loopback http
+    for text, meaning in recorded.items():
+        expected = [meaning, meaning] if isinstance(meaning, str) else meaning
+        actual = [describe(text, allow_loopback_http=allowed) for allowed in (False, True)]
+        assert actual == expected, text
 
 
 @pytest.mark.parametrize(("text", "meaning"), ACCEPTED)
