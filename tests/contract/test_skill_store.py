@@ -14,8 +14,8 @@ from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN, FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.skill_store.store import SkillStore
+from skillhall._internal.sources.archive.upload import build_single_bundle
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.sources.opener import build_single_bundle
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall.errors import (

@@ -21,9 +21,9 @@ from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.settings import Settings
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
 from skillhall._internal.sources.opener import open_source
-from skillhall._internal.sources.ref import parse_source_ref
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
 from tests.support.projects import make_project_settings

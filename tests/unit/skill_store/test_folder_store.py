@@ -12,8 +12,9 @@ from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.input_checks import StoredSkill
 from skillhall._internal.skill_store.shipped_skills import read_shipped_skills
+from skillhall._internal.sources.archive.upload import build_single_bundle
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
-from skillhall._internal.sources.opener import build_single_bundle, open_source
+from skillhall._internal.sources.opener import open_source
 from skillhall.errors import (
     ArchiveRejected,
     Conflict,

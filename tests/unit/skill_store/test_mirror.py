@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.sources.opener import build_single_bundle
+from skillhall._internal.sources.archive.upload import build_single_bundle
 from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable

@@ -11,13 +11,11 @@ from skillhall._internal.installer.lock import (
     LockEntry,
     LockTarget,
     to_locked_files,
-    to_portable_source,
 )
 from skillhall._internal.installer.preflight import AddReport, preflight_bundles, report_addition
 from skillhall._internal.installer.project import InstalledFiles, read_installed
 from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from skillhall._internal.installer.targets import InstallTargets
     from skillhall._internal.installer.transaction import Files
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.sources.opener import OpenedSource
+    from skillhall._internal.sources.base import OpenedSource
 
 
 def install(  # noqa: PLR0913 - what, from where, to where, and how
@@ -87,20 +85,19 @@ def build_lock_entry(
     install_targets: InstallTargets,
 ) -> LockEntry:
     """Build the lock file entry of a skill for these targets."""
-    reference, base = opened_source.reference, project.settings.working_directory
-    bundle_reference = opened_source.get_bundle_reference(addition.bundle)
+    reference, path = opened_source.reference.for_bundle(addition.bundle)
     targets = (
         LockTarget(f"{folder}/{addition.id}", install_targets.kind)
         for folder in install_targets.other_folders
     )
     return LockEntry(
-        source=to_portable_source(bundle_reference, project.root, base),
-        path=opened_source.get_bundle_path(addition.bundle),
+        source=reference.to_portable_text(project.root, project.settings.working_directory),
+        path=path,
         commit=opened_source.commit,
         digest=addition.digest,
         files=to_locked_files(addition.bundle),
         targets=tuple(targets),
-        pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
+        pinned=reference.is_pinned,
         name=addition.name,
     )
 

@@ -27,7 +27,6 @@ from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.installer.upstream import Upstream
 from skillhall._internal.installer.verify import verify_entry
 from skillhall._internal.sources.opener import open_source
-from skillhall._internal.sources.ref import McpRef
 from skillhall.errors import LockMismatch, SkillhallError, SkillRejected, SourceRejected
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from skillhall._internal.installer.npx_lock import NpxEntry
     from skillhall._internal.installer.project import Project
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.sources.opener import Progress
+    from skillhall._internal.sources.base import Progress
 
 
 class LockedInstallStatus(StrEnum):
@@ -88,7 +87,7 @@ def _install_entry(
         new_entry = entry
         if not matches_entry(entry, bundle):
             # Skills of MCP servers need a review, so changed ones are never installed unattended.
-            if frozen or entry.commit or isinstance(opened.reference, McpRef):
+            if frozen or entry.commit or opened.reference.needs_approval:
                 raise LockMismatch(key, "the source has different files")
             new_entry = replace(
                 entry,

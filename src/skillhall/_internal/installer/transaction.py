@@ -30,7 +30,7 @@ from skillhall._internal.installer.npx_hashes import HashedFile
 from skillhall._internal.installer.project import InstalledFiles, check_replaceable, read_installed
 from skillhall._internal.installer.targets import is_agent_folder
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.sources.ref import parse_source_ref
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import SkillhallError
 

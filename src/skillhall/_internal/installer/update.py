@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.merge import MergeOutcome
-    from skillhall._internal.sources.opener import OpenedSource, Progress
+    from skillhall._internal.sources.base import OpenedSource, Progress
 
 ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # the version that wins a conflict
 

@@ -6,14 +6,17 @@ the checks of both. Nothing is ever unpacked to disk.
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 import zlib
+from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import accumulate
 from typing import TYPE_CHECKING, NoReturn
 
+from skillhall._internal.fs.handles import open_root, read_file
 from skillhall._internal.skill.bundle import (
     VERSION_CONTROL_FOLDERS,
     Bundle,
@@ -28,7 +31,7 @@ from skillhall._internal.sources.archive.tar_format import is_tar, read_tar
 from skillhall._internal.sources.archive.zip_format import is_zip, read_zip
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
 from skillhall._internal.sources.repo_layout import find_enclosing_folder, find_visible_skills
-from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
+from skillhall.errors import ArchiveRejected, SkillFileNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,6 +100,17 @@ def read_archive(
     else:
         extraction.reject("malformed", "it is neither a zip nor a tar file")
     return _build_bundles(extraction)
+
+
+def read_archive_file(path: str) -> tuple[Bundle, ...]:
+    """Read the skills of a local archive. Raises: SkillFileNotFound, and as `read_archive`."""
+    name = os.path.basename(path)
+    try:
+        with closing(open_root(os.path.dirname(path))) as folder:
+            data = read_file(folder, name, DEFAULT_ARCHIVE_LIMITS.total)
+    except OSError:
+        raise SkillFileNotFound(name) from None
+    return read_archive(data, name)
 
 
 def read_loose_files(

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.sources.ref import is_commit_id
+from skillhall._internal.sources.source_text import is_commit_id
 
 if sys.platform != "win32":
     import fcntl

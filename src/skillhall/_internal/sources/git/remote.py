@@ -22,7 +22,7 @@ from skillhall._internal.net.addresses import (
 from skillhall._internal.net.connection import NetworkSettings, limit_resolver
 from skillhall._internal.net.fetch import fetch
 from skillhall._internal.net.url import WebUrl, authority_of, checked_characters
-from skillhall._internal.sources.ref import GITHUB_HOST, GitRef
+from skillhall._internal.sources.source_text import GITHUB_HOST
 from skillhall.errors import SourceRejected, SourceUnavailable
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def follow_redirect(remote: Remote, access: GitAccess, deadline: float) -> Remot
     if url in (result.url, endpoint.url):
         problem, hint = "it redirects to a URL without a repository", "use the repository's new URL"
         raise SourceUnavailable(endpoint.host, problem, hint)
-    moved = parse_endpoint(GitRef(url).url)
+    moved = parse_endpoint(url)
     is_same = (moved.scheme, moved.authority) == (endpoint.scheme, endpoint.authority)
     return open_remote(moved, access, deadline, with_token=is_same)
 

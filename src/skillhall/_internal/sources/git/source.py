@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from skillhall._internal.sources.commit_tree import (
     build_level,
@@ -41,8 +42,8 @@ from skillhall._internal.sources.git.remote import (
     open_remote,
     parse_endpoint,
 )
-from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id, is_valid_ref
 from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills, find_skills
+from skillhall._internal.sources.source_text import is_commit_id, is_valid_ref
 from skillhall.errors import (
     NoSkillThere,
     RateLimited,
@@ -60,8 +61,10 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.finding import Finding
+    from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry
     from skillhall._internal.sources.git.clone_cache import CachedClone, CachedRef
+    from skillhall._internal.sources.git.ref import GitRef
 
     # From a commit's tree and a path to the requested skills, with findings.
     _FileSelector = Callable[[list[TreeEntry], str], tuple[list[CommitSkill], list[Finding]]]
@@ -72,10 +75,10 @@ __all__ = [
     "GitAccess",
     "GitLimits",
     "is_git_available",
+    "open_git",
     "read_git",
     "read_git_level",
     "resolve_commit",
-    "to_git_ref",
 ]
 
 _NO_REPOSITORY = "/nonexistent"  # for commands that need no local repository
@@ -118,12 +121,19 @@ def read_git_level(
     return FileTree(files, result.commit, tuple(findings), result.stale, result.checked_at)
 
 
-def to_git_ref(reference: GitHubRef | GitRef, github_url: str) -> GitRef:
-    """Return the reference for git; `github_url` is the base URL of GitHub repositories."""
-    if isinstance(reference, GitRef):
-        return reference
-    url = f"{github_url}/{reference.owner}/{reference.repository}.git"
-    return GitRef(url, reference.path, reference.ref)
+def open_git(reference: GitRef, context: SourceContext, source_text: str) -> RepositorySkills:
+    """Read skills of a repository as the settings allow. Raises: as `read_git`."""
+    settings = context.settings
+    access = GitAccess(
+        settings.cache_directory,
+        context.address_policy,
+        settings.tokens,
+        ssh_agent_socket=settings.variables.get("SSH_AUTH_SOCK", ""),
+        progress=context.progress,
+        github_host=urlsplit(settings.github_url).netloc.lower(),
+    )
+    access = access if context.with_credentials else access.without_credentials()
+    return read_git(reference, access, source_text=source_text)
 
 
 class _CommitFiles(NamedTuple):

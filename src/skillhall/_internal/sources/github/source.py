@@ -26,7 +26,9 @@ from skillhall._internal.sources.commit_tree import (
     iterate_files,
     searchable_paths,
 )
-from skillhall._internal.sources.github.client import GitHubClient
+from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.source import is_git_available, open_git
+from skillhall._internal.sources.github.client import GitHubAccess, GitHubClient
 from skillhall._internal.sources.github.response_cache import GitHubCache
 from skillhall._internal.sources.github.tree import (
     dump_tree,
@@ -35,8 +37,8 @@ from skillhall._internal.sources.github.tree import (
     parse_tree,
     start_blob_hash,
 )
-from skillhall._internal.sources.ref import is_commit_id
 from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills, find_skills
+from skillhall._internal.sources.source_text import is_commit_id
 from skillhall.errors import RateLimited, SourceNotFound, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
@@ -44,9 +46,9 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.sources.archive.tar_format import TarMember
+    from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill
-    from skillhall._internal.sources.github.client import GitHubAccess
-    from skillhall._internal.sources.ref import GitHubRef
+    from skillhall._internal.sources.github.ref import GitHubRef
 
 _MIB = 1024 * 1024
 _MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub truncates trees at 7 MiB
@@ -59,6 +61,22 @@ _SHA = "application/vnd.github.sha"
 _JSON = "application/vnd.github+json"
 _RAW = "application/vnd.github.raw+json"
 _SERVER_ERROR = 500
+
+
+def open_github(reference: GitHubRef, context: SourceContext) -> RepositorySkills:
+    """Read skills with git, or with the API where git is not available. Raises: as `read_git`."""
+    settings = context.settings
+    if settings.use_git and is_git_available():
+        url = reference.git_url(settings.github_url)
+        return open_git(GitRef(url, reference.path, reference.ref), context, reference.text)
+    access = GitHubAccess(
+        settings.github_api_url,
+        context.address_policy,
+        settings.tokens if context.with_credentials else {},
+        settings.cache_directory,
+        progress=context.get_progress("Downloading"),
+    )
+    return read_github(reference, access, source_text=reference.text)
 
 
 def read_github(
@@ -112,7 +130,7 @@ def resolve_github_commit(reference: GitHubRef, access: GitHubAccess) -> str:
 def _open_reader(
     reference: GitHubRef, access: GitHubAccess, source_text: str
 ) -> _GitHubRepositoryReader:
-    name = f"{reference.owner}/{reference.repository}"
+    name = f"{reference.owner}/{reference.name}"
     cache = GitHubCache(access.cache_directory, access.api_url, access.token)
     return _GitHubRepositoryReader(reference, GitHubClient(access, name, source_text), cache)
 

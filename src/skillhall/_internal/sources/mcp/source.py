@@ -31,10 +31,16 @@ from skillhall._internal.sources.mcp.entry import (
     verify_file,
     verify_frontmatter,
 )
+from skillhall._internal.sources.mcp.ref import McpRef
 from skillhall._internal.sources.mcp.servers_file import cache_folder, connect, find_server
-from skillhall._internal.sources.ref import McpRef
 from skillhall._internal.storage.content_store import ContentStore
-from skillhall.errors import McpSkillNotFound, ServedSkillRejected, SourceRejected, TooLarge
+from skillhall.errors import (
+    McpSkillNotFound,
+    NoSkillThere,
+    ServedSkillRejected,
+    SourceRejected,
+    TooLarge,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -246,10 +252,14 @@ def open_mcp_source(label: str, settings: Settings | None = None) -> Iterator[Mc
 def read_mcp_bundles(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
     """Download the skills of a reference; rejected ones have a finding instead of files.
 
-    Raises: SkillNotFound, TooLarge, and as `open_mcp_source`.
+    Raises: NoSkillThere, SkillNotFound, TooLarge, and as `open_mcp_source`.
     """
     with open_mcp_source(reference.label, settings) as source:
         skills = [source.find(reference.skill)] if reference.skill else source.list()
         if sum(skill.entry.total_bytes for skill in skills) > MAX_TOTAL_SIZE:
             raise TooLarge(reference.text, MAX_TOTAL_SIZE)
-        return source.bundles(skills)
+        bundles = source.bundles(skills)
+    if not bundles:
+        hint = f"it may have unlisted skills: name one, as in {reference.text}/name"
+        raise NoSkillThere(reference.text, hint)
+    return bundles

@@ -14,12 +14,12 @@ import pytest
 from skillhall._internal.hints import find_hint
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.python_package import (
+from skillhall._internal.sources.python_package.ref import PackageRef
+from skillhall._internal.sources.python_package.source import (
     PackageSkills,
     package_search_paths,
     read_package,
 )
-from skillhall._internal.sources.ref import PackageRef
 from skillhall.errors import NoSkillThere, PackageNotInstalled
 from tests.support.skills import make_skill_md
 

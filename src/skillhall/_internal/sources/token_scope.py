@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.git.source import to_git_ref
-from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_source_ref
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 if TYPE_CHECKING:
@@ -64,8 +63,8 @@ def _configured_repositories(settings: Settings) -> set[str]:
         with suppress(SourceRejected):  # reported where the setting is used
             allowed = bool(settings.allowed_networks)
             reference = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
-            if isinstance(reference, GitHubRef | GitRef):
-                urls.add(_normalize_url(to_git_ref(reference, settings.github_url).url))
+            if reference.repository is not None:
+                urls.add(_normalize_url(reference.repository.git_url(settings.github_url)))
     return urls - {""}
 
 
