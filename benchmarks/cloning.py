@@ -22,7 +22,7 @@ READ = """
 import sys
 from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.sources.git.source import GitAccess, read_git
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 url, cache, *names = sys.argv[1:]
 access = GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8"))
 for name in names:

@@ -12,7 +12,7 @@ from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.bundle_reader import MAX_DEPTH, MAX_FILE_SIZE, MAX_FILES
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.source import (
     GitAccess,
     read_git,
@@ -20,7 +20,7 @@ from skillhall._internal.sources.git.source import (
     resolve_commit,
 )
 from skillhall._internal.sources.github.client import GitHubAccess
-from skillhall._internal.sources.github.ref import GitHubRef
+from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import (
     read_github,
     read_github_level,

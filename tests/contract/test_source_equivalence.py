@@ -16,7 +16,7 @@ from skillhall._internal.cli.runner import run
 from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.settings import Settings
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.source import GitAccess, read_git
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.wiring.catalog import load_catalog

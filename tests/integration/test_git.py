@@ -20,7 +20,7 @@ from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.source import (
     GitAccess,
     GitLimits,
@@ -742,7 +742,7 @@ KILLED = """
 import json, sys
 from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.sources.git.source import GitAccess, read_git
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 url, cache = json.loads(sys.argv[1])
 read_git(GitRef(url), GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8")), source_text="x")
 """

@@ -25,7 +25,7 @@ from skillhall._internal.installer.rollback import roll_back
 from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import UpdateStatus, update
 from skillhall._internal.installer.verify import verify
-from skillhall._internal.sources.github.ref import GitHubRef
+from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import LockInvalid, NotASkill, UnsafePath, UnsavedFilesError
 from tests.support.archives import zip_of

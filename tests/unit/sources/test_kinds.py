@@ -8,14 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillhall._internal.sources.base import Ref
-from skillhall._internal.sources.git.ref import GitRef
-from skillhall._internal.sources.github.ref import GitHubRef
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.local import ArchiveRef, LocalRef
-from skillhall._internal.sources.mcp.ref import McpRef
-from skillhall._internal.sources.python_package.ref import PackageRef
+from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
+from skillhall._internal.sources.mcp.mcp_ref import McpRef
+from skillhall._internal.sources.python_package.package_ref import PackageRef
 from skillhall._internal.sources.source_text import is_commit_id
-from skillhall._internal.sources.url import UrlRef
+from skillhall._internal.sources.url_ref import UrlRef
 from skillhall.errors import SourceRejected
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

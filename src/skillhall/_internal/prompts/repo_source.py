@@ -11,10 +11,10 @@ from skillhall._internal.prompts.prompt_snapshot import PromptContents
 from skillhall._internal.prompts.refreshing_source import FetchedContents
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.remote import cache_key, parse_endpoint
 from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.local import LocalRef
+from skillhall._internal.sources.local_ref import LocalRef
 from skillhall._internal.sources.source_text import is_valid_ref
 from skillhall._internal.sources.token_scope import reject_ssh
 from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from skillhall._internal.sources.git.ref import parse_git
-from skillhall._internal.sources.github.ref import parse_github
-from skillhall._internal.sources.local import parse_local
-from skillhall._internal.sources.mcp.ref import parse_mcp
-from skillhall._internal.sources.python_package.ref import parse_package
+from skillhall._internal.sources.git.git_ref import parse_git
+from skillhall._internal.sources.github.github_ref import parse_github
+from skillhall._internal.sources.local_ref import parse_local
+from skillhall._internal.sources.mcp.mcp_ref import parse_mcp
+from skillhall._internal.sources.python_package.package_ref import parse_package
 from skillhall._internal.sources.source_text import SourceText
-from skillhall._internal.sources.url import parse_url
+from skillhall._internal.sources.url_ref import parse_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.sources.base import OpenedSource, SourceContext
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.local import LocalRef
+from skillhall._internal.sources.local_ref import LocalRef
 from skillhall._internal.sources.source_text import is_relative_name
 from skillhall._internal.sources.token_scope import TokenScope, reject_ssh
 from skillhall.errors import SourceRejected

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry
     from skillhall._internal.sources.git.clone_cache import CachedClone, CachedRef
-    from skillhall._internal.sources.git.ref import GitRef
+    from skillhall._internal.sources.git.git_ref import GitRef
 
     # From a commit's tree and a path to the requested skills, with findings.
     _FileSelector = Callable[[list[TreeEntry], str], tuple[list[CommitSkill], list[Finding]]]

@@ -26,7 +26,7 @@ from skillhall._internal.sources.commit_tree import (
     iterate_files,
     searchable_paths,
 )
-from skillhall._internal.sources.git.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.source import is_git_available, open_git
 from skillhall._internal.sources.github.client import GitHubAccess, GitHubClient
 from skillhall._internal.sources.github.response_cache import GitHubCache
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.archive.tar_format import TarMember
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill
-    from skillhall._internal.sources.github.ref import GitHubRef
+    from skillhall._internal.sources.github.github_ref import GitHubRef
 
 _MIB = 1024 * 1024
 _MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub truncates trees at 7 MiB

@@ -20,7 +20,7 @@ from skillhall._internal.settings import build_environment, read_secret_variable
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.sources.mcp.client import McpSkillClient, open_skill_client
 from skillhall._internal.sources.mcp.http_transport import HttpTransport
-from skillhall._internal.sources.mcp.ref import check_mcp_label
+from skillhall._internal.sources.mcp.mcp_ref import check_mcp_label
 from skillhall._internal.sources.mcp.stdio_transport import StdioTransport
 from skillhall._internal.sources.mcp.transport import DEFAULT_MCP_TIMEOUTS, McpTimeouts
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json

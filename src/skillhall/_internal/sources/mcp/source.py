@@ -31,7 +31,7 @@ from skillhall._internal.sources.mcp.entry import (
     verify_file,
     verify_frontmatter,
 )
-from skillhall._internal.sources.mcp.ref import McpRef
+from skillhall._internal.sources.mcp.mcp_ref import McpRef
 from skillhall._internal.sources.mcp.servers_file import cache_folder, connect, find_server
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall.errors import (

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillhall._internal.settings import Settings
-    from skillhall._internal.sources.python_package.ref import PackageRef
+    from skillhall._internal.sources.python_package.package_ref import PackageRef
 
 SKILLS_FOLDER = ".agents/skills"
 _NAME = r"[^\W\d]\w*"  # a Python identifier
