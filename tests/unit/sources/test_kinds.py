@@ -13,7 +13,7 @@ from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
 from skillhall._internal.sources.mcp.mcp_ref import McpRef
-from skillhall._internal.sources.python_package.package_ref import PackageRef
+from skillhall._internal.sources.python_package import PackageRef
 from skillhall._internal.sources.source_text import is_commit_id
 from skillhall._internal.sources.url_ref import UrlRef
 from skillhall.errors import SourceRejected

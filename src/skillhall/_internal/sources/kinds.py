@@ -12,7 +12,7 @@ from skillhall._internal.sources.git.git_ref import parse_git
 from skillhall._internal.sources.github.github_ref import parse_github
 from skillhall._internal.sources.local_ref import parse_local
 from skillhall._internal.sources.mcp.mcp_ref import parse_mcp
-from skillhall._internal.sources.python_package.package_ref import parse_package
+from skillhall._internal.sources.python_package import parse_package
 from skillhall._internal.sources.source_text import SourceText
 from skillhall._internal.sources.url_ref import parse_url
 

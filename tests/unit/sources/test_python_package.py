@@ -14,8 +14,8 @@ import pytest
 from skillhall._internal.hints import find_hint
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.python_package.package_ref import PackageRef
-from skillhall._internal.sources.python_package.source import (
+from skillhall._internal.sources.python_package import (
+    PackageRef,
     PackageSkills,
     package_search_paths,
     read_package,

@@ -1,1 +1,0 @@
-"""Skills of installed Python packages."""
