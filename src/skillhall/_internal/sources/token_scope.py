@@ -30,7 +30,13 @@ class TokenScope(NamedTuple):
     @classmethod
     def from_settings(cls, settings: Settings) -> TokenScope:
         """Collect the configured repositories. Raises: ConfigInvalid."""
-        repositories, prefixes = _configured_repositories(settings), []
+        repositories, prefixes = set(), []
+        with suppress(SourceRejected):  # an invalid setting is reported where it is used
+            allowed = bool(settings.allowed_networks)
+            repository = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
+            if repository.repository is not None:
+                url = repository.repository.git_url(settings.github_url)
+                repositories.add(_normalize_url(url))
         for text in settings.server.git_token_repos:
             pattern = text if ":" in text else f"{settings.github_url}/{text}"
             url = _normalize_url(pattern.removesuffix(_WILDCARD))
@@ -42,7 +48,7 @@ class TokenScope(NamedTuple):
                 prefixes.append(f"{url}/")
             else:
                 repositories.add(url)
-        return cls(frozenset(repositories), tuple(prefixes))
+        return cls(frozenset(repositories - {""}), tuple(prefixes))
 
     def includes(self, url: str) -> bool:
         """Whether tokens may be sent to the repository at this URL."""
@@ -55,17 +61,6 @@ def reject_ssh(url: str, source_text: str) -> None:
     if parse_endpoint(url).scheme == "ssh":
         problem = "'ssh' is reserved for the operator"
         raise SourceRejected("scheme", source_text, problem, "use https")
-
-
-def _configured_repositories(settings: Settings) -> set[str]:
-    urls = set()
-    if settings.prompts.repo:
-        with suppress(SourceRejected):  # reported where the setting is used
-            allowed = bool(settings.allowed_networks)
-            reference = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
-            if reference.repository is not None:
-                urls.add(_normalize_url(reference.repository.git_url(settings.github_url)))
-    return urls - {""}
 
 
 def _normalize_url(url: str) -> str:

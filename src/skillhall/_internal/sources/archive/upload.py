@@ -18,7 +18,7 @@ from skillhall._internal.sources.folder.source import SOURCE_HINT
 from skillhall.errors import SourceRejected, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from skillhall._internal.net.addresses import AddressPolicy
 
@@ -33,19 +33,6 @@ def download(
     limit = MAX_SKILL_MD_BYTES if is_markdown else DEFAULT_ARCHIVE_LIMITS.total
     result = fetch(url, max_bytes=limit, policy=policy, progress=progress)
     return read_archive_or_skill_md(result.data, os.path.basename(result.url))
-
-
-def build_single_bundle(files: Mapping[str, bytes], name: str) -> Bundle:
-    """Build the bundle of a single skill from files by path, as browsers upload a folder.
-
-    The common parent folder names the skill, else `name`. No file is executable.
-    Raises: ArchiveRejected, TooLarge, SourceRejected.
-    """
-    bundles = read_loose_files([*files.items()], name)
-    if len(bundles) > 1:
-        folders = ", ".join(bundle.folder for bundle in bundles)
-        raise SourceRejected("path", name, f"it contains several skills: {folders}", "choose one")
-    return bundles[0]
 
 
 def build_bundles(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:

@@ -106,13 +106,11 @@ def read_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
 
 def load_into_memory(bundle: Bundle) -> Bundle:
     """Return a copy of the bundle with all files in memory. Raises: SkillhallError."""
-    files = {path: _load_file(file) for path, file in bundle.files.items()}
+    files = {}
+    for path, file in bundle.files.items():
+        data = file.read()
+        files[path] = replace(file, size=len(data), read=partial(bytes, data))
     return replace(bundle, files=files)
-
-
-def _load_file(file: SkillFile) -> SkillFile:
-    data = file.read()
-    return replace(file, size=len(data), read=lambda: data)
 
 
 class _FolderReplaced(OSError):
@@ -242,8 +240,15 @@ class _BundleLister:
         for name, kind in entries:
             if self._is_ignored(name):
                 continue
-            if kind is EntryKind.LINK and not depth and self._is_volume_link(folder, name):
-                self._add_volume_entry(name)
+            is_top_link = kind is EntryKind.LINK and not depth
+            if is_top_link and self.volume is not None and is_volume_link(folder, name):
+                # The volume's file or folder is added, under the name of its link.
+                try:
+                    volume_kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
+                except OSError as error:
+                    self._report_skipped(f"it cannot be read ({format_os_error(error)})", name)
+                else:
+                    self._add_entry(self.volume, name, volume_kind, name, 0)
             else:
                 self._add_entry(folder, name, kind, prefix + name, depth)
 
@@ -254,19 +259,6 @@ class _BundleLister:
             self._add_folder(folder, name, path, depth)
         elif not self.is_full:
             self._add_file(folder, name, path)
-
-    def _is_volume_link(self, folder: Folder, name: str) -> bool:
-        return self.volume is not None and is_volume_link(folder, name)
-
-    def _add_volume_entry(self, name: str) -> None:
-        """Add a file or folder of the volume, under the name of its link."""
-        assert self.volume is not None  # noqa: S101 - checked by `_is_volume_link`
-        try:
-            kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
-        except OSError as error:
-            self._report_skipped(f"it cannot be read ({format_os_error(error)})", name)
-            return
-        self._add_entry(self.volume, name, kind, name, 0)
 
     def _is_ignored(self, name: str) -> bool:
         if name in ALWAYS_SKIPPED or name.startswith("._"):

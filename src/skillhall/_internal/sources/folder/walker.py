@@ -214,8 +214,10 @@ class _FolderWalker:
             self.parse_pending()
         if self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS:
             self._report_empty_folders()
-        if self.too_deep_count:
-            self._report_depth()
+        if count := self.too_deep_count:
+            subject = "1 folder was" if count == 1 else f"{count} folders were"
+            message = f"{subject} not searched: deeper than {self.policy.max_depth} levels"
+            self._report(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
 
     def _scan_installed_folders(self, root: Folder) -> None:
         """Search `.claude/skills` and similar folders, for repositories with no others."""
@@ -244,12 +246,6 @@ class _FolderWalker:
                 self._add_rejected(name, *_NO_SKILL_MD)
             else:
                 self._report(Code.SKIPPED, "skipped: it has no SKILL.md", name)
-
-    def _report_depth(self) -> None:
-        count, depth = self.too_deep_count, self.policy.max_depth
-        subject = "1 folder was" if count == 1 else f"{count} folders were"
-        message = f"{subject} not searched: deeper than {depth} levels"
-        self._report(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
 
     def _is_repository(self) -> bool:
         return any(name == ".git" for name, _ in self.root_entries)
@@ -512,8 +508,8 @@ class _FolderWalker:
                 )
             return
         target = self._resolve_link(path)
-        if target is _LINK_OUTSIDE and self._may_follow_outside(step):
-            target = self._resolve_outside_link(path)
+        if target is _LINK_OUTSIDE and self.root.follow_links:
+            target = self._resolve_outside_link(step, path)
         if isinstance(target, Finding):
             self._reject_link(step, path, target)
             return
@@ -533,13 +529,6 @@ class _FolderWalker:
             finding = _LINK_NOT_CHECKED
         self.candidates.append(build_broken_candidate(step.path, finding, ""))
 
-    def _may_follow_outside(self, step: _FolderStep) -> bool:
-        """Whether a link may point outside the roots; links outside may not."""
-        if not self.root.follow_links:
-            return False
-        path = self.root.real_path if step.real_folder is None else step.real_folder.path
-        return any(is_inside(path, base) for base in self.real_roots)
-
     def _resolve_link(self, link_path: str) -> FolderHandle | Finding:
         """Return the target of a link inside the roots, or why it is not followed."""
         if not os.path.exists(link_path):
@@ -558,8 +547,11 @@ class _FolderWalker:
             return _to_absolute_location(real)
         return _LINK_OUTSIDE
 
-    def _resolve_outside_link(self, link_path: str) -> FolderHandle | Finding:
-        """Return the target of a link outside the roots, and allow links into it."""
+    def _resolve_outside_link(self, step: _FolderStep, link_path: str) -> FolderHandle | Finding:
+        """Return the target of a link to outside the roots, and allow links into it."""
+        path = self.root.real_path if step.real_folder is None else step.real_folder.path
+        if not any(is_inside(path, base) for base in self.real_roots):
+            return _LINK_OUTSIDE  # a link that is outside itself
         try:
             real = os.path.realpath(link_path)
         except OSError:

@@ -187,11 +187,8 @@ class ObjectStore:
         except GitLimitExceeded:
             raise TooLarge(self.source_text, self.max_bytes) from None
         except GitNotAvailable:
-            error = SourceUnavailable(
-                self.host, f"git {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or newer is required"
-            )
-            error.hint = "install or update git"
-            raise error from None
+            problem = f"git {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or newer is required"
+            raise SourceUnavailable(self.host, problem, "install or update git") from None
 
     def resolve_remote_ref(self, remote: Remote, ref: str) -> str | None:
         """Return a ref's commit at the remote, without fetching. Raises: GitCommandError."""

@@ -11,6 +11,7 @@ ids are immutable and need no network once they were read. Abbreviated ids are n
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry
-    from skillhall._internal.sources.git.clone_cache import CachedClone, CachedRef
+    from skillhall._internal.sources.git.clone_cache import CachedClone
     from skillhall._internal.sources.git.git_ref import GitRef
 
     # From a commit's tree and a path to the requested skills, with findings.
@@ -97,8 +98,7 @@ def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> Repos
         folders = find_skills(searchable_paths(entries), path, source_text)
         return collect_skills(entries, folders), []
 
-    client = _RepositoryClient(_check_reference(reference), access, source_text)
-    result = _read_selected(reference, client, select)
+    result = _read_selected(reference, access, source_text, select)
     bundles = tuple(skill.build_bundle(result.contents) for skill in result.skills)
     return RepositorySkills(bundles, result.commit, result.ref, result.stale)
 
@@ -114,8 +114,7 @@ def read_git_level(
     def select(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
         return collect_level(entries, path, policy, source_text)
 
-    client = _RepositoryClient(_check_reference(reference), access, source_text)
-    result = _read_selected(reference, client, select)
+    result = _read_selected(reference, access, source_text, select)
     files, findings = build_level(result.skills, result.contents)
     findings = [*result.findings, *findings]
     return FileTree(files, result.commit, tuple(findings), result.stale, result.checked_at)
@@ -149,10 +148,11 @@ class _CommitFiles(NamedTuple):
 
 
 def _read_selected(
-    reference: GitRef, client: _RepositoryClient, select: _FileSelector
+    reference: GitRef, access: GitAccess, source_text: str, select: _FileSelector
 ) -> _CommitFiles:
-    key, directory = cache_key(client.endpoint, client.access), client.access.cache_directory
-    if not (is_commit_id(reference.ref) and is_cached(directory, key)):
+    client = _RepositoryClient(_check_reference(reference), access, source_text)
+    key, directory = cache_key(client.endpoint, access), access.cache_directory
+    if not (reference.is_pinned and is_cached(directory, key)):
         client.check_host()
     requested_at = time.time()
     try:
@@ -169,7 +169,7 @@ def resolve_commit(reference: GitRef, access: GitAccess) -> str:
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited.
     """
     client = _RepositoryClient(_check_reference(reference), access, reference.text)
-    if is_commit_id(reference.ref):
+    if reference.is_pinned:
         return reference.ref
     store = client.open_store(_NO_REPOSITORY)
     try:
@@ -225,7 +225,11 @@ class _RepositoryClient:
         except GitCommandError as failure:
             if failure.kind is not GitFailureKind.MOVED:
                 raise
-        self._remote = self._follow_move(remote)
+        try:
+            self._remote = follow_redirect(remote, self.access, self.deadline)
+        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
+            moved = GitCommandError("returned error: 301")
+            raise to_source_error(moved, remote, self.source_text) from None
         return operation(self._remote)
 
     def to_source_error(self, failure: GitCommandError) -> SkillhallError:
@@ -238,13 +242,6 @@ class _RepositoryClient:
         if self._remote is None:
             self._remote = open_remote(self.endpoint, self.access, self.deadline)
         return self._remote
-
-    def _follow_move(self, remote: Remote) -> Remote:
-        try:
-            return follow_redirect(remote, self.access, self.deadline)
-        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
-            moved = GitCommandError("returned error: 301")
-            raise to_source_error(moved, remote, self.source_text) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,9 +256,9 @@ class _CachedRepositoryReader:
 
     def read(self) -> _CommitFiles:
         """Read the selected files. Raises: as `read_git`."""
-        pinned = self._read_pinned()
-        if pinned is not None:
-            return pinned
+        if self.reference.is_pinned and self.cache.read_ref(self.reference.ref) is not None:
+            with suppress(CorruptRepository, GitCommandError):
+                return self._read_commit(self.reference, self.reference.ref)
         try:
             return self._read_current()
         except (SourceUnavailable, RateLimited) as error:
@@ -269,16 +266,6 @@ class _CachedRepositoryReader:
             if stale is None:
                 raise
             return stale
-
-    def _read_pinned(self) -> _CommitFiles | None:
-        """Read a full commit id from the cache, if it is there."""
-        ref = self.reference.ref
-        if not is_commit_id(ref) or self.cache.read_ref(ref) is None:
-            return None
-        try:
-            return self._read_commit(self.reference, ref)
-        except (CorruptRepository, GitCommandError):
-            return None
 
     def _read_current(self) -> _CommitFiles:
         """Fetch and read the current commit."""
@@ -295,8 +282,13 @@ class _CachedRepositoryReader:
         commit = self._fetch_commit(ref.ref)
         try:
             result = self._read_commit(ref, commit)
-        except CorruptRepository:
-            result = self._read_from_new_clone(ref)
+        except CorruptRepository:  # the cached clone is damaged
+            commit = self._fetch_into_new_clone(ref.ref)
+            try:
+                result = self._read_commit(ref, commit)
+            except CorruptRepository:
+                problem = "the fetched repository is incomplete"
+                raise SourceUnavailable(self.client.endpoint.authority, problem) from None
         except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
             self.cache.record_ref(ref.ref, commit)
             raise
@@ -356,7 +348,8 @@ class _CachedRepositoryReader:
                 result = self._read_commit(ref, cached.commit)
             except (CorruptRepository, GitCommandError, SourceUnavailable, RateLimited):
                 return None
-            reason = _format_stale_reason(error, cached)
+            checked_at = datetime.fromtimestamp(cached.checked_at, UTC)
+            reason = f"{error}; cached version of {checked_at:%Y-%m-%d %H:%M} UTC"
             return result._replace(stale=reason, checked_at=cached.checked_at)
         return None
 
@@ -392,8 +385,3 @@ class _CachedRepositoryReader:
         if ids - sizes.keys():
             raise CorruptRepository
         return sizes
-
-
-def _format_stale_reason(error: SkillhallError, cached_ref: CachedRef) -> str:
-    time_of_check = datetime.fromtimestamp(cached_ref.checked_at, UTC)
-    return f"{error}; cached version of {time_of_check:%Y-%m-%d %H:%M} UTC"

@@ -94,17 +94,14 @@ def _check_server(server: McpServer) -> McpServer:
         if name and not _VARIABLE_PATTERN.fullmatch(name):
             raise ConfigInvalid(name[:100], "it is not the name of a variable")
     if server.url:
-        return server._replace(url=_check_url(server.url))
+        url = WebUrl.parse(server.url)
+        if url.fragment or url.query:
+            problem = "the URL of a server has no query and no fragment"
+            raise SourceRejected("url", server.url, problem)
+        return server._replace(url=url.without_query)
     if not server.command or not server.command[0] or any("\0" in word for word in server.command):
         raise ConfigInvalid(server.label, "it has neither a URL nor a command")
     return server
-
-
-def _check_url(text: str) -> str:
-    url = WebUrl.parse(text)
-    if url.fragment or url.query:
-        raise SourceRejected("url", text, "the URL of a server has no query and no fragment")
-    return url.without_query
 
 
 def read_servers(settings: Settings) -> dict[str, McpServer]:

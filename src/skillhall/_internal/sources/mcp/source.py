@@ -132,7 +132,10 @@ class McpSkillSource:
 
         Raises: ServedSkillRejected, UnsafePath, SkillhallError.
         """
-        file = self._find_file(skill, path)
+        self._check_usable(skill)
+        file = skill.entry.find_file(RelativePath.parse(path).text)
+        if file is None:
+            raise self._build_rejection(skill, build_unlisted_finding(skill.entry, path))
         store = ContentStore(os.path.join(self._cache, sha256_hex(skill.entry.uri.encode())))
         cached = store.find(file.digest.removeprefix("sha256:"))
         if cached is not None:
@@ -166,7 +169,7 @@ class McpSkillSource:
     def bundles(self, skills: Iterable[McpSkill]) -> tuple[Bundle, ...]:
         """Download several skills within one timeout. Raises: as `bundle`."""
         timeout = Timeout(self._server.timeouts.download)
-        return tuple(self._download_bundle(skill, timeout) for skill in skills)
+        return tuple([self._download_bundle(skill, timeout) for skill in skills])
 
     def _download_bundle(self, skill: McpSkill, timeout: Timeout) -> Bundle:
         entry = skill.entry
@@ -192,13 +195,6 @@ class McpSkillSource:
             problem = f"the server sent the entry of {entry.uri[:100]!r} instead"
             raise ServedSkillRejected(self.label, uri, Code.MCP_ENTRY, problem)
         return McpSkill(self.label, cross_check_entries([entry])[0])
-
-    def _find_file(self, skill: McpSkill, path: str) -> McpFileEntry:
-        self._check_usable(skill)
-        file = skill.entry.find_file(RelativePath.parse(path).text)
-        if file is None:
-            raise self._build_rejection(skill, build_unlisted_finding(skill.entry, path))
-        return file
 
     def _check_usable(self, skill: McpSkill) -> None:
         for judged in skill.findings:
