@@ -13,12 +13,8 @@ from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.bundle_reader import MAX_DEPTH, MAX_FILE_SIZE, MAX_FILES
 from skillhall._internal.sources.git.git_ref import GitRef
-from skillhall._internal.sources.git.source import (
-    GitAccess,
-    read_git,
-    read_git_level,
-    resolve_commit,
-)
+from skillhall._internal.sources.git.remote import GitAccess
+from skillhall._internal.sources.git.source import read_git, read_git_level, resolve_commit
 from skillhall._internal.sources.github.client import GitHubAccess
 from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import (

@@ -16,7 +16,7 @@ from skillhall._internal.net.fetch import fetch
 from skillhall._internal.sources.archive import upload
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS
 from skillhall._internal.sources.git import source as git_source
-from skillhall._internal.sources.git.source import GitAccess, GitLimits
+from skillhall._internal.sources.git.remote import GitAccess, GitLimits
 from tests.support.archives import SKILL, zip_of
 from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, SECRETS, CliSandbox
 from tests.support.git_server import FOLDER, LINK, GitRepo, GitServer, git_repo, run_git_server

@@ -14,7 +14,7 @@ from skillhall.errors import SourceUnavailable
 
 if TYPE_CHECKING:
     from skillhall._internal.sources.git.git_ref import GitRef
-    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
     from skillhall._internal.sources.repo_layout import FileTree
 

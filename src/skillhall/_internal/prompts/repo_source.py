@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.checkout import CheckoutStore
     from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.settings import Secret
-    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.repo_layout import FileTree
 
 DEFAULT_BRANCH = "main"  # if no branch is named; falls back to HEAD

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.refreshing_source import Fetch
     from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.prompts.uploads.folder_uploads import Uploads
-    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
 
     ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshotView]

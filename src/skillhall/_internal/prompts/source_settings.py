@@ -16,7 +16,8 @@ from skillhall._internal.prompts.repo_source import (
 )
 from skillhall._internal.prompts.service import PromptSources
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.git.source import GitAccess, is_git_available
+from skillhall._internal.sources.git.process import is_git_available
+from skillhall._internal.sources.git.remote import GitAccess
 from skillhall._internal.sources.github.client import GitHubAccess
 from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.local_ref import LocalRef

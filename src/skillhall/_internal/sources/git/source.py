@@ -32,11 +32,9 @@ from skillhall._internal.sources.git.failures import (
     to_source_error,
 )
 from skillhall._internal.sources.git.object_store import CorruptRepository, ObjectStore
-from skillhall._internal.sources.git.process import is_git_available
 from skillhall._internal.sources.git.remote import (
     Endpoint,
     GitAccess,
-    GitLimits,
     Remote,
     cache_key,
     follow_redirect,
@@ -71,16 +69,6 @@ if TYPE_CHECKING:
     _FileSelector = Callable[[list[TreeEntry], str], tuple[list[CommitSkill], list[Finding]]]
 
 T = TypeVar("T")
-
-__all__ = [
-    "GitAccess",
-    "GitLimits",
-    "is_git_available",
-    "open_git",
-    "read_git",
-    "read_git_level",
-    "resolve_commit",
-]
 
 _NO_REPOSITORY = "/nonexistent"  # for commands that need no local repository
 _SHA256_LENGTH = 64  # hexadecimal digits of a SHA-256 id

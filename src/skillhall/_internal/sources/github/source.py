@@ -28,7 +28,8 @@ from skillhall._internal.sources.commit_tree import (
     searchable_paths,
 )
 from skillhall._internal.sources.git.git_ref import GitRef
-from skillhall._internal.sources.git.source import is_git_available, open_git
+from skillhall._internal.sources.git.process import is_git_available
+from skillhall._internal.sources.git.source import open_git
 from skillhall._internal.sources.github.client import GitHubAccess, GitHubClient
 from skillhall._internal.sources.github.response_cache import GitHubCache
 from skillhall._internal.sources.github.tree import (
