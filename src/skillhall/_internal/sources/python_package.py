@@ -13,7 +13,7 @@ import sys
 from contextlib import closing
 from dataclasses import dataclass
 from glob import escape, glob
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at, open_root, read_file
 from skillhall._internal.policy.profiles import LENIENT
@@ -61,9 +61,7 @@ class PackageRef(Ref):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Find the package and its skills. Raises: PackageNotInstalled, NoSkillThere."""
-        return OpenedSource(
-            self, read_package(self, package_search_paths(context.settings)).bundles
-        )
+        return OpenedSource(self, read_package(self, package_search_paths(context.settings)))
 
 
 def parse_package(source: SourceText) -> PackageRef | None:
@@ -74,13 +72,6 @@ def parse_package(source: SourceText) -> PackageRef | None:
     if not _PACKAGE.fullmatch(name):
         raise SourceRejected("path", source.text, "it is not the name of a Python package")
     return PackageRef(name)
-
-
-class PackageSkills(NamedTuple):
-    """Skills of a package, and the version of its distribution or ""."""
-
-    bundles: tuple[Bundle, ...]
-    version: str
 
 
 def package_search_paths(settings: Settings) -> list[str]:
@@ -113,7 +104,7 @@ def _pth_entries(folder: str) -> Iterator[str]:
                 yield os.path.normpath(path)
 
 
-def read_package(reference: PackageRef, search_paths: Sequence[str]) -> PackageSkills:
+def read_package(reference: PackageRef, search_paths: Sequence[str]) -> tuple[Bundle, ...]:
     """Read the skills of a package, named by its distribution or import name.
 
     Raises: PackageNotInstalled, NoSkillThere.
@@ -127,11 +118,7 @@ def read_package(reference: PackageRef, search_paths: Sequence[str]) -> PackageS
     folders = _find_skill_folders(package, distribution, search_paths)
     bundles = tuple(bundle for folder in folders for bundle in _read_bundles(folder))
     if bundles:
-        try:
-            version = str(distribution.metadata["Version"] or "") if distribution else ""
-        except (KeyError, TypeError, ValueError, OSError):  # depends on the version of Python
-            version = ""
-        return PackageSkills(bundles, version)
+        return bundles
     if distribution is None and not any(_find_package_folder(package, search_paths)):
         raise PackageNotInstalled(package)
     origin = _read_metadata_file(distribution, "direct_url.json") if distribution else ""

@@ -284,14 +284,6 @@ class _CachedRepositoryReader:
             self.cache.record_ref(name, result.commit)
         return result
 
-    def _read_from_new_clone(self, ref: GitRef) -> _CommitFiles:
-        """Read from a new clone, because the cached one is damaged."""
-        try:
-            return self._read_commit(ref, self._fetch_into_new_clone(ref.ref))
-        except CorruptRepository:
-            host = self.client.endpoint.authority
-            raise SourceUnavailable(host, "the fetched repository is incomplete") from None
-
     def _fetch_commit(self, ref: str) -> str:
         """Fetch a ref and return its commit."""
         cached = self.cache.read_ref(ref)
