@@ -13,8 +13,9 @@ import zlib
 from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from skillhall._internal.fs.handles import open_root, read_file
 from skillhall._internal.skill.bundle import (
@@ -134,16 +135,11 @@ class _Claim(Enum):
     IMPLIED_FOLDER = "a folder above another entry, not listed yet"
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedFile:
+class ArchivedFile(NamedTuple):
     """File of an archive."""
 
     data: bytes
     executable: bool
-
-    def read(self) -> bytes:
-        """Return the file's bytes."""
-        return self.data
 
 
 @dataclass(slots=True)
@@ -308,8 +304,9 @@ def _build_bundles(extraction: ArchiveExtraction) -> tuple[Bundle, ...]:
                 relative = RelativePath.parse(path[len(root) + 1 :] if root else path)
             except UnsafePath as error:  # some names are unsafe only as the first one
                 extraction.reject("path", f"{_shorten(path)!r}: {error.reason}")
-            size = len(file.data)
-            skills[root][relative.text] = SkillFile(relative, size, file.executable, file.read)
+            read = partial(bytes, file.data)
+            skill_file = SkillFile(relative, len(file.data), file.executable, read)
+            skills[root][relative.text] = skill_file
     findings = _version_control_findings(all_files, roots)
     name = _bundle_name(extraction.name)
     return tuple(

@@ -221,22 +221,20 @@ def connect(
 
     Raises: SkillsNotServed, SourceRejected, ConfigInvalid, and errors of the transport.
     """
-    with open_skill_client(_open_transport(settings, server), timing) as client:
-        yield client
-
-
-def _open_transport(settings: Settings, server: McpServer) -> McpTransport:
+    transport: McpTransport
     if server.command:
         environment = build_environment(server.variables)
         # Not in the working directory: some programs load code from the folder they start in.
-        return StdioTransport(server.label, server.command, environment, settings.home)
-    url = WebUrl.parse(server.url)
-    policy = build_address_policy(settings.allowed_networks)
-    variable = server.token_variable
-    token = read_secret_variable(variable) if variable else None
-    if variable and token is None:
-        raise ConfigInvalid(variable, "it is not set", f"put the token of {server.label} into it")
-    return HttpTransport.for_url(url, policy, token, variable)
+        transport = StdioTransport(server.label, server.command, environment, settings.home)
+    else:
+        policy, variable = build_address_policy(settings.allowed_networks), server.token_variable
+        token = read_secret_variable(variable) if variable else None
+        if variable and token is None:
+            hint = f"put the token of {server.label} into it"
+            raise ConfigInvalid(variable, "it is not set", hint)
+        transport = HttpTransport.for_url(WebUrl.parse(server.url), policy, token, variable)
+    with open_skill_client(transport, timing) as client:
+        yield client
 
 
 def cache_folder(settings: Settings, label: str) -> str:
