@@ -10,8 +10,9 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import ClassVar, NamedTuple, TypeAlias
 
 import pytest
 
@@ -21,9 +22,13 @@ from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.settings import Settings
+from skillhall._internal.sources import kinds
+from skillhall._internal.sources.archive.source import read_loose_files
+from skillhall._internal.sources.base import OpenedSource, Ref, SourceContext
 from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
 from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.source_text import SourceText
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
 from tests.support.projects import make_project_settings
@@ -146,6 +151,37 @@ def mcp_source(settings: Settings) -> Iterator[Source]:
     yield Source("mcp:acme/pdf", settings, publish)
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryRef(Ref):
+    """A kind that only this test knows: one class and one parser are enough."""
+
+    name: str
+    contents: ClassVar[dict[str, bytes]] = {}
+
+    @property
+    def text(self) -> str:
+        return f"memory:{self.name}"
+
+    def open(self, context: SourceContext) -> OpenedSource:  # noqa: ARG002 - needs no settings
+        return OpenedSource(self, read_loose_files([*self.contents.items()], self.name))
+
+
+def parse_memory(source: SourceText) -> MemoryRef | None:
+    prefix, _, name = source.text.partition(":")
+    return MemoryRef(name) if prefix == "memory" else None
+
+
+@contextmanager
+def new_kind_of_source(settings: Settings) -> Iterator[Source]:
+    def publish(files: Files) -> None:
+        MemoryRef.contents.clear()
+        MemoryRef.contents.update(files)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "KINDS", (*kinds.KINDS, parse_memory))
+        yield Source("memory:pdf", settings, publish)
+
+
 SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "folder": folder_source,
     "archive": archive_source,
@@ -156,6 +192,7 @@ SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
     "markdown": markdown_source,
     "python": package_source,
     "mcp": mcp_source,
+    "new-kind": new_kind_of_source,
 }
 
 
