@@ -119,7 +119,15 @@ def read_servers(settings: Settings) -> dict[str, McpServer]:
         raise ConfigInvalid(SERVERS_FILE, problem, _FIX_HINT) from None
     finally:
         root.close()
-    return _parse_servers(data)
+    try:
+        value = parse_json(data, unique_keys=True)
+    except InvalidJson as error:
+        raise ConfigInvalid(SERVERS_FILE, str(error), _FIX_HINT) from None
+    fields = value if isinstance(value, dict) else {}
+    servers = fields.get("servers")
+    if not isinstance(servers, dict) or fields.get("version") != VERSION:
+        raise ConfigInvalid(SERVERS_FILE, f"it has no servers of version {VERSION}", _FIX_HINT)
+    return {label: _parse_server_entry(label, entry) for label, entry in servers.items()}
 
 
 def find_server(settings: Settings, label: str) -> McpServer:
@@ -178,18 +186,6 @@ def _serialize_server(server: McpServer) -> dict[str, object]:
         "variables": list(server.variables),
     }
     return {name: value for name, value in fields.items() if value}
-
-
-def _parse_servers(data: bytes) -> dict[str, McpServer]:
-    try:
-        value = parse_json(data, unique_keys=True)
-    except InvalidJson as error:
-        raise ConfigInvalid(SERVERS_FILE, str(error), _FIX_HINT) from None
-    fields = value if isinstance(value, dict) else {}
-    servers = fields.get("servers")
-    if not isinstance(servers, dict) or fields.get("version") != VERSION:
-        raise ConfigInvalid(SERVERS_FILE, f"it has no servers of version {VERSION}", _FIX_HINT)
-    return {label: _parse_server_entry(label, fields) for label, fields in servers.items()}
 
 
 def _parse_server_entry(label: str, value: object) -> McpServer:
