@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -290,10 +290,8 @@ class _BundleLister:
         except OSError as error:
             self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
-        try:
+        with closing(folder):
             self.add_entries(folder, f"{path}/", depth + 1)
-        finally:
-            folder.close()
 
     def _add_file(self, parent: Folder, name: str, path: str) -> None:
         if len(self.files) >= MAX_FILES:

@@ -10,7 +10,7 @@ import errno
 import marshal
 import os
 import re
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import (
@@ -121,11 +121,9 @@ def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     except (OSError, ValueError) as error:
         walker.report_missing_root(error)
     else:
-        try:
+        with closing(folder):
             walker.start(folder)
             walker.finish(folder)
-        finally:
-            folder.close()
     return Scan(walker.candidates, walker.findings, walker.reused_count)
 
 
@@ -148,13 +146,10 @@ class _ReplacedDuringScan(Exception):
 
 def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
     try:
-        current = parent.open_folder(name)
+        with closing(parent.open_folder(name)) as current:
+            return current.device_and_inode() != folder.device_and_inode()
     except OSError:
         return False
-    try:
-        return current.device_and_inode() != folder.device_and_inode()
-    finally:
-        current.close()
 
 
 class _FolderWalker:
@@ -466,15 +461,10 @@ class _FolderWalker:
         if not is_volume_link(folder, SKILL_MD):
             return None
         try:
-            volume = open_volume(folder)
-        except OSError:
-            return None
-        try:
-            return read_head(volume, step.path, name, real_folder=step.real_folder)
+            with closing(open_volume(folder)) as volume:
+                return read_head(volume, step.path, name, real_folder=step.real_folder)
         except (OSError, NotAFile):
             return None
-        finally:
-            volume.close()
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
         """Read a SKILL.md that is a link, if its target is inside the roots."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -107,18 +107,13 @@ def _check_server(server: McpServer) -> McpServer:
 def read_servers(settings: Settings) -> dict[str, McpServer]:
     """Return all servers by label. Raises: ConfigInvalid, OSError."""
     try:
-        root = open_root(settings.data_directory)
-    except FileNotFoundError:
-        return {}
-    try:
-        data = read_below(root, RelativePath.parse(SERVERS_FILE), MAX_SERVERS_FILE)
-    except SkillFileNotFound:
+        with closing(open_root(settings.data_directory)) as root:
+            data = read_below(root, RelativePath.parse(SERVERS_FILE), MAX_SERVERS_FILE)
+    except (FileNotFoundError, SkillFileNotFound):
         return {}
     except (NotAFile, TooLarge):
         problem = f"it is not a regular file of at most {MAX_SERVERS_FILE} bytes"
         raise ConfigInvalid(SERVERS_FILE, problem, _FIX_HINT) from None
-    finally:
-        root.close()
     try:
         value = parse_json(data, unique_keys=True)
     except InvalidJson as error:
