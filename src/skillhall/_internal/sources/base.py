@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class SourceContext(NamedTuple):
-    """What opening a source may use."""
+    """Settings, progress callback and permissions for opening a source."""
 
     settings: Settings
     progress: Progress | None = None

@@ -27,7 +27,7 @@ class UrlRef(Ref):
         return self.url
 
     def open(self, context: SourceContext) -> OpenedSource:
-        """Download the file. Raises: SourceRejected, SourceUnavailable, ArchiveRejected, …."""
+        """Download the file. Raises: as `fetch` and `read_archive_or_skill_md`."""
         from skillhall._internal.sources.archive.upload import download  # noqa: PLC0415
 
         progress = context.get_progress("Downloading")

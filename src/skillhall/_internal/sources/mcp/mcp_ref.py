@@ -40,7 +40,7 @@ class McpRef(Ref):
         return McpRef(self.label, bundle.path or ""), ""
 
     def open(self, context: SourceContext) -> OpenedSource:
-        """Download the skills. Raises: UnknownMcpServer, SkillsNotServed, NoSkillThere, …."""
+        """Download the skills. Raises: as `read_mcp_bundles`."""
         from skillhall._internal.sources.mcp.source import read_mcp_bundles  # noqa: PLC0415
 
         return OpenedSource(self, read_mcp_bundles(self, context.settings))
