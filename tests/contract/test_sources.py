@@ -16,10 +16,10 @@ from typing import ClassVar, NamedTuple, TypeAlias
 
 import pytest
 
+from skillhall._internal.installer.agent_folders import resolve_targets
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.locked_install import LockedInstallStatus, install_locked
 from skillhall._internal.installer.project import Project
-from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources import kinds
