@@ -1,95 +1,93 @@
-"""`skillhall show`: shows everything about one skill."""
+"""`skillhall show`, `skillhall read` and `skillhall why`: the commands on one skill."""
 
 from __future__ import annotations
 
-import sys
+import json
 from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import (
-    SkillNameParam,
-    json_option,
-    profile_option,
-    roots_option,
-    search_options,
-)
+from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.catalog.reader import activate, read_skill_file
+from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
+from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
+from skillhall._internal.cli.commands.browse.list_output import serialize_skill
+from skillhall._internal.cli.json_output import serialize_finding
+from skillhall._internal.cli.options import json_option, skill_search_options
+from skillhall._internal.cli.param_types import SkillNameParam
+from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.render.json_manifest import build_manifest
+from skillhall._internal.skill.token_count import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillhall._internal.authoring.validate import SkillExamination
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import Explanation, Skill
+    from skillhall._internal.cli.catalog_loader import SearchOptions
+
+
+@click.command("read", epilog="Example: skillhall read pdf-tools references/forms.md")
+@click.argument("name", type=SkillNameParam())
+@click.argument("file", required=False)
+@skill_search_options
+@json_option
+def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult:
+    """Print the instructions of the skill NAME as an agent gets them, or its file FILE.
+
+    FILE is relative to the skill's folder and cannot be outside of it.
+    """
+    catalog = load_with_progress(search)
+    skill = find_skill(catalog, name)
+    if file is not None:
+        content = FileContent(file, read_skill_file(skill, file))
+        data = {"name": skill.name, "path": file, **content.serialize()}
+        return CommandResult(data, file=content)
+    text = f"{activate(skill, catalog.profile)}\n"
+    data = {"name": skill.name, "location": skill.location, "text": text[:-1]}
+    return CommandResult(data, skill.findings, text=text)
 
 
 @click.command("show", epilog="Example: skillhall show pdf-tools")
 @click.argument("name", type=SkillNameParam())
-@roots_option
-@profile_option()
-@search_options
+@skill_search_options
 @json_option
-def command(  # noqa: PLR0913 - one parameter for each option
-    *,
-    name: str,
-    roots: tuple[str, ...],
-    profile: str,
-    depth: int | None,
-    follow_links: bool,
-    as_json: bool,
-) -> int:
+def command(*, name: str, search: SearchOptions) -> CommandResult:
     """Show the frontmatter, files, size and findings of the skill NAME."""
-    from skillhall._internal.authoring.validate import examine_skill
-
-    catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
+    catalog = load_with_progress(search)
     skill = find_skill(catalog, name)
     examination = examine_skill(skill, catalog.profile)
-    if as_json:
-        _print_json(skill, examination)
-    else:
-        _print_text(skill, examination)
-    return 0
+    if is_json():
+        data = _serialize_examination(skill, examination)
+        return CommandResult({"skill": data}, examination.findings)
+    lines = (
+        f"{label + ':':<15} {sanitize_line(value)}" if label else f"  {sanitize_line(value)}"
+        for label, value in _format_fields(skill, examination)
+    )
+    return CommandResult({}, lines=lines)
 
 
-def _print_json(skill: Skill, examination: SkillExamination) -> None:
-    from skillhall._internal.cli.commands.browse.list_output import serialize_skill
-    from skillhall._internal.render.json_manifest import build_manifest
-    from skillhall._internal.skill.token_count import estimate_tokens
-
-    data: dict[str, object] = {
+def _serialize_examination(skill: Skill, examination: SkillExamination) -> dict[str, object]:
+    frontmatter, body = examination.parsed.frontmatter, examination.parsed.body
+    return {
         **serialize_skill(skill),
         "hidden": skill.hidden,
-        "frontmatter": examination.parsed.frontmatter.fields,
-        "allowedTools": list(examination.parsed.frontmatter.allowed_tools),
-        "tokens": estimate_tokens(examination.parsed.body),
-        "lines": examination.parsed.body.count("\n") + 1,
+        "frontmatter": frontmatter.fields,
+        "allowedTools": list(frontmatter.allowed_tools),
+        "tokens": estimate_tokens(body),
+        "lines": body.count("\n") + 1,
         "files": build_manifest(examination.bundle.files.values()),
     }
-    print_json_report("show", {"skill": data}, examination.findings)
-
-
-def _print_text(skill: Skill, examination: SkillExamination) -> None:
-    from skillhall._internal.cli.terminal import sanitize_line
-
-    for label, value in _format_fields(skill, examination):
-        sys.stdout.write(
-            f"{label + ':':<15} {sanitize_line(value)}\n"
-            if label
-            else f"  {sanitize_line(value)}\n"
-        )
 
 
 def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
-    from skillhall._internal.skill.token_count import estimate_tokens
-
     yield "name", skill.name
     yield "description", skill.description
     yield "location", skill.location
     yield "source", f"{skill.source} ({skill.root.path})"
     for key, value in examination.parsed.frontmatter.fields.items():
         if key not in ("name", "description"):
-            yield key, _format_value(value)
+            yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if skill.hidden:
         yield "hidden", "yes (hidden from models)"
     body = examination.parsed.body
@@ -105,9 +103,62 @@ def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tupl
         yield "", f"{effect}[{finding.code}]: {line}{finding.message}"
 
 
-def _format_value(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    import json
+@click.command("why", epilog="Example: skillhall why pdf-tools")
+@click.argument("name", type=SkillNameParam())
+@skill_search_options
+@json_option
+def why(*, name: str, search: SearchOptions) -> CommandResult:
+    """Explain which copy of the skill NAME is used, by which rule, and which are not."""
+    catalog = load_with_progress(search)
+    explanation = catalog.explain(name)
+    if not (explanation.winners or explanation.shadowed or explanation.rejected):
+        catalog.find(name)  # raises SkillNotFound with similar names
+    findings = [judged for skill in explanation.winners for judged in skill.findings]
+    findings += [judged for rejected in explanation.rejected for judged in rejected.findings]
+    return CommandResult(
+        _serialize_explanation(explanation), findings, lines=_format_explanation(explanation)
+    )
 
-    return json.dumps(value, ensure_ascii=False)
+
+def _format_explanation(explanation: Explanation) -> Iterator[str]:
+    name, profile = explanation.name, explanation.profile
+    for skill in explanation.winners:
+        yield f"used: {skill.location} ({skill.source})"
+        others = [other for other in explanation.shadowed if other.winner == skill]
+        reason = others[0].rule if others else "it is the only accepted copy"
+        if len(explanation.winners) > 1:
+            reason = "all copies with this name are used"
+        yield f"  because {reason} (profile {profile!r})"
+        for judged in skill.findings:
+            yield f"  {judged.effect}[{judged.finding.code}]: {judged.finding.message}"
+    for shadowed in explanation.shadowed:
+        yield f"shadowed: {shadowed.skill.location} ({shadowed.skill.source})"
+        yield f"  because {shadowed.rule}: {shadowed.winner.location}"
+    for rejected in explanation.rejected:
+        yield f"rejected: {rejected.location}"
+        for finding, effect in rejected.findings:
+            line = f"line {finding.line}: " if finding.line else ""
+            yield f"  {effect}[{finding.code}]: {line}{finding.message}"
+    if not explanation.winners:
+        yield f"no copy of {name!r} is used"
+
+
+def _serialize_explanation(explanation: Explanation) -> dict[str, object]:
+    return {
+        "name": explanation.name,
+        "profile": explanation.profile,
+        "used": [serialize_skill(skill) for skill in explanation.winners],
+        "shadowed": [
+            {**serialize_skill(other.skill), "by": other.winner.location, "rule": other.rule}
+            for other in explanation.shadowed
+        ],
+        "rejected": [
+            {
+                "id": rejected.id,
+                "name": rejected.name,
+                "location": rejected.location,
+                "findings": [serialize_finding(judged) for judged in rejected.findings],
+            }
+            for rejected in explanation.rejected
+        ],
+    }
