@@ -9,10 +9,12 @@ import click
 from skillhall._internal.agents.agent_skills import (
     DEFAULT_AGENT,
     AgentSkills,
+    AgentSkillsSnapshot,
     estimate_load_tokens,
 )
 from skillhall._internal.agents.config.agent_config import (
     CONFIG_FILES,
+    AgentDefinition,
     find_config,
     read_config,
 )
@@ -20,8 +22,6 @@ from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.terminal import format_count
 
 if TYPE_CHECKING:
-    from skillhall._internal.agents.agent_skills import AgentSkillsSnapshot
-    from skillhall._internal.agents.config.agent_config import AgentDefinition
     from skillhall._internal.render.prompt_plan import PromptPlan
     from skillhall._internal.settings import Settings
 

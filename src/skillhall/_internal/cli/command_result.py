@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
@@ -25,7 +25,6 @@ from skillhall._internal.cli.terminal import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from skillhall._internal.cli.errors import ErrorInfo
     from skillhall._internal.policy.effects import JudgedFinding
 
 _JSON_META_KEY = f"{__name__}.json"

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from skillhall._internal.cli.catalog_loader import SearchOptions
-from skillhall._internal.cli.command_result import is_json, print_result, request_json
+from skillhall._internal.cli.command_result import (
+    CommandResult,
+    is_json,
+    print_result,
+    request_json,
+)
 from skillhall._internal.cli.param_types import ConfiguredAgentParam, ProfileParam
 from skillhall._internal.cli.terminal import is_interactive, sanitize_line
 from skillhall._internal.policy.scan_rules import MAX_DEPTH
@@ -16,8 +21,6 @@ from skillhall._internal.policy.scan_rules import MAX_DEPTH
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeAlias
-
-    from skillhall._internal.cli.command_result import CommandResult
 
     Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 
@@ -111,29 +114,42 @@ def _pack_search(function: Command) -> Command:
     return run
 
 
-def json_option(function: Command) -> Callable[..., int | None]:
-    """Add `--json` and its synonym `--format json`, and print the result of the command."""
+def json_command(
+    name: str, example: str, *, group: click.Group | None = None
+) -> Callable[[Command], click.Command]:
+    """Create a command that prints its result as text, or as JSON with `--json`.
 
-    @wraps(function)
-    def run(*, as_json: bool, **parameters: object) -> int | None:
-        return print_result(function(**parameters), as_json=as_json)
+    `--format json` is a synonym. With `group`, the command is added to it.
+    """
 
-    run = click.option(
-        "--format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        hidden=True,
-        is_eager=True,  # the callback of `--json` reads it
-        expose_value=False,
-        callback=_store_format,
-    )(run)
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print the result as one JSON object.",
-        callback=_resolve_json_flag,
-    )(run)
+    def decorate(function: Command) -> click.Command:
+        @wraps(function)
+        def run(*, as_json: bool, **parameters: object) -> int | None:
+            return print_result(function(**parameters), as_json=as_json)
+
+        command = click.command(name, epilog=f"Example: {example}")(run)
+        command.params += [
+            click.Option(
+                ["--json", "as_json"],
+                is_flag=True,
+                help="Print the result as one JSON object.",
+                callback=_resolve_json_flag,
+            ),
+            click.Option(
+                ["--format"],
+                type=click.Choice(["text", "json"]),
+                default="text",
+                hidden=True,
+                is_eager=True,  # the callback of `--json` reads it
+                expose_value=False,
+                callback=_store_format,
+            ),
+        ]
+        if group is not None:
+            group.add_command(command)
+        return command
+
+    return decorate
 
 
 def _store_format(ctx: click.Context, _: click.Parameter, value: str) -> None:

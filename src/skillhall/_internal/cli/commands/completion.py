@@ -6,7 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 
 _INSTALL_COMMANDS = {
@@ -16,9 +16,8 @@ _INSTALL_COMMANDS = {
 }
 
 
-@click.command("completion", epilog='Example: eval "$(skillhall completion bash)"')
+@json_command("completion", 'eval "$(skillhall completion bash)"')
 @click.argument("shell", type=click.Choice([*_INSTALL_COMMANDS]))
-@json_option
 def command(*, shell: str) -> CommandResult:
     """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
     completion_class = get_completion_class(shell)

@@ -10,6 +10,7 @@ import click
 
 from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
 from skillhall._internal.agents.chat.events import (
+    ChatEvent,
     Done,
     FileRead,
     SkillLoaded,
@@ -23,7 +24,7 @@ from skillhall._internal.cli.errors import CommandFailed, print_error_text, to_e
 from skillhall._internal.cli.options import (
     config_option,
     configured_agent_option,
-    json_option,
+    json_command,
     roots_option,
 )
 from skillhall._internal.cli.terminal import (
@@ -40,18 +41,16 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.agents.chat.chat import Chat
-    from skillhall._internal.agents.chat.events import ChatEvent
 
 _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"
 
 
-@click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
+@json_command("chat", "skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
 @click.argument("message", required=False)
 @configured_agent_option("Use this agent of the config.")
 @config_option
 @click.option("--model", metavar="PROVIDER:NAME", help="Override the configured model.")
 @roots_option
-@json_option
 def command(
     *,
     message: str | None,

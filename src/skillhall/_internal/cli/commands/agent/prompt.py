@@ -8,6 +8,7 @@ import click
 
 from skillhall._internal.catalog.reader import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
+    SearchOptions,
     load_with_progress,
     read_settings,
     summarize_skipped,
@@ -32,9 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.cli.catalog_loader import SearchOptions
 
-_RENDERERS = {"xml": render_listing, "markdown": render_markdown, "local": render_local}
 _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 
 
@@ -75,13 +74,16 @@ def command(
             raise click.UsageError(f"{options} cannot be combined with --agent or --config")
         return _build_instructions(config, agent, follow_links=search.follow_links)
     catalog = load_with_progress(search, read_bodies=True)
-    skills = catalog.visible
     if output_format == "inline":
         text = render_instructions((), _read_bodies(catalog))
+    elif output_format == "markdown":
+        text = render_markdown(catalog.visible)
+    elif output_format == "local":
+        text = render_local(catalog.visible)
     else:
-        text = _RENDERERS.get(output_format, render_listing)(skills)
+        text = render_listing(catalog.visible)
     return CommandResult(
-        {"skills": serialize_listing(skills), "text": text},
+        {"skills": serialize_listing(catalog.visible), "text": text},
         catalog.findings,
         text=f"{text}\n" if text else "",
         warnings=summarize_skipped(catalog, search),

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import click
-
 from skillhall._internal.agents.usage_stats import count_usage
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.options import configured_agent_option, json_option
+from skillhall._internal.cli.options import configured_agent_option, json_command
 
 
-@click.command("stats", epilog="Example: skillhall stats --agent coding")
+@json_command("stats", "skillhall stats --agent coding")
 @configured_agent_option("Count only the usage of this agent.")
-@json_option
 def command(*, agent: str | None) -> CommandResult:
     """Show how often skills were offered, loaded and read, most loaded first.
 

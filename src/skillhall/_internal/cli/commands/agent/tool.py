@@ -18,7 +18,7 @@ from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import (
     command_group,
     configured_agent_option,
-    json_option,
+    json_command,
     run_directory_option,
 )
 
@@ -27,20 +27,21 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.tool_protocol import Tool
 
-_EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
+_EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""
 
 command = command_group(
-    "tool", "Call the tools that agents use. 'list' and 'call' accept --json.", epilog=_EPILOG
+    "tool",
+    "Call the tools that agents use. 'list' and 'call' accept --json.",
+    epilog=f"Example: {_EXAMPLE}",
 )
 _agent_option = configured_agent_option(
     "Use the tools of this agent of the config, or of the 'default' agent."
 )
 
 
-@command.command("list", epilog="Example: skillhall tool list --json")
+@json_command("list", "skillhall tool list --json", group=command)
 @run_directory_option
 @_agent_option
-@json_option
 def list_tools(*, root: str, agent: str | None) -> CommandResult:
     """List the tools of an agent that runs in the run directory."""
     tools = _load_tools(root, agent).values()
@@ -51,12 +52,11 @@ def list_tools(*, root: str, agent: str | None) -> CommandResult:
     return CommandResult({"tools": entries}, rows=[(tool.name, tool.description) for tool in tools])
 
 
-@command.command("call", epilog=_EPILOG)
+@json_command("call", _EXAMPLE, group=command)
 @click.argument("name")
 @click.argument("arguments", default="{}")
 @run_directory_option
 @_agent_option
-@json_option
 def call_tool(*, name: str, arguments: str, root: str, agent: str | None) -> CommandResult:
     """Call the tool NAME and print its result as models see it.
 

@@ -8,17 +8,16 @@ import click
 
 from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.options import can_ask, json_option
+from skillhall._internal.cli.options import can_ask, json_command
 
 
-@click.command("init", epilog='Example: skillhall init pdf-tools --description "Reads PDF files."')
+@json_command("init", 'skillhall init pdf-tools --description "Reads PDF files."')
 @click.argument("name", required=False)
 @click.option(
     "--dir", "directory", default=".", metavar="DIR", help="Create the skill in this folder."
 )
 @click.option("--description", metavar="TEXT", help="Say what the skill does and when to use it.")
 @click.option("--no-input", is_flag=True, help="Never prompt for input.")
-@json_option
 def command(
     *, name: str | None, directory: str, description: str | None, no_input: bool
 ) -> CommandResult:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from skillhall._internal.cli.terminal import sanitize_line
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.finding import Finding
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

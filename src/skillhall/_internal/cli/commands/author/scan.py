@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.authoring.risk_report import scan
+from skillhall._internal.authoring.risk_report import ScannedSkill, ScanReport, scan
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.author.report_formats import (
@@ -25,7 +25,6 @@ from skillhall._internal.skill.risks.tiers import Tier
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.authoring.risk_report import ScannedSkill, ScanReport
 
 _FORMATS = ["text", "json", "sarif"]
 # SARIF level and security severity of each tier, as GitHub code scanning shows them.

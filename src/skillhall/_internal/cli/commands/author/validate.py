@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.authoring.fix import WriteMode, fix
-from skillhall._internal.authoring.validate import validate
+from skillhall._internal.authoring.fix import FixReport, WriteMode, fix
+from skillhall._internal.authoring.validate import ValidationReport, ValidationResult, validate
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.author.report_formats import (
@@ -36,10 +35,6 @@ from skillhall._internal.cli.terminal import (
 )
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.wiring.catalog import find_profile
-
-if TYPE_CHECKING:
-    from skillhall._internal.authoring.fix import FixReport
-    from skillhall._internal.authoring.validate import ValidationReport, ValidationResult
 
 _FORMATS = ["text", "json", "sarif", "github"]
 

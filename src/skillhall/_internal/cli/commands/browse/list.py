@@ -9,18 +9,17 @@ import click
 from skillhall._internal.cli.command_result import is_json
 from skillhall._internal.cli.commands.browse.list_output import print_list
 from skillhall._internal.cli.fast_list import ListRequest
-from skillhall._internal.cli.options import json_option, root_search_options
+from skillhall._internal.cli.options import json_command, root_search_options
 
 if TYPE_CHECKING:
     from skillhall._internal.cli.catalog_loader import SearchOptions
 
 
-@click.command("list", epilog="Example: skillhall list .agents/skills --json")
+@json_command("list", "skillhall list .agents/skills --json")
 @root_search_options
 @click.option(
     "-l", "--long", is_flag=True, help="Show tokens and files; reads each skill completely."
 )
-@json_option
 def command(*, search: SearchOptions, long: bool) -> int:
     """List the skills below each ROOT, or in the default skill folders.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -13,15 +13,12 @@ from skillhall._internal.cli.catalog_loader import (
     read_settings,
 )
 from skillhall._internal.cli.command_result import CommandResult, is_json
-from skillhall._internal.cli.options import json_option, profile_option
+from skillhall._internal.cli.options import json_command, profile_option
 from skillhall._internal.cli.param_types import ProfileParam
 from skillhall._internal.cli.terminal import format_count
-from skillhall._internal.policy.profiles import PROFILES
+from skillhall._internal.policy.profiles import PROFILES, Profile
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.wiring.catalog import get_head_cache_directory
-
-if TYPE_CHECKING:
-    from skillhall._internal.policy.profiles import Profile
 
 
 class _SearchedFolder(NamedTuple):
@@ -31,10 +28,9 @@ class _SearchedFolder(NamedTuple):
     skills: int
 
 
-@click.command("path", epilog='Example: rm -r "$(skillhall path index)"  # deletes the cache')
+@json_command("path", 'rm -r "$(skillhall path index)"  # deletes the cache')
 @click.argument("which", required=False, type=click.Choice(["index"]), metavar="[index]")
 @profile_option()
-@json_option
 def command(*, which: str | None, profile: str) -> CommandResult:
     """Show the searched folders in order of precedence, and the cache folder ('index').
 
@@ -59,9 +55,8 @@ def command(*, which: str | None, profile: str) -> CommandResult:
     return CommandResult({"profile": profile, "roots": roots, "index": index}, rows=rows)
 
 
-@click.command("profiles", epilog="Example: skillhall profiles lenient")
+@json_command("profiles", "skillhall profiles lenient")
 @click.argument("name", required=False, type=ProfileParam())
-@json_option
 def profiles(*, name: str | None) -> CommandResult:
     """List the profiles, or show the effect of each finding under the profile NAME."""
     chosen = [PROFILES[name]] if name else [*PROFILES.values()]

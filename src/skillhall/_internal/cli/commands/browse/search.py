@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.catalog.reader import read_raw_body
-from skillhall._internal.catalog.search.search_index import SearchIndex
-from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
+from skillhall._internal.catalog.search.search_index import SearchHit, SearchIndex
+from skillhall._internal.cli.catalog_loader import (
+    SearchOptions,
+    load_with_progress,
+    summarize_skipped,
+)
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import FAILED, OK
-from skillhall._internal.cli.options import json_option, skill_search_options
+from skillhall._internal.cli.options import json_command, skill_search_options
 from skillhall._internal.cli.terminal import format_count, is_smart_terminal
-
-if TYPE_CHECKING:
-    from skillhall._internal.catalog.search.search_index import SearchHit
-    from skillhall._internal.cli.catalog_loader import SearchOptions
 
 _SCORE_DIGITS = 4
 
 
-@click.command("search", epilog="Example: skillhall search merge pdf")
+@json_command("search", "skillhall search merge pdf")
 @click.argument("terms", nargs=-1, required=True, metavar="QUERY...")
 @skill_search_options
 @click.option(
@@ -33,7 +32,6 @@ _SCORE_DIGITS = 4
     help="Show at most this many skills.",
 )
 @click.option("--body", is_flag=True, help="Search the bodies too; slow with thousands of skills.")
-@json_option
 def command(
     *, terms: tuple[str, ...], search: SearchOptions, limit: int, body: bool
 ) -> CommandResult:

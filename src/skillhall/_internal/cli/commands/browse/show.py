@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.authoring.validate import SkillExamination, examine_skill
 from skillhall._internal.catalog.reader import activate, read_skill_file
-from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
+from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
 from skillhall._internal.cli.commands.browse.list_output import serialize_skill
 from skillhall._internal.cli.json_output import serialize_finding
-from skillhall._internal.cli.options import json_option, skill_search_options
+from skillhall._internal.cli.options import json_command, skill_search_options
 from skillhall._internal.cli.param_types import SkillNameParam
 from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.render.json_manifest import build_manifest
@@ -22,16 +22,13 @@ from skillhall._internal.skill.token_count import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.authoring.validate import SkillExamination
     from skillhall._internal.catalog.catalog import Explanation, Skill
-    from skillhall._internal.cli.catalog_loader import SearchOptions
 
 
-@click.command("read", epilog="Example: skillhall read pdf-tools references/forms.md")
+@json_command("read", "skillhall read pdf-tools references/forms.md")
 @click.argument("name", type=SkillNameParam())
 @click.argument("file", required=False)
 @skill_search_options
-@json_option
 def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult:
     """Print the instructions of the skill NAME as an agent gets them, or its file FILE.
 
@@ -48,10 +45,9 @@ def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult
     return CommandResult(data, skill.findings, text=text)
 
 
-@click.command("show", epilog="Example: skillhall show pdf-tools")
+@json_command("show", "skillhall show pdf-tools")
 @click.argument("name", type=SkillNameParam())
 @skill_search_options
-@json_option
 def command(*, name: str, search: SearchOptions) -> CommandResult:
     """Show the frontmatter, files, size and findings of the skill NAME."""
     catalog = load_with_progress(search)
@@ -103,10 +99,9 @@ def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tupl
         yield "", f"{effect}[{finding.code}]: {line}{finding.message}"
 
 
-@click.command("why", epilog="Example: skillhall why pdf-tools")
+@json_command("why", "skillhall why pdf-tools")
 @click.argument("name", type=SkillNameParam())
 @skill_search_options
-@json_option
 def why(*, name: str, search: SearchOptions) -> CommandResult:
     """Explain which copy of the skill NAME is used, by which rule, and which are not."""
     catalog = load_with_progress(search)

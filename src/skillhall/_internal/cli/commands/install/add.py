@@ -14,7 +14,7 @@ from skillhall._internal.cli.options import (
     confirm,
     dry_run_option,
     follow_links_option,
-    json_option,
+    json_command,
     yes_option,
 )
 from skillhall._internal.cli.progress import transfer_progress
@@ -40,7 +40,7 @@ from skillhall._internal.installer.preflight import (
     select_bundles,
 )
 from skillhall._internal.installer.targets import InstallTargets, resolve_targets
-from skillhall._internal.wiring.sources import build_github_hint, open_source
+from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,13 +50,12 @@ if TYPE_CHECKING:
 
     from skillhall._internal.installer.project import Project
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.wiring.sources import OpenedSource
 
 ALL_SKILLS = "*"
 _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
 
 
-@click.command("add", epilog="Example: skillhall add acme/skills/pdf@v2 --agent claude-code")
+@json_command("add", "skillhall add acme/skills/pdf@v2 --agent claude-code")
 @click.argument("source")
 @click.option(
     "-a",
@@ -94,7 +93,6 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
 @yes_option
 @click.option("--overwrite", is_flag=True, help="Replace skills that already exist.")
 @dry_run_option
-@json_option
 def command(
     *,
     source: str,

@@ -9,7 +9,7 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import to_error_info
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
     InstalledSkillParam,
@@ -19,18 +19,15 @@ from skillhall._internal.cli.project_options import (
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer.agent_folders import AGENTS, detect_agents
 from skillhall._internal.installer.locked_install import install_locked
-from skillhall._internal.installer.verify import verify
+from skillhall._internal.installer.verify import VerifyResult, verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.installer.verify import VerifyResult
 
-
-@click.command("install", epilog="Example: skillhall install --frozen")
+@json_command("install", "skillhall install --frozen")
 @user_scope_option
 @click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock file.")
-@json_option
 def command(*, is_user: bool, frozen: bool) -> CommandResult:
     """Install the missing skills of the lock file.
 
@@ -60,10 +57,9 @@ def command(*, is_user: bool, frozen: bool) -> CommandResult:
     )
 
 
-@click.command("verify", epilog="Example: skillhall verify --json")
+@json_command("verify", "skillhall verify --json")
 @click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
 @user_scope_option
-@json_option
 def verify_skills(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     """Compare the files of installed skills with the lock file.
 
@@ -89,8 +85,7 @@ def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
             yield result.place, path, status
 
 
-@click.command("agents", epilog="Example: skillhall agents --json")
-@json_option
+@json_command("agents", "skillhall agents --json")
 def agents() -> CommandResult:
     """List the supported coding agents with their folders, and mark those detected here."""
     settings = read_settings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.options import confirm, json_option, yes_option
+from skillhall._internal.cli.options import confirm, json_command, yes_option
 from skillhall._internal.cli.project_options import (
     InstalledSkillParam,
     RollbackSkillParam,
@@ -16,14 +16,13 @@ from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import list_changes, roll_back
 
 
-@click.command("remove", epilog="Example: skillhall remove pdf --yes")
+@json_command("remove", "skillhall remove pdf --yes")
 @click.argument("names", nargs=-1, required=True, type=InstalledSkillParam(), metavar="NAME...")
 @user_scope_option
 @click.option(
     "-f", "--force", is_flag=True, help="Remove even edited skills and those not in the lock file."
 )
 @yes_option
-@json_option
 def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) -> CommandResult:
     """Remove the skills NAME... from every agent's folder and from the lock file.
 
@@ -36,11 +35,10 @@ def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) ->
     return CommandResult({"removed": keys}, lines=keys)
 
 
-@click.command("rollback", epilog="Example: skillhall rollback pdf")
+@json_command("rollback", "skillhall rollback pdf")
 @click.argument("name", required=False, type=RollbackSkillParam())
 @user_scope_option
 @click.option("-f", "--force", is_flag=True, help="Roll back even if the skill was edited since.")
-@json_option
 def rollback(*, name: str | None, is_user: bool, force: bool) -> CommandResult:
     """Undo the last change to the skill NAME: an add, update or removal.
 

@@ -15,7 +15,7 @@ from skillhall._internal.cli.errors import (
     ErrorInfo,
     to_error_info,
 )
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
     InstalledSkillParam,
@@ -38,10 +38,9 @@ _STATUS_EXIT_CODES: Mapping[str, int] = {
 _SHORT_COMMIT_LENGTH = 12  # digits
 
 
-@click.command("outdated", epilog="Example: skillhall outdated --json")
+@json_command("outdated", "skillhall outdated --json")
 @click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
 @user_scope_option
-@json_option
 def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     """Show which skills in the lock file have changed upstream, without updating them.
 
@@ -52,7 +51,7 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     return _to_command_result(results)
 
 
-@click.command("update", epilog="Example: skillhall update pdf --conflicts theirs")
+@json_command("update", "skillhall update pdf --conflicts theirs")
 @click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
 @user_scope_option
 @click.option(
@@ -68,7 +67,6 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     is_flag=True,
     help="Only show available updates, like 'outdated'.",
 )
-@json_option
 def command(
     *, names: tuple[str, ...], is_user: bool, conflicts: ConflictChoice | None, is_check: bool
 ) -> CommandResult:

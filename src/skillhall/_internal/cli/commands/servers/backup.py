@@ -9,14 +9,13 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import CommandFailed, require_database
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.terminal import format_count
 
 
-@click.command("backup", epilog="Example: skillhall backup sessions.backup")
+@json_command("backup", "skillhall backup sessions.backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
-@json_option
 def command(*, file: Path, overwrite: bool) -> CommandResult:
     """Back up all sessions, templates and shared files to FILE.
 
@@ -32,10 +31,9 @@ def command(*, file: Path, overwrite: bool) -> CommandResult:
     )
 
 
-@click.command("restore", epilog="Example: skillhall restore sessions.backup")
+@json_command("restore", "skillhall restore sessions.backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Overwrite the existing database.")
-@json_option
 def restore(*, file: Path, overwrite: bool) -> CommandResult:
     """Restore the backup in FILE, completely or not at all."""
     if not file.is_file():

@@ -8,7 +8,7 @@ import click
 
 from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import CommandFailed, to_error_info
-from skillhall._internal.cli.options import dry_run_option, json_option
+from skillhall._internal.cli.options import dry_run_option, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
     CodingAgentParam,
@@ -21,10 +21,11 @@ from skillhall._internal.cli.server_options import (
     source_selector_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message
-from skillhall._internal.prompts.generate.claude_hook import install_hook, remove_hook
+from skillhall._internal.prompts.generate.claude_hook import HookReport, install_hook, remove_hook
 from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
 from skillhall._internal.prompts.generate.prompt_server import build_origin
 from skillhall._internal.prompts.generate.writer import (
+    GeneratedResult,
     GenerateOptions,
     GenerateReport,
     GenerateTarget,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from skillhall._internal.installer.project import Project
-    from skillhall._internal.prompts.generate.claude_hook import HookReport
-    from skillhall._internal.prompts.generate.writer import GeneratedResult
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 _NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "format"}
@@ -50,7 +49,7 @@ _HOOK_MESSAGES = {
 }
 
 
-@click.command("generate", epilog="Example: skillhall generate --agent claude-code --agent cursor")
+@json_command("generate", "skillhall generate --agent claude-code --agent cursor")
 @click.option(
     "-a",
     "--agent",
@@ -86,7 +85,6 @@ _HOOK_MESSAGES = {
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Remove the hook and exit.")
 @click.option("--as-hook", is_flag=True, hidden=True, help="Print nothing on stdout.")
-@json_option
 def command(
     *,
     agents: tuple[str, ...],

@@ -15,23 +15,21 @@ from skillhall._internal.cli.options import (
     can_ask,
     command_group,
     confirm,
-    json_option,
+    json_command,
     run_directory_option,
     yes_option,
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import copy_to_database
-from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.folder_store import ImportReport
     from skillhall._internal.skill_store.input_checks import StoredSkill
 
 command = command_group(
@@ -41,9 +39,8 @@ command = command_group(
 )
 
 
-@command.command("list", epilog="Example: skillhall local list")
+@json_command("list", "skillhall local list", group=command)
 @run_directory_option
-@json_option
 def list_skills(*, root: str) -> CommandResult:
     """List the system and user skills."""
     listing = _open_store(root).list()
@@ -55,10 +52,10 @@ def list_skills(*, root: str) -> CommandResult:
     )
 
 
-@command.command(
-    "add", epilog='Example: skillhall local add notes --description "Takes notes when asked to."'
+@json_command(
+    "add", 'skillhall local add notes --description "Takes notes when asked to."', group=command
 )
-@click.argument("id")
+@click.argument("skill_id", metavar="ID")
 @click.option("--name", metavar="TEXT", help="Set the display name.  [default: ID]")
 @click.option(
     "--description",
@@ -68,10 +65,9 @@ def list_skills(*, root: str) -> CommandResult:
 )
 @click.option("--body", default="", metavar="TEXT", help="Set the instructions; '-' reads stdin.")
 @run_directory_option
-@json_option
 def add(
     *,
-    id: str,  # noqa: A002 - click names it after the argument
+    skill_id: str,
     name: str | None,
     description: str,
     body: str,
@@ -79,21 +75,20 @@ def add(
 ) -> CommandResult:
     """Create the user skill ID: a folder of that name with a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
-    item = _open_store(root).add(id, id if name is None else name, description, text)
+    item = _open_store(root).add(skill_id, skill_id if name is None else name, description, text)
     return CommandResult({"skill": _serialize_skills([item])[0]}, lines=[item.id])
 
 
-@command.command("import", epilog="Example: skillhall local import ./pdf-tools --replace")
+@json_command("import", "skillhall local import ./pdf-tools --replace", group=command)
 @click.argument("source")
-@click.option("--id", metavar="ID", help="Use this id instead of the folder's name.")
+@click.option("--id", "skill_id", metavar="ID", help="Use this id instead of the folder's name.")
 @click.option("--replace", is_flag=True, help="Replace an existing user skill with the same id.")
 @click.option("-y", "--yes", is_flag=True, help="Import several skills without confirmation.")
 @run_directory_option
-@json_option
 def import_(
     *,
     source: str,
-    id: str | None,  # noqa: A002 - click names it after the option
+    skill_id: str | None,
     replace: bool,
     yes: bool,
     root: str,
@@ -107,21 +102,20 @@ def import_(
     if len(bundles) > 1 and not yes:
         confirm(f"Import {format_count(len(bundles), 'skill')}?")
     return _report_import(
-        "imported", _import_or_confirm(_open_store(root), bundles, id, replace=replace)
+        "imported", _import_or_confirm(_open_store(root), bundles, skill_id, replace=replace)
     )
 
 
-@command.command("delete", epilog="Example: skillhall local delete pdf-tools --yes")
-@click.argument("id")
+@json_command("delete", "skillhall local delete pdf-tools --yes", group=command)
+@click.argument("skill_id", metavar="ID")
 @yes_option
 @click.option(
     "--shadowed", is_flag=True, help="Delete a user skill that is shadowed by a system skill."
 )
 @run_directory_option
-@json_option
 def delete(
     *,
-    id: str,  # noqa: A002 - click names it after the argument
+    skill_id: str,
     yes: bool,
     shadowed: bool,
     root: str,
@@ -131,15 +125,14 @@ def delete(
     A user skill shadowed by a system skill with the same ID needs --shadowed.
     """
     if not yes:
-        confirm(f"Delete the user skill {id!r} with all its files?")
-    _open_store(root).delete(id, shadowed=shadowed)
-    return CommandResult({"deleted": id}, messages=[f"deleted {id}"])
+        confirm(f"Delete the user skill {skill_id!r} with all its files?")
+    _open_store(root).delete(skill_id, shadowed=shadowed)
+    return CommandResult({"deleted": skill_id}, messages=[f"deleted {skill_id}"])
 
 
-@command.command("share", epilog="Example: skillhall local share")
+@json_command("share", "skillhall local share", group=command)
 @click.option("--replace", is_flag=True, help="Replace shared skills with the same ids.")
 @run_directory_option
-@json_option
 def share(*, replace: bool, root: str) -> CommandResult:
     """Copy the user skills to the database, for all servers on it.
 
@@ -157,9 +150,8 @@ def share(*, replace: bool, root: str) -> CommandResult:
     return _report_import("shared", report)
 
 
-@command.command("setup", epilog="Example: skillhall local setup")
+@json_command("setup", "skillhall local setup", group=command)
 @run_directory_option
-@json_option
 def setup(*, root: str) -> CommandResult:
     """Install or update the system skills that ship with Skillhall."""
     report = _open_store(root).install_system_skills()

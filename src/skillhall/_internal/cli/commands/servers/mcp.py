@@ -8,23 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from skillhall._internal.catalog.manifests import list_published
-from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.catalog_loader import SearchOptions, read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import require_extra
-from skillhall._internal.cli.options import json_option, root_search_options
+from skillhall._internal.cli.options import json_command, root_search_options
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import FolderSkillProvider
-    from skillhall._internal.cli.catalog_loader import SearchOptions
 
 
-@click.command("mcp", epilog="Example: claude mcp add skills -- skillhall mcp ~/skills")
+@json_command("mcp", "claude mcp add skills -- skillhall mcp ~/skills")
 @root_search_options
 @click.option("--check", is_flag=True, help="Show what clients would see and exit.")
-@json_option
 def command(*, search: SearchOptions, check: bool) -> CommandResult | None:
     """Serve the skills below each ROOT, or in the default skill folders, over MCP.
 

@@ -8,7 +8,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, FileContent
-from skillhall._internal.cli.options import command_group, json_option
+from skillhall._internal.cli.options import command_group, json_command
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.wiring import sources
 
@@ -25,8 +25,7 @@ command = command_group(
 )
 
 
-@command.command("list", epilog="Example: skillhall mcp-servers list")
-@json_option
+@json_command("list", "skillhall mcp-servers list", group=command)
 def list_servers() -> CommandResult:
     """List the registered servers."""
     servers = [server for _, server in sorted(sources.read_servers(read_settings()).items())]
@@ -37,7 +36,7 @@ def list_servers() -> CommandResult:
     )
 
 
-@command.command("add", epilog="Example: skillhall mcp-servers add acme https://mcp.acme.org/mcp")
+@json_command("add", "skillhall mcp-servers add acme https://mcp.acme.org/mcp", group=command)
 @click.argument("label")
 @click.argument("endpoint", nargs=-1, required=True, metavar="URL | -- COMMAND [ARGUMENT]...")
 @click.option(
@@ -54,7 +53,6 @@ def list_servers() -> CommandResult:
     help="Pass this environment variable to COMMAND. Repeatable.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace an existing server with this label.")
-@json_option
 def add_server(
     *,
     label: str,
@@ -80,18 +78,16 @@ def add_server(
     )
 
 
-@command.command("remove", epilog="Example: skillhall mcp-servers remove acme")
+@json_command("remove", "skillhall mcp-servers remove acme", group=command)
 @click.argument("label")
-@json_option
 def remove_server(*, label: str) -> CommandResult:
     """Remove a server and its cached skills. Installed skills are kept."""
     sources.remove_server(read_settings(), label)
     return CommandResult({"label": label}, messages=[f"removed {label}"])
 
 
-@command.command("skills", epilog="Example: skillhall mcp-servers skills acme --json")
+@json_command("skills", "skillhall mcp-servers skills acme --json", group=command)
 @click.argument("label")
-@json_option
 def list_skills(*, label: str) -> CommandResult:
     """List the skills of a server without fetching their files."""
     with sources.open_mcp_source(label, read_settings()) as source:
@@ -110,14 +106,13 @@ def list_skills(*, label: str) -> CommandResult:
     )
 
 
-@command.command("read", epilog="Example: skillhall mcp-servers read acme skill://pdf/SKILL.md")
+@json_command("read", "skillhall mcp-servers read acme skill://pdf/SKILL.md", group=command)
 @click.argument("label")
 @click.argument("skill")
 @click.argument("path", default=SKILL_MD)
 @click.option(
     "--activate", is_flag=True, help="Print SKILL as a model gets it when it loads the skill."
 )
-@json_option
 def read_skill(*, label: str, skill: str, path: str, activate: bool) -> CommandResult:
     """Print a file of a server's skill without installing it.
 

@@ -8,7 +8,7 @@ import click
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import NETWORK_ERROR, OK
-from skillhall._internal.cli.options import command_group, json_option
+from skillhall._internal.cli.options import command_group, json_command
 from skillhall._internal.cli.server_options import (
     open_server,
     server_option,
@@ -16,6 +16,7 @@ from skillhall._internal.cli.server_options import (
 )
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.prompts.generate.prompt_server import (
+    SkippedEntry,
     read_upload_folder,
     write_prompt_files,
 )
@@ -23,7 +24,6 @@ from skillhall._internal.prompts.generate.prompt_server import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillhall._internal.prompts.generate.prompt_server import SkippedEntry
 
 command = command_group(
     "prompts",
@@ -33,10 +33,9 @@ command = command_group(
 )
 
 
-@command.command("list", epilog="Example: skillhall prompts list --json")
+@json_command("list", "skillhall prompts list --json", group=command)
 @server_option
 @source_selector_options
-@json_option
 def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     """List the prompts with their descriptions and arguments."""
     listing = open_server(server, selector).list_prompts()
@@ -62,7 +61,7 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     )
 
 
-@command.command("get", epilog="Example: skillhall prompts get review --arg file=main.py")
+@json_command("get", "skillhall prompts get review --arg file=main.py", group=command)
 @click.argument("name")
 @click.option(
     "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="Set an argument. Repeatable."
@@ -70,7 +69,6 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
 @click.option("--files", "directory", metavar="DIR", help="Write its files to this new folder.")
 @server_option
 @source_selector_options
-@json_option
 def get_prompt(
     *,
     name: str,
@@ -102,10 +100,9 @@ def get_prompt(
     return CommandResult(data, text=text, messages=messages)
 
 
-@command.command("refresh", epilog="Example: skillhall prompts refresh")
+@json_command("refresh", "skillhall prompts refresh", group=command)
 @server_option
 @source_selector_options
-@json_option
 def refresh(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     """Make the server fetch its repository now.
 
@@ -131,11 +128,10 @@ def refresh(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     return CommandResult(data, exit_code=exit_code, messages=messages)
 
 
-@command.command("upload", epilog="Example: skillhall prompts upload ./prompts --source team")
+@json_command("upload", "skillhall prompts upload ./prompts --source team", group=command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @click.option("--source", required=True, metavar="NAME", help="Store the prompts under this name.")
 @server_option
-@json_option
 def upload(*, folder: str, source: str, server: str) -> CommandResult:
     """Upload the prompts in FOLDER to the server.
 

@@ -12,7 +12,7 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import is_json
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.prompts.prompt_model import BUILT_IN
 from skillhall.errors import without_credentials
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall._internal.wiring.database import DatabaseServices
 
 
-@click.command("serve", epilog="Example: skillhall serve --repo https://github.com/acme/prompts")
+@json_command("serve", "skillhall serve --repo https://github.com/acme/prompts")
 @click.option("--host", metavar="ADDRESS", help="Listen on this address.  [default: 127.0.0.1]")
 @click.option(
     "--port",
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     help="Use this run directory.  [default: the working directory]",
 )
 @click.option("--verbose", is_flag=True, help="Log health checks too.")
-@json_option
 def command(
     *,
     host: str | None,

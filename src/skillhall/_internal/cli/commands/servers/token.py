@@ -10,7 +10,7 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
-from skillhall._internal.cli.options import command_group, json_option
+from skillhall._internal.cli.options import command_group, json_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +24,8 @@ command = command_group(
 )
 
 
-@command.command("new", epilog="Example: skillhall token new laptop")
+@json_command("new", "skillhall token new laptop", group=command)
 @click.argument("label")
-@json_option
 def create(*, label: str) -> CommandResult:
     """Create a token named LABEL and print it. It is shown only once."""
     with _open_tokens() as tokens:
@@ -39,8 +38,7 @@ def create(*, label: str) -> CommandResult:
     )
 
 
-@command.command("list", epilog="Example: skillhall token list")
-@json_option
+@json_command("list", "skillhall token list", group=command)
 def list_tokens() -> CommandResult:
     """List the tokens by id, label and creation time."""
     with _open_tokens() as tokens:
@@ -51,9 +49,8 @@ def list_tokens() -> CommandResult:
     )
 
 
-@command.command("revoke", epilog="Example: skillhall token revoke laptop")
+@json_command("revoke", "skillhall token revoke laptop", group=command)
 @click.argument("token", metavar="ID|LABEL")
-@json_option
 def revoke(*, token: str) -> CommandResult:
     """Revoke the token with this id or label."""
     with _open_tokens() as tokens:

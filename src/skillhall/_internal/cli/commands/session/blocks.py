@@ -53,7 +53,7 @@ def _placement_options(function: Callable[..., CommandResult]) -> Callable[..., 
 
 @workspace_command("add", "add Research note 'Ask before deleting'")
 @click.argument("session")
-@click.argument("type")
+@click.argument("block_type", metavar="TYPE")
 @click.argument("content", default=_STDIN_ARGUMENT)
 @click.option(
     "--zone", metavar="ZONE", help="Add it to PERMANENT, STABLE or WORKING.  [default: by type]"
@@ -63,7 +63,7 @@ def add(
     workspace: Workspace,
     session: Session,
     *,
-    type: str,  # noqa: A002 - click names it after the argument
+    block_type: str,
     content: str,
     zone: str | None,
     placement: BlockPlacement,
@@ -71,7 +71,7 @@ def add(
     """Add a block of TYPE to SESSION. Without CONTENT, or with '-', read stdin."""
     text = sys.stdin.read() if content == _STDIN_ARGUMENT else content
     target_zone = None if zone is None else parse_zone(zone)
-    block = workspace.blocks.add(session.id, type, text, target_zone, placement)
+    block = workspace.blocks.add(session.id, block_type, text, target_zone, placement)
     return CommandResult({"block": serialize_block(block)}, lines=[block.id])
 
 

@@ -13,7 +13,7 @@ from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import can_ask, confirm
 from skillhall._internal.cli.terminal import format_findings
 from skillhall._internal.workspace.export import export_session, write_output_file
-from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+from skillhall._internal.workspace.importer import ImportConflict, ImportOptions, ImportResult
 from skillhall._internal.workspace.serializers import serialize_block, serialize_session
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE
 from skillhall._internal.workspace.validation import parse_zone
@@ -21,7 +21,6 @@ from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
     from skillhall._internal.workspace import Session
-    from skillhall._internal.workspace.importer import ImportResult
     from skillhall._internal.workspace.workspace import Workspace
 
 

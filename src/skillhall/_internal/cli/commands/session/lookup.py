@@ -9,7 +9,7 @@ import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.errors import CommandFailed, require_database
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
 from skillhall.errors import RecordNotFound
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def workspace_command(
             finally:
                 workspace.close()
 
-        return click.command(name, epilog=f"Example: skillhall session {example}")(json_option(run))
+        return json_command(name, f"skillhall session {example}")(run)
 
     return decorate
 

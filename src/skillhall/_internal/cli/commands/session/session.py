@@ -13,13 +13,12 @@ from skillhall._internal.cli.commands.session.lookup import iter_sessions, works
 from skillhall._internal.cli.commands.session.templates import TEMPLATE_COMMANDS
 from skillhall._internal.cli.options import command_group, confirm, yes_option
 from skillhall._internal.cli.terminal import sanitize_line
-from skillhall._internal.workspace import SessionBudgets
+from skillhall._internal.workspace import Block, Session, SessionBudgets
 from skillhall._internal.workspace.blocks import BlockFilter
 from skillhall._internal.workspace.serializers import serialize_block, serialize_session
 from skillhall._internal.workspace.validation import parse_zone, validate_block_type
 
 if TYPE_CHECKING:
-    from skillhall._internal.workspace import Block, Session
     from skillhall._internal.workspace.workspace import Workspace
 
 _MAX_TITLE_LENGTH = 60  # characters of a block's text in a list
