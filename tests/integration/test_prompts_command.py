@@ -151,7 +151,7 @@ def test_refresh_fails_if_the_repository_is_unreachable(prompts: Prompts) -> Non
     prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skipped": []})
     assert prompts("refresh") == 5
     assert "not refreshed: the host is down" in prompts.err
-    assert "2 prompts of team, from a cached version" in prompts.err
+    assert "2 prompts from team (a cached version)" in prompts.err
     assert prompts("refresh", "--json") == 5
     data = json.loads(prompts.out)["data"]
     assert (data["refreshed"], data["reason"]) == (False, "the host is down")

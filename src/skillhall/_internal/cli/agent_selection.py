@@ -52,7 +52,7 @@ def _select_agent(
         raise CommandFailed(
             "not_found",
             f"agent {agent_id!r} not found: no {' or '.join(CONFIG_FILES)} in this folder",
-            "name the config with --config, or go to its folder",
+            "name the config with --config, or change to its folder",
         )
     config = read_config(path)
     if agent_id is not None:

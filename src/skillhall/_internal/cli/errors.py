@@ -62,8 +62,8 @@ HINTS: Mapping[str, str] = {
     "edited": "use --force to overwrite your edits; 'skillhall rollback' restores them",
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on",
     "lock_mismatch": "'skillhall verify' shows what differs",
-    "lock_not_found": "'skillhall add' installs skills and writes it",
-    "lock_not_found.other": "'skillhall install' installs the skills of {other} and writes it",
+    "lock_not_found": "'skillhall add' installs skills and creates it",
+    "lock_not_found.other": "'skillhall install' installs the skills of {other} and creates it",
     "not_authenticated": "set {variable} to the server's token",
     "not_authenticated.no_variable": (
         "put the token into a variable, and name it with --token-variable"
@@ -74,15 +74,15 @@ HINTS: Mapping[str, str] = {
         "a user skill {name!r} exists too, shadowed by the system skill; "
         "use --shadowed to delete that one"
     ),
-    "served_skill_rejected": "'skillhall mcp-servers skills {label}' shows what the server has",
-    "skill_not_found": "'skillhall list' shows all of them",
-    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' shows what it offers",
+    "served_skill_rejected": "'skillhall mcp-servers skills {label}' lists its skills",
+    "skill_not_found": "'skillhall list' shows all skills",
+    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' lists its skills",
     "skill_not_in_source": "'skillhall add SOURCE --list' shows what it contains",
     "skill_parse_error": "'skillhall validate' explains each finding",
     "skill_rejected": "'skillhall validate' explains each finding",
     "source_unknown": "upload it first with 'skillhall prompts upload'",
-    "token_not_found": "'skillhall token list' shows them",
-    "unknown_agent": "use the name of its program, such as 'claude-code', or 'universal'",
+    "token_not_found": "'skillhall token list' shows all tokens",
+    "unknown_agent": "'skillhall agents' lists the supported agents",
     "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' adds it",
 }
 # The packages of the extras. Any other missing module is a bug.
@@ -164,7 +164,7 @@ def to_error_info(error: Exception) -> ErrorInfo:
     return ErrorInfo(
         "internal",
         f"internal error ({type(error).__name__}); this is a bug in skillhall",
-        f"run it again with {_DEBUG_VARIABLE}=1 to see where, and report it",
+        f"run it again with {_DEBUG_VARIABLE}=1 for a traceback, and report it",
     )
 
 

@@ -35,7 +35,9 @@ no_index_option = click.option(
     "--no-index", is_flag=True, help="Read every file instead of using the cache."
 )
 follow_links_option = click.option(
-    "--follow-links", is_flag=True, help="Follow links that lead out of the searched folder."
+    "--follow-links",
+    is_flag=True,
+    help="Follow symbolic links that lead out of the searched folder.",
 )
 depth_option = click.option(
     "--depth",

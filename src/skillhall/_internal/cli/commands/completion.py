@@ -19,7 +19,10 @@ _INSTALL_COMMANDS = {
 @json_command("completion", 'eval "$(skillhall completion bash)"')
 @click.argument("shell", type=click.Choice([*_INSTALL_COMMANDS]))
 def command(*, shell: str) -> CommandResult:
-    """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
+    """Print the completion script for a shell.
+
+    It completes commands, options, agents, profiles and skills.
+    """
     completion_class = get_completion_class(shell)
     if completion_class is None:  # unreachable: click supports all three
         raise LookupError(shell)

@@ -89,7 +89,7 @@ def test_missing_skill_has_a_hint(
     rmtree(project_fixture.project / PDF)
     edit(project_fixture.source / "pdf/SKILL.md", "two", "TWO")
     run(["update"])
-    assert "hint: 'skillhall install' brings it back" in capsys.readouterr().err.splitlines()
+    assert "hint: 'skillhall install' installs it again" in capsys.readouterr().err.splitlines()
 
 
 def test_edited_skill_is_reported_and_not_removed(

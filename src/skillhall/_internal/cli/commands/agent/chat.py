@@ -47,7 +47,7 @@ _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exi
 
 @json_command("chat", "skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
 @click.argument("message", required=False)
-@configured_agent_option("Use this agent of the config.")
+@configured_agent_option("Use this agent from the config.")
 @config_option
 @click.option("--model", metavar="PROVIDER:NAME", help="Override the configured model.")
 @roots_option

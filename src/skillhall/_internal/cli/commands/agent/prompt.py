@@ -42,7 +42,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @format_options(_FORMATS)
 @config_option
 @configured_agent_option(
-    "Print the system prompt of this agent of the config, or of the 'default' agent."
+    "Print the system prompt of this agent from the config; 'default' needs no config."
 )
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of the config and exit.")
 def command(

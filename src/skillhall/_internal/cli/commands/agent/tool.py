@@ -35,7 +35,7 @@ command = command_group(
     epilog=f"Example: {_EXAMPLE}",
 )
 _agent_option = configured_agent_option(
-    "Use the tools of this agent of the config, or of the 'default' agent."
+    "Use the tools of this agent from the config; 'default' needs no config."
 )
 
 
@@ -43,7 +43,7 @@ _agent_option = configured_agent_option(
 @run_directory_option
 @_agent_option
 def list_tools(*, root: str, agent: str | None) -> CommandResult:
-    """List the tools of an agent that runs in the run directory."""
+    """List the tools that an agent has in the run directory."""
     tools = _load_tools(root, agent).values()
     entries = [
         {"name": tool.name, "description": tool.description, "parameters": tool.parameters}

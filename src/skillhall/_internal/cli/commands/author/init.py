@@ -14,7 +14,11 @@ from skillhall._internal.cli.options import can_ask, json_command
 @json_command("init", 'skillhall init pdf-tools --description "Reads PDF files."')
 @click.argument("name", required=False)
 @click.option(
-    "--dir", "directory", default=".", metavar="DIR", help="Create the skill in this folder."
+    "--dir",
+    "directory",
+    default=".",
+    metavar="DIR",
+    help="Create the skill in this folder.  [default: the working directory]",
 )
 @click.option("--description", metavar="TEXT", help="Say what the skill does and when to use it.")
 @click.option("--no-input", is_flag=True, help="Never prompt for input.")

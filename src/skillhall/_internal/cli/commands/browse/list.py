@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 @json_command("list", "skillhall list .agents/skills --json")
 @root_search_options
 @click.option(
-    "-l", "--long", is_flag=True, help="Show tokens and files; reads each skill completely."
+    "-l",
+    "--long",
+    is_flag=True,
+    help="Show the numbers of tokens and files; reads each skill completely.",
 )
 def command(*, search: SearchOptions, long: bool) -> int:
     """List the skills below each ROOT, or in the default skill folders.

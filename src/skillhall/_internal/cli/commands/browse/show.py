@@ -103,7 +103,7 @@ def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tupl
 @click.argument("name", type=SkillNameParam())
 @skill_search_options
 def why(*, name: str, search: SearchOptions) -> CommandResult:
-    """Explain which copy of the skill NAME is used, by which rule, and which are not."""
+    """Explain which copy of the skill NAME is used, and why the others are not."""
     catalog = load_with_progress(search)
     explanation = catalog.explain(name)
     if not (explanation.winners or explanation.shadowed or explanation.rejected):

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
 @user_scope_option
 @click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock file.")
 def command(*, is_user: bool, frozen: bool) -> CommandResult:
-    """Install the missing skills of the lock file.
+    """Install the skills of the lock file that are missing.
 
-    Reads skillhall-lock.json, then the other skills in skills-lock.json of 'npx skills'. Installed
-    skills are not changed. With --frozen, an edited skill or changed files upstream are errors.
+    Reads skillhall-lock.json, then any other skills in skills-lock.json, the lock file of
+    'npx skills'. Installed skills are not changed. With --frozen, the command fails if a skill was
+    edited or its files changed upstream.
     """
     with transfer_progress() as progress:
         results = install_locked(open_project(is_user=is_user), frozen=frozen, progress=progress)

@@ -20,7 +20,10 @@ from skillhall._internal.installer.rollback import list_changes, roll_back
 @click.argument("names", nargs=-1, required=True, type=InstalledSkillParam(), metavar="NAME...")
 @user_scope_option
 @click.option(
-    "-f", "--force", is_flag=True, help="Remove even edited skills and those not in the lock file."
+    "-f",
+    "--force",
+    is_flag=True,
+    help="Remove skills even if they were edited or are not in the lock file.",
 )
 @yes_option
 def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) -> CommandResult:
@@ -38,7 +41,9 @@ def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) ->
 @json_command("rollback", "skillhall rollback pdf")
 @click.argument("name", required=False, type=RollbackSkillParam())
 @user_scope_option
-@click.option("-f", "--force", is_flag=True, help="Roll back even if the skill was edited since.")
+@click.option(
+    "-f", "--force", is_flag=True, help="Roll back even if the skill was edited after the change."
+)
 def rollback(*, name: str | None, is_user: bool, force: bool) -> CommandResult:
     """Undo the last change to the skill NAME: an add, update or removal.
 

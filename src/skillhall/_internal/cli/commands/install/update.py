@@ -130,7 +130,7 @@ def _format_details(results: Sequence[UpdateResult]) -> Iterator[str]:
             yield "hint: '--conflicts mine' or '--conflicts theirs' decides for these files"
         if result.status == "missing":
             yield f"{result.key} is not installed"
-            yield "hint: 'skillhall install' brings it back"
+            yield "hint: 'skillhall install' installs it again"
 
 
 def _serialize_result(result: UpdateResult) -> dict[str, object]:

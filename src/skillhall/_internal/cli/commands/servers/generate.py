@@ -57,9 +57,9 @@ _HOOK_MESSAGES = {
     multiple=True,
     type=CodingAgentParam(),
     metavar="AGENT",
-    help="Write for this agent. Repeatable.  [default: '*', every agent detected here]",
+    help="Write skills for this agent. Repeatable.  [default: '*', every agent detected here]",
 )
-@click.option("--path", metavar="DIR", help="Write to this folder instead of an agent's.")
+@click.option("--path", metavar="DIR", help="Write to this folder instead of an agent's folder.")
 @user_scope_option
 @server_option
 @source_selector_options

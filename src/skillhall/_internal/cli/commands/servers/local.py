@@ -184,7 +184,7 @@ def _import_or_confirm(
         return store.import_(bundles, skill_id, replace=replace)
     except Conflict as error:
         if replace or not can_ask():
-            error.hint = "use --replace, or choose another --id"
+            error.hint = "use --replace to replace it, or choose another id with --id"
             raise
         confirm(f"{error.path} already exists. Replace it?")
     return store.import_(bundles, skill_id, replace=True)

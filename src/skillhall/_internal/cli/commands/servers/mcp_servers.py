@@ -97,7 +97,7 @@ def list_skills(*, label: str) -> CommandResult:
         f"{finding.path or label}: {effect}[{finding.code}]: {finding.message}"
         for finding, effect in findings
     ]
-    messages.append(f"{format_count(len(skills), 'skill')} listed by {label}; it may have others")
+    messages.append(f"{label} lists {format_count(len(skills), 'skill')}; it may have more")
     return CommandResult(
         {"skills": [_serialize_skill(skill) for skill in skills]},
         findings,
@@ -111,7 +111,7 @@ def list_skills(*, label: str) -> CommandResult:
 @click.argument("skill")
 @click.argument("path", default=SKILL_MD)
 @click.option(
-    "--activate", is_flag=True, help="Print SKILL as a model gets it when it loads the skill."
+    "--activate", is_flag=True, help="Print the text that a model gets when it loads SKILL."
 )
 def read_skill(*, label: str, skill: str, path: str, activate: bool) -> CommandResult:
     """Print a file of a server's skill without installing it.

@@ -48,7 +48,7 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
         for prompt in listing.prompts
     ]
     stale = {"stale": listing.stale} if listing.stale else {}
-    messages = [f"{format_count(len(prompts), 'prompt')} of {listing.source}"]
+    messages = [f"{format_count(len(prompts), 'prompt')} from {listing.source}"]
     if listing.stale:
         messages.append(f"warning: the server serves a cached version: {listing.stale}")
     return CommandResult(
@@ -66,7 +66,9 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
 @click.option(
     "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="Set an argument. Repeatable."
 )
-@click.option("--files", "directory", metavar="DIR", help="Write its files to this new folder.")
+@click.option(
+    "--files", "directory", metavar="DIR", help="Write the files of the prompt to this new folder."
+)
 @server_option
 @source_selector_options
 def get_prompt(
@@ -111,10 +113,10 @@ def refresh(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     """
     result = open_server(server, selector).refresh()
     count = format_count(result.prompts, "prompt")
-    cached = "" if result.is_refreshed else ", from a cached version"
+    cached = "" if result.is_refreshed else " (a cached version)"
     skipped = f"; {result.skipped_total} skipped" if result.skipped_total else ""
     messages = [*_format_skipped(result.skipped, result.skipped_total)]
-    messages.append(f"{count} of {result.source}{cached}{skipped}")
+    messages.append(f"{count} from {result.source}{cached}{skipped}")
     if not result.is_refreshed:
         messages.append(f"not refreshed: {result.reason}")
     data = {

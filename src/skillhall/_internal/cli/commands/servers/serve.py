@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
-    help="Listen on this port; 0 for any.  [default: 8321]",
+    help="Listen on this port; 0 picks a free one.  [default: 8321]",
 )
-@click.option("--repo", metavar="URL", help="Serve the prompts of this git repository.")
+@click.option("--repo", metavar="URL", help="Serve the prompts in this git repository.")
 @click.option(
     "--branch", metavar="NAME", help="Use this branch of the repository.  [default: main]"
 )

@@ -61,7 +61,7 @@ def import_(
         result = _import_source(workspace, session.id, source, options)
     except Conflict as error:
         if on_conflict is not ImportConflict.REFUSE or not can_ask():
-            error.hint = "use --replace, or --keep for both"
+            error.hint = "use --replace to replace it, or --keep to keep both"
             raise
         confirm(f"{error.path} already exists. Replace it?")
         replacing = options._replace(on_conflict=ImportConflict.REPLACE)

@@ -44,7 +44,12 @@ def list_sessions(workspace: Workspace) -> CommandResult:
 @workspace_command("new", "new Research --template Start")
 @click.argument("name")
 @click.option("--template", metavar="TEMPLATE", help="Start with the blocks of this template.")
-@click.option("--budget", type=click.IntRange(0), metavar="TOKENS", help="Set the total budget.")
+@click.option(
+    "--budget",
+    type=click.IntRange(0),
+    metavar="TOKENS",
+    help="Set the token budget of the session.",
+)
 def create(
     workspace: Workspace, *, name: str, template: str | None, budget: int | None
 ) -> CommandResult:
@@ -65,7 +70,9 @@ def create(
 @click.argument("session")
 @click.option("--type", "block_type", metavar="TYPE", help="Show only blocks of this type.")
 @click.option("--zone", metavar="ZONE", help="Show only blocks of this zone.")
-@click.option("-q", "--text", default="", metavar="TEXT", help="Show only blocks with this text.")
+@click.option(
+    "-q", "--text", default="", metavar="TEXT", help="Show only blocks that contain this text."
+)
 def show(
     workspace: Workspace, session: Session, *, block_type: str | None, zone: str | None, text: str
 ) -> CommandResult:
