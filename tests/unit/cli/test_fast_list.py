@@ -41,7 +41,8 @@ def read_by_click(argv: list[str]) -> ListRequest | None:
     except (click.ClickException, click.exceptions.Exit):
         return None
     params = dict(context.params)
-    as_json, long = params.pop("as_json"), params.pop("long")
+    as_json = params.pop("as_json") | (params.pop("output_format") == "json")
+    long = params.pop("long")
     return ListRequest(SearchOptions(**params), as_json, long)
 
 

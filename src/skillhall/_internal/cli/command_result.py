@@ -77,11 +77,11 @@ class CommandResult(NamedTuple):
     warnings: Iterable[str] = ()
 
 
-def print_result(result: CommandResult | int | None, *, as_json: bool) -> int | None:
+def print_result(result: CommandResult | int | None) -> int | None:
     """Print the result of the current command and return its exit code."""
     if not isinstance(result, CommandResult):
         return result
-    if as_json:
+    if is_json():
         error = None if result.error is None else result.error.serialize()
         print_json_report(_get_command_name(), result.data, result.findings, error)
     else:
@@ -116,10 +116,9 @@ def _get_command_name() -> str:
     return " ".join(names)
 
 
-def request_json(context: click.Context, *, requested: bool) -> bool:
+def request_json(*, requested: bool) -> None:
     """Remember whether the running command prints JSON."""
-    context.meta[_JSON_META_KEY] = requested
-    return requested
+    click.get_current_context().meta[_JSON_META_KEY] = requested
 
 
 def is_json() -> bool:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-_FORMAT_META_KEY = f"{__name__}.format"
 
 yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 dry_run_option = click.option(
@@ -117,75 +116,43 @@ def _pack_search(function: Command) -> Command:
 
 
 def json_command(
-    name: str, example: str, *, group: click.Group | None = None
+    name: str, example: str, *, formats: Sequence[str] = (), group: click.Group | None = None
 ) -> Callable[[Command], click.Command]:
     """Create a command that prints its result as text, or as JSON with `--json`.
 
-    `--format json` is a synonym. With `group`, the command is added to it.
+    With `formats`, it has the option `--format`, whose default is the first of them, and gets
+    `output_format`. With `group`, it is added to that group.
     """
 
     def decorate(function: Command) -> click.Command:
         @wraps(function)
-        def run(*, as_json: bool, **parameters: object) -> int | None:
-            return print_result(function(**parameters), as_json=as_json)
+        def run(*, output_format: str, as_json: bool, **parameters: object) -> int | None:
+            output_format = "json" if as_json else output_format
+            request_json(requested=output_format == "json")
+            if formats:
+                parameters["output_format"] = output_format
+            return print_result(function(**parameters))
 
         command = click.command(name, epilog=f"Example: {example}")(run)
+        choices = formats or ("text", "json")
         command.params += [
+            click.Option(
+                ["--format", "output_format"],
+                type=click.Choice(choices),
+                default=choices[0],
+                show_default=True,
+                hidden=not formats,  # every command accepts `--format json`
+                help="Print the result in this format.",
+            ),
             click.Option(
                 ["--json", "as_json"],
                 is_flag=True,
                 help="Print the result as one JSON object.",
-                callback=_resolve_json_flag,
-            ),
-            click.Option(
-                ["--format"],
-                type=click.Choice(["text", "json"]),
-                default="text",
-                hidden=True,
-                is_eager=True,  # the callback of `--json` reads it
-                expose_value=False,
-                callback=_store_format,
             ),
         ]
         if group is not None:
             group.add_command(command)
         return command
-
-    return decorate
-
-
-def _store_format(ctx: click.Context, _: click.Parameter, value: str) -> None:
-    ctx.meta[_FORMAT_META_KEY] = value
-
-
-def _resolve_json_flag(ctx: click.Context, _: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's
-    return request_json(ctx, requested=value or ctx.meta.get(_FORMAT_META_KEY) == "json")
-
-
-def format_options(formats: Sequence[str]) -> Callable[[Command], Callable[..., int | None]]:
-    """Add `--format`, whose default is the first format, and `--json`, its synonym for JSON.
-
-    The command gets `output_format` and returns its result for JSON, or prints the other formats.
-    """
-
-    def decorate(function: Command) -> Callable[..., int | None]:
-        @wraps(function)
-        def run(*, output_format: str, as_json: bool, **parameters: object) -> int | None:
-            output_format = "json" if as_json else output_format
-            is_json_format = output_format == "json"
-            request_json(click.get_current_context(), requested=is_json_format)
-            result = function(output_format=output_format, **parameters)
-            return print_result(result, as_json=is_json_format)
-
-        run = click.option("--json", "as_json", is_flag=True, help="Same as --format json.")(run)
-        return click.option(
-            "--format",
-            "output_format",
-            type=click.Choice(formats),
-            default=formats[0],
-            show_default=True,
-            help="Print the result in this format.",
-        )(run)
 
     return decorate
 

@@ -17,7 +17,7 @@ from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.options import (
     config_option,
     configured_agent_option,
-    format_options,
+    json_command,
     root_search_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message, print_text
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 
 
-@click.command("prompt", epilog="Example: skillhall prompt .agents/skills >> system-prompt.txt")
+@json_command("prompt", "skillhall prompt .agents/skills >> system-prompt.txt", formats=_FORMATS)
 @root_search_options
-@format_options(_FORMATS)
 @config_option
 @configured_agent_option(
     "Print the system prompt of this agent from the config; 'default' needs no config."

@@ -17,7 +17,7 @@ from skillhall._internal.cli.commands.author.report_formats import (
 )
 from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value, serialize_finding
-from skillhall._internal.cli.options import depth_option, follow_links_option, format_options
+from skillhall._internal.cli.options import depth_option, follow_links_option, json_command
 from skillhall._internal.cli.progress import scan_progress
 from skillhall._internal.cli.terminal import format_count, sanitize_line
 from skillhall._internal.skill.risks.tiers import Tier
@@ -35,9 +35,8 @@ _SARIF_SEVERITIES = {
 }
 
 
-@click.command("scan", epilog="Example: skillhall scan .agents/skills")
+@json_command("scan", "skillhall scan .agents/skills", formats=_FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@format_options(_FORMATS)
 @depth_option
 @follow_links_option
 def command(

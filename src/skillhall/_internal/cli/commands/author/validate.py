@@ -21,7 +21,7 @@ from skillhall._internal.cli.json_output import print_json_value, serialize_find
 from skillhall._internal.cli.options import (
     depth_option,
     follow_links_option,
-    format_options,
+    json_command,
     profile_option,
 )
 from skillhall._internal.cli.progress import scan_progress
@@ -39,10 +39,9 @@ from skillhall._internal.wiring.catalog import find_profile
 _FORMATS = ["text", "json", "sarif", "github"]
 
 
-@click.command("validate", epilog="Example: skillhall validate .agents/skills --format github")
+@json_command("validate", "skillhall validate .agents/skills --format github", formats=_FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @profile_option("specification")
-@format_options(_FORMATS)
 @click.option("--fix", "apply_fixes", is_flag=True, help="Fix problems that are safe to fix.")
 @click.option("-n", "--dry-run", is_flag=True, help="With --fix, show the changes only.")
 @depth_option

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from skillhall._internal.installer.project import Project
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
-_NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "format"}
+_NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "output_format"}
 _HOOK_MESSAGES = {
     "added": "hook added: Claude Code runs 'skillhall generate' at every start",
     "updated": "hook updated",
