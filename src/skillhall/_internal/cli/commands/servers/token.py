@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 command = command_group(
     "token",
-    "Manage access tokens in addition to SKILLHALL_AUTH_TOKEN. All commands accept --json.",
+    "Manage access tokens other than SKILLHALL_AUTH_TOKEN. All commands accept --json.",
     epilog="Example: skillhall token new laptop",
 )
 
