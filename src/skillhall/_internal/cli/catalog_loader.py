@@ -17,7 +17,7 @@ from skillhall.errors import SkillNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 
 # Each of these is printed in full: the scan is incomplete.
 _INCOMPLETE_SCAN_CODES = (Code.ROOT_MISSING, Code.BOUND_REACHED)
@@ -70,7 +70,7 @@ def load_with_progress(search: SearchOptions, *, read_bodies: bool = False) -> C
     return catalog
 
 
-def find_skill(catalog: Catalog, name: str) -> Skill:
+def find_skill(catalog: Catalog, name: str) -> CatalogSkill:
     """Return the skill `name`. Raises: SkillNotFound, CommandFailed if it is rejected."""
     try:
         return catalog.find(name)

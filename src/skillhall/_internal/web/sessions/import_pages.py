@@ -21,7 +21,7 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
@@ -35,7 +35,7 @@ class SessionImportPage(Page):
     """Forms for every kind of source."""
 
     session: Session
-    skills: tuple[Skill, ...]
+    skills: tuple[CatalogSkill, ...]
     is_truncated: bool
     query: str  # search in the skills of this server
     source: str

@@ -7,7 +7,7 @@ import sys
 import click
 
 from skillhall._internal.catalog.reader import read_raw_body
-from skillhall._internal.catalog.search.search_index import SearchHit, SearchIndex
+from skillhall._internal.catalog.search.search_index import IndexHit, SearchIndex
 from skillhall._internal.cli.catalog_loader import (
     SearchOptions,
     load_with_progress,
@@ -67,7 +67,7 @@ def command(
     )
 
 
-def _serialize_hit(hit: SearchHit) -> dict[str, object]:
+def _serialize_hit(hit: IndexHit) -> dict[str, object]:
     return {
         "name": hit.skill.name,
         "description": hit.skill.description,

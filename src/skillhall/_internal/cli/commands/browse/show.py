@@ -22,7 +22,7 @@ from skillhall._internal.skill.token_count import estimate_tokens
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.catalog.catalog import Explanation, Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
 
 
 @json_command("read", "skillhall read pdf-tools references/forms.md")
@@ -63,7 +63,7 @@ def command(*, name: str, search: SearchOptions) -> CommandResult:
     return CommandResult({}, lines=lines)
 
 
-def _serialize_examination(skill: Skill, examination: SkillExamination) -> dict[str, object]:
+def _serialize_examination(skill: CatalogSkill, examination: SkillExamination) -> dict[str, object]:
     frontmatter, body = examination.parsed.frontmatter, examination.parsed.body
     return {
         **serialize_skill(skill),
@@ -76,7 +76,7 @@ def _serialize_examination(skill: Skill, examination: SkillExamination) -> dict[
     }
 
 
-def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
+def _format_fields(skill: CatalogSkill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
     yield "name", skill.name
     yield "description", skill.description
     yield "location", skill.location
@@ -106,36 +106,13 @@ def why(*, name: str, search: SearchOptions) -> CommandResult:
     """Explain which copy of the skill NAME is used, and why the others are not."""
     catalog = load_with_progress(search)
     explanation = catalog.explain(name)
-    if not (explanation.winners or explanation.shadowed or explanation.rejected):
+    if explanation.is_empty:
         catalog.find(name)  # raises SkillNotFound with similar names
     findings = [judged for skill in explanation.winners for judged in skill.findings]
     findings += [judged for rejected in explanation.rejected for judged in rejected.findings]
     return CommandResult(
-        _serialize_explanation(explanation), findings, lines=_format_explanation(explanation)
+        _serialize_explanation(explanation), findings, lines=explanation.describe()
     )
-
-
-def _format_explanation(explanation: Explanation) -> Iterator[str]:
-    name, profile = explanation.name, explanation.profile
-    for skill in explanation.winners:
-        yield f"used: {skill.location} ({skill.source})"
-        others = [other for other in explanation.shadowed if other.winner == skill]
-        reason = others[0].rule if others else "it is the only accepted copy"
-        if len(explanation.winners) > 1:
-            reason = "all copies with this name are used"
-        yield f"  because {reason} (profile {profile!r})"
-        for judged in skill.findings:
-            yield f"  {judged.effect}[{judged.finding.code}]: {judged.finding.message}"
-    for shadowed in explanation.shadowed:
-        yield f"shadowed: {shadowed.skill.location} ({shadowed.skill.source})"
-        yield f"  because {shadowed.rule}: {shadowed.winner.location}"
-    for rejected in explanation.rejected:
-        yield f"rejected: {rejected.location}"
-        for finding, effect in rejected.findings:
-            line = f"line {finding.line}: " if finding.line else ""
-            yield f"  {effect}[{finding.code}]: {line}{finding.message}"
-    if not explanation.winners:
-        yield f"no copy of {name!r} is used"
 
 
 def _serialize_explanation(explanation: Explanation) -> dict[str, object]:
