@@ -128,7 +128,7 @@ def test_refresh_reports_the_number_of_prompts(prompts: Prompts) -> None:
         "skipped": [],
     }
     assert prompts("refresh") == 0
-    assert prompts.err == "1 prompt of built-in\n"
+    assert prompts.err == "1 prompt from built-in\n"
 
 
 SKIPPED = {"name": "x", "path": "x\n.md", "code": "no-frontmatter", "message": "no block"}
@@ -141,7 +141,7 @@ def test_refresh_reports_skipped_prompts(prompts: Prompts) -> None:
     assert prompts.err == (
         "x .md: skipped[no-frontmatter]: no block\n"
         "1200 more skipped\n"
-        "1 prompt of team; 1201 skipped\n"
+        "1 prompt from team; 1201 skipped\n"
     )
     assert prompts.json("refresh")["skipped"] == [SKIPPED]
 
