@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.authoring.fix import FixReport, WriteMode, fix
+from skillhall._internal.authoring.fix import FixResult, fix
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult, validate
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
@@ -35,6 +36,9 @@ from skillhall._internal.cli.terminal import (
 )
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.wiring.catalog import find_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _FORMATS = ["text", "json", "sarif", "github"]
 
@@ -67,9 +71,7 @@ def command(
         raise click.UsageError("--dry-run needs --fix")
     settings = read_settings(follow_links=follow_links)
     chosen = find_profile(profile).with_depth(depth)
-    fixed = None
-    if apply_fixes:
-        fixed = fix(paths, chosen, settings, WriteMode.DRY_RUN if dry_run else WriteMode.WRITE)
+    fixed = fix(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None
     with scan_progress() as progress:
         report = validate(paths, chosen, settings, progress)
     shows_diff = dry_run and output_format == "text"
@@ -95,8 +97,8 @@ def command(
     )
 
 
-def _print_fixes(report: FixReport, *, shows_diff: bool) -> None:
-    for result in report.results:
+def _print_fixes(results: Sequence[FixResult], *, shows_diff: bool) -> None:
+    for result in results:
         if shows_diff:
             print_text(result.diff)
         status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
@@ -115,7 +117,7 @@ def _print_findings(
         print_lines(format_text(shown, working_directory, color=has_color(sys.stdout)))
 
 
-def _serialize_fixes(report: FixReport) -> list[dict[str, object]]:
+def _serialize_fixes(results: Sequence[FixResult]) -> list[dict[str, object]]:
     return [
         {
             "path": result.path,
@@ -124,7 +126,7 @@ def _serialize_fixes(report: FixReport) -> list[dict[str, object]]:
             "written": result.written,
             **({"problem": sanitize_line(result.problem)} if result.problem else {}),
         }
-        for result in report.results
+        for result in results
     ]
 
 

@@ -29,17 +29,17 @@ from skillhall._internal.cli.terminal import (
     print_message,
     sanitize_line,
 )
-from skillhall._internal.installer.install import install
-from skillhall._internal.installer.preflight import (
+from skillhall._internal.installer.agent_folders import InstallTargets, resolve_targets
+from skillhall._internal.installer.install import (
     AddReport,
     add_to_folder,
     choose_folder_name,
+    install,
     preflight_bundles,
     read_bundle_description,
     read_bundle_name,
     select_bundles,
 )
-from skillhall._internal.installer.targets import InstallTargets, resolve_targets
 from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
 
 if TYPE_CHECKING:
