@@ -11,8 +11,8 @@ UNIT = ROOT / "tests" / "unit"
 MAX_FILES = 18  # Python files in one folder, with its __init__
 
 # Stems that occur in several folders, always with the same meaning. The list may only shrink.
-COMMANDS = {"backup", "blocks", "chat", "install", "profiles", "prompts", "remove", "rollback"}
-COMMANDS |= {"templates", "update", "validate", "verify"}  # a command and the operation it runs
+COMMANDS = {"backup", "blocks", "chat", "install", "prompts", "remove"}
+COMMANDS |= {"templates", "update", "validate"}  # a command and the operation it runs
 SURFACE_PARTS = {"app", "errors", "import_pages", "prompt_handlers", "requests", "responses"}
 SURFACE_PARTS |= {"routes", "serializers"}
 SOURCE_PARTS = {"client", "source"}  # one per kind of source

@@ -78,11 +78,28 @@ def test_library_import_loads_no_heavy_packages() -> None:
     assert not modules_after("import skillhall") & {*HEAVY, "click"}
 
 
-def test_help_imports_no_command() -> None:
-    loaded = modules_after(MAIN, "--help")
-    assert "click" in loaded
-    assert not loaded & HEAVY
-    script = f"import sys; sys.argv[1:] = ['--help']\n{MAIN}\n"
+@pytest.mark.parametrize(
+    ("argv", "variables"),
+    [
+        (["--help"], {}),
+        (["--version"], {}),
+        (
+            [],
+            {
+                "_SKILLHALL_COMPLETE": "bash_complete",
+                "COMP_WORDS": "skillhall s",
+                "COMP_CWORD": "1",
+            },
+        ),
+    ],
+)
+def test_help_version_and_completion_of_names_import_no_command(
+    argv: list[str], variables: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert not modules_after(MAIN, *argv) & HEAVY
+    script = f"import sys; sys.argv[1:] = {argv!r}\n{MAIN}\n"
     script += "print([m for m in sys.modules if m.startswith('skillhall._internal.cli.commands')])"
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, encoding="utf-8", check=True

@@ -128,7 +128,7 @@ def test_refresh_reports_the_number_of_prompts(prompts: Prompts) -> None:
         "skipped": [],
     }
     assert prompts("refresh") == 0
-    assert prompts.err == "1 prompt of built-in\n"
+    assert prompts.err == "1 prompt from built-in\n"
 
 
 SKIPPED = {"name": "x", "path": "x\n.md", "code": "no-frontmatter", "message": "no block"}
@@ -141,7 +141,7 @@ def test_refresh_reports_skipped_prompts(prompts: Prompts) -> None:
     assert prompts.err == (
         "x .md: skipped[no-frontmatter]: no block\n"
         "1200 more skipped\n"
-        "1 prompt of team; 1201 skipped\n"
+        "1 prompt from team; 1201 skipped\n"
     )
     assert prompts.json("refresh")["skipped"] == [SKIPPED]
 
@@ -151,7 +151,7 @@ def test_refresh_fails_if_the_repository_is_unreachable(prompts: Prompts) -> Non
     prompts.site.overrides[f"{PROMPTS}/refresh"] = respond({**data, "skipped": []})
     assert prompts("refresh") == 5
     assert "not refreshed: the host is down" in prompts.err
-    assert "2 prompts of team, from a cached version" in prompts.err
+    assert "2 prompts from team (a cached version)" in prompts.err
     assert prompts("refresh", "--json") == 5
     data = json.loads(prompts.out)["data"]
     assert (data["refreshed"], data["reason"]) == (False, "the host is down")

@@ -52,7 +52,7 @@ def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[
     assert output.out == ""
     assert output.err.splitlines() == [
         "error: there is no skill named 'pfd'",
-        "hint: did you mean 'pdf'? 'skillhall list' shows all of them",
+        "hint: did you mean 'pdf'? 'skillhall list' shows all skills",
     ]
 
 

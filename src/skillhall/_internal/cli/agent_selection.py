@@ -6,34 +6,24 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.agents.agent_skills import (
+    DEFAULT_AGENT,
+    AgentSkills,
+    AgentSkillsSnapshot,
+    estimate_load_tokens,
+)
+from skillhall._internal.agents.config.agent_config import (
+    CONFIG_FILES,
+    AgentDefinition,
+    find_config,
+    read_config,
+)
 from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.terminal import format_count
 
 if TYPE_CHECKING:
-    from skillhall._internal.agents.agent_skills import AgentSkills, AgentSkillsSnapshot
-    from skillhall._internal.agents.config.agent_config import AgentConfig, AgentDefinition
     from skillhall._internal.render.prompt_plan import PromptPlan
     from skillhall._internal.settings import Settings
-
-
-def select_agent(
-    config_path: str | None, agent_id: str | None, settings: Settings
-) -> AgentDefinition:
-    """Return the agent named by `--config` and `--agent`. Raises: ConfigInvalid, CommandFailed."""
-    from skillhall._internal.agents.config.agent_config import (
-        CONFIG_FILES,
-        find_config,
-        read_config,
-    )
-
-    path = config_path or find_config(settings.working_directory)
-    if path is None:
-        raise CommandFailed(
-            "not_found",
-            f"agent {agent_id!r} not found: no {' or '.join(CONFIG_FILES)} in this folder",
-            "name the config with --config, or go to its folder",
-        )
-    config = read_config(path)
-    return config.find_agent(agent_id) if agent_id is not None else _get_only_agent(config)
 
 
 def open_agent_skills(
@@ -43,9 +33,6 @@ def open_agent_skills(
 
     Raises: ConfigInvalid, CommandFailed.
     """
-    from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills
-    from skillhall._internal.agents.config.agent_config import find_config
-
     if roots and (agent_id or config_path):
         raise click.UsageError("use either --root, or --agent and --config")
     name = None if agent_id == DEFAULT_AGENT and not config_path else agent_id
@@ -54,21 +41,32 @@ def open_agent_skills(
     )
     if roots or not is_configured:
         return AgentSkills.of(*roots, settings=settings)
-    return AgentSkills(select_agent(config_path, name, settings), settings)
+    return AgentSkills(_select_agent(config_path, name, settings), settings)
 
 
-def _get_only_agent(config: AgentConfig) -> AgentDefinition:
+def _select_agent(
+    config_path: str | None, agent_id: str | None, settings: Settings
+) -> AgentDefinition:
+    path = config_path or find_config(settings.working_directory)
+    if path is None:
+        raise CommandFailed(
+            "not_found",
+            f"agent {agent_id!r} not found: no {' or '.join(CONFIG_FILES)} in this folder",
+            "name the config with --config, or change to its folder",
+        )
+    config = read_config(path)
+    if agent_id is not None:
+        return config.find_agent(agent_id)
     if len(config.agents) != 1:
         known = ", ".join(agent.id for agent in config.agents)
-        problem = f"select an agent with --agent; the config defines: {known or 'none'}"
-        raise click.UsageError(problem)
+        raise click.UsageError(
+            f"select an agent with --agent; the config defines: {known or 'none'}"
+        )
     return config.agents[0]
 
 
 def format_budget_cut(plan: PromptPlan) -> str:
     """Say how many skills were shortened or omitted to fit the budget; "" if none."""
-    from skillhall._internal.cli.catalog_loader import format_count
-
     if not plan.reduced_skills:
         return ""
     return (
@@ -79,8 +77,6 @@ def format_budget_cut(plan: PromptPlan) -> str:
 
 def serialize_token_costs(snapshot: AgentSkillsSnapshot) -> dict[str, object]:
     """Return the tokens of each skill, per turn and per load, for JSON output."""
-    from skillhall._internal.agents.agent_skills import estimate_load_tokens
-
     plan, profile = snapshot.plan, snapshot.skill_view.profile
     by_location = {skill.location: skill for skill in snapshot.instructions.skills}
     shares = [

@@ -1,4 +1,8 @@
-"""The command table. The module of a command is imported only when the command runs."""
+"""The command table and the group that imports a command's module when the command is chosen.
+
+Command modules import what they need at the top of the file. Only optional extras and heavy
+branches of one command are imported inside functions.
+"""
 
 from __future__ import annotations
 
@@ -15,55 +19,73 @@ from skillhall._version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# The help texts are here so that `skillhall --help` imports no command module.
+    from click.shell_completion import CompletionItem
+
+# Each command with its module below `commands`, whose `command` it is unless another name is
+# given, and its short help, so that `skillhall --help` imports no command module.
 COMMAND_SECTIONS = {
     "Common commands": {
-        "list": "List skills.",
-        "add": "Add skills from a folder, an archive, a repository or the web.",
-        "init": "Create a new skill.",
-        "validate": "Check skills and report problems line by line.",
-        "serve": "Serve skills and prompts over HTTP: web pages, REST and MCP.",
+        "list": ("browse.list", "List skills."),
+        "add": ("install.add", "Add skills from a folder, an archive, a repository or the web."),
+        "init": ("author.init", "Create a new skill."),
+        "validate": ("author.validate", "Check skills and report problems line by line."),
+        "serve": (
+            "servers.serve",
+            "Serve skills and prompts over HTTP: web pages, REST and MCP.",
+        ),
     },
     "Find and read skills": {
-        "search": "Search skills by name and description.",
-        "show": "Show everything about one skill.",
-        "read": "Print a skill, or one of its files, for an agent.",
-        "prompt": "Print the skill listing for a system prompt.",
-        "scan": "Scan skills for risky content.",
-        "why": "Explain which copy of a skill is used, and why.",
+        "search": ("browse.search", "Search skills by name and description."),
+        "show": ("browse.show", "Show everything about one skill."),
+        "read": ("browse.show:read", "Print a skill, or one of its files, for an agent."),
+        "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
+        "scan": ("author.scan", "Scan skills for risky content."),
+        "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
     },
     "Manage installed skills": {
-        "install": "Install the skills in the lock file.",
-        "update": "Update skills and keep local edits.",
-        "outdated": "Show which skills have changed upstream.",
-        "verify": "Compare installed skills with the lock file.",
-        "remove": "Remove skills.",
-        "rollback": "Undo the last change to a skill.",
-        "agents": "List the supported coding agents.",
+        "install": ("install.install", "Install the skills in the lock file."),
+        "update": ("install.update", "Update skills and keep local edits."),
+        "outdated": ("install.update:outdated", "Show which skills have changed upstream."),
+        "verify": ("install.install:verify_skills", "Compare installed skills with the lock file."),
+        "remove": ("install.remove", "Remove skills."),
+        "rollback": ("install.remove:rollback", "Undo the last change to a skill."),
+        "agents": ("install.install:agents", "List the supported coding agents."),
     },
     "Run agents with skills": {
-        "chat": "Chat with an agent that uses skills.",
-        "session": "Manage sessions: blocks, skills, templates and the compiled context.",
-        "stats": "Show which skills agents use.",
-        "local": "Manage the skills of a run directory: list, add, import, delete, share, setup.",
-        "tool": "Call the tools that agents use.",
+        "chat": ("agent.chat", "Chat with an agent that uses skills."),
+        "session": (
+            "session.session",
+            "Manage sessions: blocks, skills, templates and the compiled context.",
+        ),
+        "stats": ("agent.stats", "Show which skills agents use."),
+        "local": (
+            "servers.local",
+            "Manage the skills of a run directory: list, add, import, delete, share, setup.",
+        ),
+        "tool": ("agent.tool", "Call the tools that agents use."),
     },
     "Connect servers": {
-        "mcp": "Serve skills to an MCP client over stdin and stdout.",
-        "mcp-servers": "Register MCP servers, and list and read their skills.",
-        "prompts": "Use a prompt server: list, get, refresh, upload.",
-        "generate": "Write the prompts of a server as skills for coding agents.",
-        "token": "Manage the access tokens of servers: new, list, revoke.",
-        "backup": "Back up all sessions and templates to a file.",
-        "restore": "Restore sessions and templates from a backup.",
+        "mcp": ("servers.mcp", "Serve skills to an MCP client over stdin and stdout."),
+        "mcp-servers": (
+            "servers.mcp_servers",
+            "Register MCP servers, and list and read their skills.",
+        ),
+        "prompts": ("servers.prompts", "Use a prompt server: list, get, refresh, upload."),
+        "generate": (
+            "servers.generate",
+            "Write the prompts of a server as skills for coding agents.",
+        ),
+        "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
+        "backup": ("servers.backup", "Back up all sessions and templates to a file."),
+        "restore": ("servers.backup:restore", "Restore sessions and templates from a backup."),
     },
     "Configure": {
-        "path": "Show the searched folders and the cache.",
-        "profiles": "Show the profiles and the effect of each finding.",
-        "completion": "Print the completion script for a shell.",
+        "path": ("browse.path", "Show the searched folders and the cache."),
+        "profiles": ("browse.path:profiles", "Show the profiles and the effect of each finding."),
+        "completion": ("completion", "Print the completion script for a shell."),
     },
 }
-COMMANDS = {name: text for section in COMMAND_SECTIONS.values() for name, text in section.items()}
+COMMANDS = {name: row for section in COMMAND_SECTIONS.values() for name, row in section.items()}
 ALIASES = {
     "ls": "list",
     "find": "search",
@@ -78,16 +100,6 @@ ALIASES = {
     "uninstall": "remove",
 }
 
-_TOPICS = {
-    "agent": "chat prompt stats tool",
-    "author": "init scan validate",
-    "browse": "list path profiles read search show why",
-    "install": "add agents install outdated remove rollback update verify",
-    "servers": "backup generate local mcp mcp-servers prompts restore serve token",
-    "session": "session",
-}
-_TOPIC_OF = {name: topic for topic, names in _TOPICS.items() for name in names.split()}
-
 
 class LazyGroup(click.Group):
     """A click group that imports a command's module on first use."""
@@ -98,13 +110,12 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Return the command with this name or alias."""
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
+        row = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
+        if row is None:
             return None
-        package = "skillhall._internal.cli.commands"
-        if name in _TOPIC_OF:
-            package = f"{package}.{_TOPIC_OF[name]}"
-        command: click.Command = import_module(f"{package}.{name.replace('-', '_')}").command
+        module, _, attribute = row[0].partition(":")
+        loaded = import_module(f"skillhall._internal.cli.commands.{module}")
+        command: click.Command = getattr(loaded, attribute or "command")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -112,7 +123,19 @@ class LazyGroup(click.Group):
         width = max(map(len, COMMANDS))
         for title, commands in COMMAND_SECTIONS.items():
             with formatter.section(title):
-                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
+                formatter.write_dl([(name.ljust(width), row[1]) for name, row in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that start with `incomplete`."""
+        from click.shell_completion import CompletionItem
+
+        # Click's own method would import the module of every command for its short help.
+        commands = [
+            CompletionItem(name, help=row[1])
+            for name, row in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -154,7 +177,11 @@ def cli(ctx: click.Context) -> None:
 def invoke(argv: Sequence[str]) -> int:
     """Run the command in `argv` and return its exit code. Raises: CommandFailed."""
     if COMPLETE_VARIABLE in os.environ:
-        return _run_shell_completion()
+        from click.shell_completion import shell_complete
+
+        return shell_complete(
+            cli, {}, "skillhall", COMPLETE_VARIABLE, os.environ[COMPLETE_VARIABLE]
+        )
     try:
         # `cli.main` would turn a broken pipe into an exit code of its own.
         with cli.make_context("skillhall", [*argv]) as context:
@@ -166,14 +193,6 @@ def invoke(argv: Sequence[str]) -> int:
     except click.ClickException as error:
         raise _convert_click_error(error) from None
     return code if isinstance(code, int) else 0
-
-
-def _run_shell_completion() -> int:
-    """Print completions for the shell script that called us."""
-    from click.shell_completion import shell_complete
-
-    instruction = os.environ[COMPLETE_VARIABLE]
-    return shell_complete(cli, {}, "skillhall", COMPLETE_VARIABLE, instruction)
 
 
 def _convert_click_error(error: click.ClickException) -> CommandFailed:

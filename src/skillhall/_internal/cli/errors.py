@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,8 @@ from skillhall._internal.hints import find_hint
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
 OK, FAILED, USAGE, REJECTED, NOT_FOUND, NETWORK_ERROR, CONFLICT, STORAGE_ERROR, UNAUTHORIZED = (
     range(9)
@@ -60,8 +62,8 @@ HINTS: Mapping[str, str] = {
     "edited": "use --force to overwrite your edits; 'skillhall rollback' restores them",
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on",
     "lock_mismatch": "'skillhall verify' shows what differs",
-    "lock_not_found": "'skillhall add' installs skills and writes it",
-    "lock_not_found.other": "'skillhall install' installs the skills of {other} and writes it",
+    "lock_not_found": "'skillhall add' installs skills and creates it",
+    "lock_not_found.other": "'skillhall install' installs the skills of {other} and creates it",
     "not_authenticated": "set {variable} to the server's token",
     "not_authenticated.no_variable": (
         "put the token into a variable, and name it with --token-variable"
@@ -72,16 +74,25 @@ HINTS: Mapping[str, str] = {
         "a user skill {name!r} exists too, shadowed by the system skill; "
         "use --shadowed to delete that one"
     ),
-    "served_skill_rejected": "'skillhall mcp-servers skills {label}' shows what the server has",
-    "skill_not_found": "'skillhall list' shows all of them",
-    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' shows what it offers",
+    "served_skill_rejected": "'skillhall mcp-servers skills {label}' lists its skills",
+    "skill_not_found": "'skillhall list' shows all skills",
+    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' lists its skills",
     "skill_not_in_source": "'skillhall add SOURCE --list' shows what it contains",
     "skill_parse_error": "'skillhall validate' explains each finding",
     "skill_rejected": "'skillhall validate' explains each finding",
     "source_unknown": "upload it first with 'skillhall prompts upload'",
-    "token_not_found": "'skillhall token list' shows them",
-    "unknown_agent": "use the name of its program, such as 'claude-code', or 'universal'",
+    "token_not_found": "'skillhall token list' shows all tokens",
+    "unknown_agent": "'skillhall agents' lists the supported agents",
     "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' adds it",
+}
+# The packages of the extras. Any other missing module is a bug.
+_MCP_PACKAGES = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
+_WEB_PACKAGES = frozenset({"jinja2", "markdown_it", "markupsafe", "nh3", "pygments"})
+_EXTRA_PACKAGES = {
+    "mcp": _MCP_PACKAGES,
+    "server": _MCP_PACKAGES
+    | _WEB_PACKAGES
+    | {"fastapi", "httptools", "prometheus_client", "python_multipart", "sqlalchemy", "uvicorn"},
 }
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
@@ -97,6 +108,27 @@ class CommandFailed(SkillhallError):
         self.code = code
         self.hint = hint
         self.command = command
+
+
+@contextmanager
+def require_extra(extra: str, subject: str) -> Iterator[None]:
+    """Report a missing package of an extra with the command that installs it.
+
+    Raises: CommandFailed.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES[extra]:
+            raise
+        raise CommandFailed(
+            "usage", f"{subject} not installed", f"pip install 'skillhall[{extra}]'"
+        ) from None
+
+
+def require_database() -> AbstractContextManager[None]:
+    """Report missing database packages. Raises: CommandFailed."""
+    return require_extra("server", "the packages for databases are")
 
 
 class ErrorInfo(NamedTuple):
@@ -132,7 +164,7 @@ def to_error_info(error: Exception) -> ErrorInfo:
     return ErrorInfo(
         "internal",
         f"internal error ({type(error).__name__}); this is a bug in skillhall",
-        f"run it again with {_DEBUG_VARIABLE}=1 to see where, and report it",
+        f"run it again with {_DEBUG_VARIABLE}=1 for a traceback, and report it",
     )
 
 
@@ -146,30 +178,25 @@ def report_error(error: Exception, argv: Sequence[str]) -> int:
     if is_json_requested(argv):
         from skillhall._internal.cli.json_output import print_json_error
 
-        print_json_error(
-            getattr(error, "command", "") or _parse_command_name(argv), info.serialize()
-        )
-    else:
-        _try_flush_stdout()
-        print_error_text(info)
+        words = [word for word in argv if not word.startswith("-")]
+        typed = " ".join(words[: 2 if words[:1] in _COMMAND_GROUPS else 1])
+        print_json_error(getattr(error, "command", "") or typed, info.serialize())
+        return info.exit_code
+    try:
+        sys.stdout.flush()  # data precedes the error
+    except BrokenPipeError:
+        raise
+    except OSError:  # stdout is itself broken
+        pass
+    print_error_text(info)
     return info.exit_code
 
 
-def print_error_text(error: ErrorInfo, subject: str = "") -> None:
+def print_error_text(error: ErrorInfo) -> None:
     """Print the error and its hint to stderr."""
-    print_message(f"error: {subject}: {error.message}" if subject else f"error: {error.message}")
+    print_message(f"error: {error.message}")
     if error.hint:
         print_message(f"hint: {error.hint}")
-
-
-def _try_flush_stdout() -> None:
-    """Flush stdout so that data precedes the error. Ignore a stdout that is itself broken."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError:
-        return
 
 
 def is_json_requested(argv: Sequence[str]) -> bool:
@@ -178,8 +205,3 @@ def is_json_requested(argv: Sequence[str]) -> bool:
     if "--json" in options or "--format=json" in options:
         return True
     return ("--format", "json") in pairwise(options)
-
-
-def _parse_command_name(argv: Sequence[str]) -> str:
-    words = [word for word in argv if not word.startswith("-")]
-    return " ".join(words[: 2 if words[:1] in _COMMAND_GROUPS else 1])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from json.encoder import encode_basestring as quoted
+from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.cli.terminal import iter_batches, sanitize_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +17,8 @@ if TYPE_CHECKING:
 
     Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
-_T = TypeVar("_T")
-
 SCHEMA_VERSION = 1
 _PATH, _LINE, _HINT, _SKILL = '"path"', '"line"', '"hint"', '"skill"'
-_BATCH_SIZE = 512  # items encoded at once, so that 60,000 skills never form one large string
 
 
 class EncodedItems(NamedTuple):
@@ -79,8 +77,6 @@ def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
 
 def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
     """Encode findings without `json`, for speed: a large listing has tens of thousands."""
-    from json.encoder import encode_basestring as quoted
-
     for (code, message, line, hint, path, skill), effect in findings:
         yield (
             f'{{"code": "{code.value}", "effect": "{effect.value}", '
@@ -96,32 +92,22 @@ def _write_value(value: object) -> None:
     if isinstance(value, EncodedItems):
         _write_encoded(value.json_items)
     elif hasattr(value, "__next__"):
-        _write_items(value)  # type: ignore[arg-type]  # an iterator, as its method says
+        items: Iterator[object] = value  # type: ignore[assignment]  # an iterator, as its method says
+        _write_encoded(_encode(batch)[1:-1] for batch in iter_batches(items))
     else:
         _write(_encode(value))
-
-
-def _write_items(items: Iterable[object]) -> None:
-    _write_encoded(_encode(batch)[1:-1] for batch in _iter_batches(iter(items)))
 
 
 def _write_encoded(encoded_items: Iterator[str]) -> None:
     _write("[")
     separator = ""
-    for batch in _iter_batches(encoded_items):
+    for batch in iter_batches(encoded_items):
         _write(separator + ", ".join(batch))
         separator = ", "
     _write("]")
 
 
-def _iter_batches(items: Iterator[_T]) -> Iterator[list[_T]]:
-    while batch := list(islice(items, _BATCH_SIZE)):
-        yield batch
-
-
 def _encode(value: object) -> str:
-    import json
-
     return json.dumps(value, ensure_ascii=False, check_circular=False)
 
 

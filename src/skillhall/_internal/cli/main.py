@@ -1,5 +1,7 @@
 """Entry point of the `skillhall` command."""
 
+import gc
+import os
 import sys
 
 from skillhall._version import VERSION
@@ -7,8 +9,6 @@ from skillhall._version import VERSION
 
 def run_and_exit() -> None:
     """Run the command line and exit without interpreter cleanup, which is slow for a catalog."""
-    import os
-
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:
@@ -26,8 +26,6 @@ def main() -> int:
         sys.stdout.write(f"skillhall {VERSION}\n")
         return 0
     _ensure_utf8_mode()
-    import gc
-
     from skillhall._internal.cli.runner import prepare_streams, run
 
     # A command creates little garbage; with 60,000 skills, collecting takes a third of the time.
@@ -47,8 +45,7 @@ def _ensure_utf8_mode() -> None:
     # An explicit `-X utf8=0` would win again, and the restart would loop.
     if any(argument.endswith("utf8=0") for argument in sys.orig_argv):
         return
-    import contextlib
-    import os
-
-    with contextlib.suppress(OSError):
+    try:
         os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])  # noqa: S606
+    except OSError:
+        return

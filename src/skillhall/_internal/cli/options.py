@@ -2,72 +2,70 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, TypeVar
 
 import click
-from click.shell_completion import CompletionItem
+
+from skillhall._internal.cli.catalog_loader import SearchOptions
+from skillhall._internal.cli.command_result import (
+    CommandResult,
+    is_json,
+    print_result,
+    request_json,
+)
+from skillhall._internal.cli.param_types import ConfiguredAgentParam, ProfileParam
+from skillhall._internal.cli.terminal import is_interactive, sanitize_line
+from skillhall._internal.policy.scan_rules import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypeAlias
+
+    Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-_FORMAT_META_KEY = f"{__name__}.format"
 
-
-class ProfileParam(click.ParamType[str]):
-    """The name of a profile. An unknown name gets a suggestion."""
-
-    name = "profile"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the validated name."""
-        from skillhall._internal.policy.profiles import PROFILES
-
-        if value not in PROFILES:
-            from difflib import get_close_matches
-
-            matches = get_close_matches(value, PROFILES, n=1)
-            suggestion = (
-                f"did you mean {matches[0]!r}?" if matches else f"one of: {', '.join(PROFILES)}"
-            )
-            self.fail(f"unknown profile {value!r}; {suggestion}", param, ctx)
-        return value
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the profiles that start with `incomplete`."""
-        del ctx, param
-        from skillhall._internal.policy.profiles import PROFILES
-
-        return [
-            CompletionItem(name, help=profile.summary)
-            for name, profile in PROFILES.items()
-            if name.startswith(incomplete)
-        ]
-
-
-class SkillNameParam(click.ParamType[str]):
-    """The name of a skill, completed from the folders that the command searches."""
-
-    name = "name"
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Return the skills that start with `incomplete`."""
-        del param
-        from skillhall._internal.cli.terminal import sanitize_line
-        from skillhall._internal.wiring.catalog import load_catalog
-
-        roots = ctx.params.get("roots") or ()
-        catalog = load_catalog(roots, ctx.params.get("profile") or "lenient")
-        return [
-            CompletionItem(sanitize_line(skill.name), help=sanitize_line(skill.description)[:80])
-            for skill in catalog
-            if skill.name.startswith(incomplete)
-        ]
+yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+dry_run_option = click.option(
+    "-n", "--dry-run", is_flag=True, help="Show what would be done without doing it."
+)
+no_index_option = click.option(
+    "--no-index", is_flag=True, help="Read every file instead of using the cache."
+)
+follow_links_option = click.option(
+    "--follow-links",
+    is_flag=True,
+    help="Follow symbolic links that lead out of the searched folder.",
+)
+depth_option = click.option(
+    "--depth",
+    type=click.IntRange(1, MAX_DEPTH),
+    metavar="N",
+    help="Search N levels of folders.  [default: set by the profile, else 6]",
+)
+config_option = click.option(
+    "--config",
+    metavar="FILE",
+    help="Read the agents from this file.  [default: ./skillhall.toml or ./skillhall.json]",
+)
+# The run directory of an agent.
+run_directory_option = click.option(
+    "--root",
+    default=".",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False),
+    help="Use this run directory.  [default: the working directory]",
+)
+# For commands whose arguments are names.
+roots_option = click.option(
+    "-r",
+    "--root",
+    "roots",
+    multiple=True,
+    metavar="DIR",
+    help="Search this folder instead of the default ones. Repeatable.",
+)
 
 
 def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
@@ -82,119 +80,104 @@ def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
     )
 
 
-def roots_option(function: _F) -> _F:
-    """Add `--root`, for commands whose arguments are names."""
-    return click.option(
-        "-r",
-        "--root",
-        "roots",
-        multiple=True,
-        metavar="DIR",
-        help="Search this folder instead of the default ones. Repeatable.",
-    )(function)
+def configured_agent_option(text: str) -> Callable[[_F], _F]:
+    """Add `--agent`, an agent of the config."""
+    return click.option("--agent", type=ConfiguredAgentParam(), metavar="ID", help=text)
 
 
-def json_option(function: _F) -> _F:
-    """Add `--json` and its synonym `--format json`."""
-    function = click.option(
-        "--format",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        hidden=True,
-        is_eager=True,  # the callback of `--json` reads it
-        expose_value=False,
-        callback=_store_format,
-    )(function)
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print the result as one JSON object.",
-        callback=_resolve_json_flag,
-    )(function)
-
-
-def _store_format(ctx: click.Context, _: click.Parameter, value: str) -> None:
-    ctx.meta[_FORMAT_META_KEY] = value
-
-
-def _resolve_json_flag(ctx: click.Context, _: click.Parameter, value: bool) -> bool:  # noqa: FBT001 - click's
-    return value or ctx.meta.get(_FORMAT_META_KEY) == "json"
-
-
-def format_options(formats: Sequence[str]) -> Callable[[_F], _F]:
-    """Add `--format`, whose default is the first format, and `--json`."""
-    json_flag = click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
-    format_option = click.option(
-        "--format",
-        "output_format",
-        type=click.Choice(formats),
-        default=formats[0],
-        show_default=True,
-        help="Print the result in this format.",
+def root_search_options(function: Command) -> Command:
+    """Add ROOT arguments and the options of a search, passed on as `search`."""
+    roots = click.argument("roots", nargs=-1, metavar="[ROOT]...")
+    return roots(
+        profile_option()(depth_option(follow_links_option(no_index_option(_pack_search(function)))))
     )
-    return lambda function: format_option(json_flag(function))
 
 
-def no_index_option(function: _F) -> _F:
-    """Add `--no-index`."""
-    return click.option(
-        "--no-index", is_flag=True, help="Read every file instead of using the cache."
-    )(function)
+def skill_search_options(function: Command) -> Command:
+    """Add the options of a search for commands on named skills, passed on as `search`."""
+    return roots_option(profile_option()(depth_option(follow_links_option(_pack_search(function)))))
 
 
-def search_options(function: _F) -> _F:
-    """Add `--depth` and `--follow-links`."""
-    from skillhall._internal.policy.scan_rules import MAX_DEPTH
+def _pack_search(function: Command) -> Command:
+    @wraps(function)
+    def run(
+        *,
+        roots: tuple[str, ...],
+        profile: str,
+        depth: int | None,
+        follow_links: bool,
+        no_index: bool = False,
+        **others: object,
+    ) -> CommandResult | int | None:
+        search = SearchOptions(roots, profile, depth, follow_links, no_index)
+        return function(search=search, **others)
 
-    return click.option(
-        "--depth",
-        type=click.IntRange(1, MAX_DEPTH),
-        metavar="N",
-        help="Search N levels of folders.  [default: set by the profile, else 6]",
-    )(follow_links_option(function))
-
-
-def follow_links_option(function: _F) -> _F:
-    """Add `--follow-links`."""
-    return click.option(
-        "--follow-links",
-        is_flag=True,
-        help="Follow links that lead out of the searched folder.",
-    )(function)
+    return run
 
 
-def config_option(function: _F) -> _F:
-    """Add `--config`."""
-    return click.option(
-        "--config",
-        metavar="FILE",
-        help="Read the agents from this file.  [default: ./skillhall.toml or ./skillhall.json]",
-    )(function)
+def json_command(
+    name: str, example: str, *, formats: Sequence[str] = (), group: click.Group | None = None
+) -> Callable[[Command], click.Command]:
+    """Create a command that prints its result as text, or as JSON with `--json`.
+
+    With `formats`, it has the option `--format`, whose default is the first of them, and gets
+    `output_format`. With `group`, it is added to that group.
+    """
+
+    def decorate(function: Command) -> click.Command:
+        @wraps(function)
+        def run(*, output_format: str, as_json: bool, **parameters: object) -> int | None:
+            output_format = "json" if as_json else output_format
+            request_json(requested=output_format == "json")
+            if formats:
+                parameters["output_format"] = output_format
+            return print_result(function(**parameters))
+
+        command = click.command(name, epilog=f"Example: {example}")(run)
+        choices = formats or ("text", "json")
+        command.params += [
+            click.Option(
+                ["--format", "output_format"],
+                type=click.Choice(choices),
+                default=choices[0],
+                show_default=True,
+                hidden=not formats,  # every command accepts `--format json`
+                help="Print the result in this format.",
+            ),
+            click.Option(
+                ["--json", "as_json"],
+                is_flag=True,
+                help="Print the result as one JSON object.",
+            ),
+        ]
+        if group is not None:
+            group.add_command(command)
+        return command
+
+    return decorate
 
 
-def run_directory_option(function: _F) -> _F:
-    """Add `--root`, the run directory of an agent."""
-    return click.option(
-        "--root",
-        default=".",
-        metavar="DIR",
-        type=click.Path(exists=True, file_okay=False),
-        help="Use this run directory.  [default: the working directory]",
-    )(function)
+def can_ask() -> bool:
+    """Whether the command may ask a question: on a terminal, not in CI, without --json."""
+    return is_interactive() and not is_json()
 
 
-def confirm(question: str, *, can_ask: bool = True) -> None:
-    """Ask a yes-or-no question. Raises: UsageError without a terminal, Abort for no."""
-    from skillhall._internal.cli.terminal import is_interactive, sanitize_line
-
+def confirm(question: str) -> None:
+    """Ask a yes-or-no question. Raises: UsageError if it cannot be asked, Abort for no."""
     text = sanitize_line(question)
-    if not (can_ask and is_interactive()):
-        raise click.UsageError(f"cannot ask for confirmation; use -y to answer yes to: {text}")
+    if not can_ask():
+        raise click.UsageError(f"cannot ask for confirmation; use --yes to answer yes to: {text}")
     click.confirm(text, abort=True, err=True)
 
 
-def print_group_help(ctx: click.Context) -> None:
-    """Print the help of a group that was called without a subcommand."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+def command_group(name: str, text: str, *, epilog: str | None = None) -> click.Group:
+    """Return a group of commands that prints its help if it is called without one."""
+    group = click.Group(name, help=text, epilog=epilog, invoke_without_command=True)
+
+    def print_help() -> None:
+        context = click.get_current_context()
+        if context.invoked_subcommand is None:
+            click.echo(context.get_help())
+
+    group.callback = print_help
+    return group

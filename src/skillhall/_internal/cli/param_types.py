@@ -1,28 +1,30 @@
-"""Parameter types with shell completion: agents and installed skills.
-
-They accept any text; the command validates it.
-"""
+"""Parameter types with shell completion: profiles, skills and agents."""
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import CompletionItem
 
+from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.policy.profiles import PROFILES
+from skillhall._internal.wiring.catalog import load_catalog
+from skillhall.errors import SkillhallError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from skillhall._internal.installer.project import Project
+    from typing import Any
 
 
 class CompletedParamType(click.ParamType[str]):
-    """Text, completed from the names that a subclass lists."""
+    """Text, completed from the names that a subclass lists. The command validates it."""
 
     name = "text"
 
-    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """Return all names, given the parameters before this one."""
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Return all names with their help, given the parameters before this one."""
         raise NotImplementedError
 
     def shell_complete(
@@ -30,65 +32,56 @@ class CompletedParamType(click.ParamType[str]):
     ) -> list[CompletionItem]:
         """Return the names that start with `incomplete`."""
         del param
-        from skillhall._internal.cli.terminal import sanitize_line
-        from skillhall.errors import SkillhallError
-
         try:
-            names = sorted(set(self.list_choices(ctx.params)))
+            choices = [*self.list_choices(ctx.params)]
         except (SkillhallError, OSError):  # completion cannot show an error
             return []
         return [
-            CompletionItem(sanitize_line(name)) for name in names if name.startswith(incomplete)
+            CompletionItem(sanitize_line(name), help=sanitize_line(text)[:80] or None)
+            for name, text in choices
+            if name.startswith(incomplete)
         ]
 
 
-class CodingAgentParam(CompletedParamType):
-    """A supported coding agent."""
+class ProfileParam(CompletedParamType):
+    """The name of a profile. An unknown name gets a suggestion."""
 
-    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """Return the ids of the supported coding agents."""
+    name = "profile"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the validated name."""
+        if value not in PROFILES:
+            matches = get_close_matches(value, PROFILES, n=1)
+            suggestion = (
+                f"did you mean {matches[0]!r}?" if matches else f"one of: {', '.join(PROFILES)}"
+            )
+            self.fail(f"unknown profile {value!r}; {suggestion}", param, ctx)
+        return value
+
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Return the profiles."""
         del params
-        from skillhall._internal.installer.agent_folders import AGENTS
+        return [(name, profile.summary) for name, profile in PROFILES.items()]
 
-        return AGENTS
+
+class SkillNameParam(CompletedParamType):
+    """The name of a skill in the folders that the command searches."""
+
+    name = "name"
+
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Return the skills of the catalog."""
+        catalog = load_catalog(params.get("roots") or (), params.get("profile") or "lenient")
+        return [(skill.name, skill.description) for skill in catalog]
 
 
 class ConfiguredAgentParam(CompletedParamType):
     """An agent of the config that the command reads."""
 
-    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
         """Return the agents of the config, if there is one."""
         from skillhall._internal.agents.config.agent_config import find_config, read_config
 
         path = params.get("config") or find_config(str(params.get("root") or "."))
-        return [agent.id for agent in read_config(str(path)).agents] if path else []
-
-
-class InstalledSkillParam(CompletedParamType):
-    """A skill in the lock file."""
-
-    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """Return the folder names in the lock file."""
-        return _folder_names(_open_project(params).read_lock().entries)
-
-
-class RollbackSkillParam(CompletedParamType):
-    """A skill with a change that can be rolled back."""
-
-    def list_choices(self, params: Mapping[str, object]) -> Iterable[str]:
-        """Return the folder names in the history."""
-        from skillhall._internal.installer.rollback import list_changes
-
-        return _folder_names(
-            path for change in list_changes(_open_project(params)) for path in change.paths
-        )
-
-
-def _open_project(params: Mapping[str, object]) -> Project:
-    from skillhall._internal.cli.project_options import open_project
-
-    return open_project(is_user=bool(params.get("is_user")))
-
-
-def _folder_names(paths: Iterable[str]) -> Iterable[str]:
-    return (path.rpartition("/")[2] for path in paths)
+        agents = read_config(str(path)).agents if path else ()
+        return sorted((agent.id, "") for agent in agents)

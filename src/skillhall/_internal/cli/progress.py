@@ -32,15 +32,16 @@ def scan_progress(
     try:
         yield spinner.update
     finally:
-        spinner.stop()
+        if spinner.status is not None:
+            spinner.status.stop()
 
 
 class _Spinner:
     def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
+        self.status: Status | None = None
         self._stream = stream
         self._clock = clock
         self._start_time = clock()
-        self._status: Status | None = None
         self._finished_count = 0  # skills of finished roots; each root restarts the count
         self._last_count = 0
 
@@ -52,56 +53,38 @@ class _Spinner:
         if self._clock() - self._start_time < SPINNER_DELAY:
             return
         text = f"{self._finished_count + count:,} skills found…"
-        if self._status is None:
+        if self.status is None:
             from rich.status import Status as RichStatus
 
-            self._status = RichStatus(text, console=build_console(self._stream))
-            self._status.start()
+            self.status = RichStatus(text, console=build_console(self._stream))
+            self.status.start()
         else:
-            self._status.update(text)
-
-    def stop(self) -> None:
-        """Remove the output."""
-        if self._status is not None:
-            self._status.stop()
+            self.status.update(text)
 
 
 @contextmanager
-def transfer_progress(
-    stream: TextIO | None = None,
-) -> Iterator[Callable[[str, int, int], None] | None]:
+def transfer_progress() -> Iterator[Callable[[str, int, int], None] | None]:
     """Yield a callback for a step, its progress and its total; `None` without a terminal."""
-    stream = stream or sys.stderr
-    if not is_smart_terminal(stream):
+    if not is_smart_terminal(sys.stderr):
         yield None
         return
-    bars = _ProgressBars(stream)
-    try:
-        yield bars.update
-    finally:
-        bars.stop()
+    tasks: dict[str, TaskID] = {}
+    bars: Progress | None = None
 
-
-class _ProgressBars:
-    """One progress bar per step."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._progress: Progress | None = None
-        self._tasks: dict[str, TaskID] = {}
-
-    def update(self, step: str, done: int, total: int) -> None:
-        """Update the bar of a step. A total of 0 means unknown."""
-        if self._progress is None:
+    def update(step: str, done: int, total: int) -> None:
+        nonlocal bars
+        if bars is None:
             from rich.progress import Progress as RichProgress
 
-            self._progress = RichProgress(console=build_console(self._stream), transient=True)
-            self._progress.start()
-        if step not in self._tasks:
-            self._tasks[step] = self._progress.add_task(sanitize_line(step), total=None)
-        self._progress.update(self._tasks[step], completed=done, total=total or None)
+            bars = RichProgress(console=build_console(sys.stderr), transient=True)
+            bars.start()
+        if step not in tasks:
+            tasks[step] = bars.add_task(sanitize_line(step), total=None)
+        # A total of 0 means unknown.
+        bars.update(tasks[step], completed=done, total=total or None)
 
-    def stop(self) -> None:
-        """Remove the output."""
-        if self._progress is not None:
-            self._progress.stop()
+    try:
+        yield update
+    finally:
+        if bars is not None:
+            bars.stop()

@@ -1,63 +1,61 @@
-"""Options and output shared by the commands on installed skills."""
+"""Options of the commands on installed skills."""
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
-from skillhall._internal.cli.terminal import (
-    is_smart_terminal,
-    print_message,
-    print_rows,
-    print_table,
-)
+from skillhall._internal.cli.param_types import CompletedParamType
+from skillhall._internal.installer.agent_folders import AGENTS
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.rollback import list_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from skillhall._internal.cli.errors import ErrorInfo
-    from skillhall._internal.installer.project import Project
+user_scope_option = click.option(
+    "-g",
+    "--global",
+    "is_user",
+    is_flag=True,
+    help="Use the skills in your home folder instead of the project's.",
+)
 
-_F = TypeVar("_F", bound="Callable[..., Any]")
+
+class CodingAgentParam(CompletedParamType):
+    """A supported coding agent."""
+
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Return the ids of the supported coding agents."""
+        del params
+        return [(agent, "") for agent in sorted(AGENTS)]
 
 
-def user_scope_option(function: _F) -> _F:
-    """Add `--global`: user scope instead of project scope."""
-    return click.option(
-        "-g",
-        "--global",
-        "is_user",
-        is_flag=True,
-        help="Use the skills in your home folder instead of the project's.",
-    )(function)
+class InstalledSkillParam(CompletedParamType):
+    """A skill in the lock file."""
+
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Return the folder names in the lock file."""
+        project = open_project(is_user=bool(params.get("is_user")))
+        return _list_folder_names(project.read_lock().entries)
+
+
+class RollbackSkillParam(CompletedParamType):
+    """A skill with a change that can be rolled back."""
+
+    def list_choices(self, params: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+        """Return the folder names in the history."""
+        changes = list_changes(open_project(is_user=bool(params.get("is_user"))))
+        return _list_folder_names(path for change in changes for path in change.paths)
+
+
+def _list_folder_names(paths: Iterable[str]) -> list[tuple[str, str]]:
+    return [(name, "") for name in sorted({path.rpartition("/")[2] for path in paths})]
 
 
 def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
     """Open the project, or the user scope."""
-    from skillhall._internal.installer.project import Project
-
     return Project.from_settings(read_settings(follow_links=follow_links), user=is_user)
-
-
-def print_table_or_rows(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table on a terminal, tab-separated lines in a pipe."""
-    if is_smart_terminal(sys.stdout):
-        print_table(headings, rows)
-    else:
-        print_rows(rows)
-
-
-def print_errors(errors: Iterable[tuple[str, ErrorInfo]]) -> None:
-    """Print one line per skill, then each distinct hint once."""
-    hints: dict[str, None] = {}
-    for key, info in errors:
-        is_named = info.message.startswith(key)
-        print_message(info.message if is_named else f"{key}: {info.message}")
-        if info.hint:
-            hints[info.hint] = None
-    for hint in hints:
-        print_message(f"hint: {hint}")

@@ -40,11 +40,11 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _dispatch(argv: list[str]) -> int:
-    if COMPLETE_VARIABLE not in os.environ:
+    if argv[:1] in (["list"], ["ls"]) and COMPLETE_VARIABLE not in os.environ:
         from skillhall._internal.cli.fast_list import parse_list_arguments
 
         # `None` if click must parse the arguments.
-        request = parse_list_arguments(argv)
+        request = parse_list_arguments(argv[1:])
         if request is not None:
             from skillhall._internal.cli.commands.browse.list_output import print_list
 
@@ -55,7 +55,7 @@ def _dispatch(argv: list[str]) -> int:
 
 
 def _handle_error(error: Exception, argv: Sequence[str]) -> int:
-    from skillhall._internal.cli.errors import report_error
+    from skillhall._internal.cli.errors import STORAGE_ERROR, report_error
 
     try:
         code = report_error(error, argv)
@@ -66,7 +66,7 @@ def _handle_error(error: Exception, argv: Sequence[str]) -> int:
     except OSError:
         # stdout cannot be written, for example because its disk is full.
         _discard_stdout()
-        return 7
+        return STORAGE_ERROR
     return code
 
 

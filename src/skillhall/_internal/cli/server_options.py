@@ -1,21 +1,21 @@
-"""Options shared by the commands on a prompt server."""
+"""Options of the commands on a prompt server."""
 
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.prompts.generate.prompt_server import PromptClient, open_prompt_client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Mapping
 
-    from skillhall._internal.prompts.generate.prompt_server import PromptClient
+    from skillhall._internal.cli.command_result import CommandResult
+    from skillhall._internal.cli.options import Command
 
-_F = TypeVar("_F", bound="Callable[..., Any]")
 _SELECTOR_OPTIONS = (
     ("--repo", "repo", "URL", "Use the prompts of this repository instead of the server's."),
     ("--branch", "branch", "NAME", "Use this branch of the repository."),
@@ -23,42 +23,34 @@ _SELECTOR_OPTIONS = (
     ("--source", "source", "NAME", "Use the prompts uploaded under this name."),
 )
 
-
-def server_option(function: _F) -> _F:
-    """Add `--server`."""
-    return click.option(
-        "--server",
-        default="",
-        metavar="URL",
-        help="Connect to this server.  [default: SKILLHALL_SERVER, or http://127.0.0.1:8321]",
-    )(function)
+server_option = click.option(
+    "--server",
+    default="",
+    metavar="URL",
+    help="Connect to this server.  [default: SKILLHALL_SERVER, or http://127.0.0.1:8321]",
+)
 
 
-def source_selector_options(function: Callable[..., int]) -> Callable[..., int]:
+def source_selector_options(function: Command) -> Command:
     """Add the options that select prompts of a server, passed on as `selector`."""
 
     @wraps(function)
-    def run(*, repo: str, branch: str, prompt_path: str, source: str, **others: object) -> int:
-        return function(
-            selector=_build_source_selector(repo, branch, prompt_path, source), **others
-        )
+    def run(
+        *, repo: str, branch: str, prompt_path: str, source: str, **others: object
+    ) -> CommandResult | int | None:
+        if source and (repo or branch or prompt_path):
+            raise click.UsageError(
+                "--source cannot be combined with --repo, --branch or --prompt-path"
+            )
+        # The query parameters of the server.
+        selector = {"repo": repo, "branch": branch, "path": prompt_path, "source": source}
+        return function(selector=selector, **others)
 
     for option, name, metavar, text in reversed(_SELECTOR_OPTIONS):
         run = click.option(option, name, default="", metavar=metavar, help=text)(run)
     return run
 
 
-def _build_source_selector(
-    repo: str, branch: str, prompt_path: str, source: str
-) -> Mapping[str, str]:
-    """Return the query parameters of the server. Raises: UsageError."""
-    if source and (repo or branch or prompt_path):
-        raise click.UsageError("--source cannot be combined with --repo, --branch or --prompt-path")
-    return {"repo": repo, "branch": branch, "path": prompt_path, "source": source}
-
-
-def open_server(server: str, source_selector: Mapping[str, str] | None = None) -> PromptClient:
+def open_server(server: str, selector: Mapping[str, str] | None = None) -> PromptClient:
     """Open the client of a prompt server. Raises: SourceRejected, ConfigInvalid."""
-    from skillhall._internal.prompts.generate.prompt_server import open_prompt_client
-
-    return open_prompt_client(read_settings(), server, source_selector)
+    return open_prompt_client(read_settings(), server, selector)

@@ -10,19 +10,22 @@ import os
 import re
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from skillhall._internal.skill.invisible import replace_invisible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import TextIO
 
     from rich.console import Console
 
     from skillhall._internal.policy.effects import JudgedFinding
 
-_BATCH_SIZE = 512  # lines per write: each write may be a system call
+# Lines or items per write: each write may be a system call, and 60,000 skills should not form one
+# large string.
+_BATCH_SIZE = 512
+_T = TypeVar("_T")
 _MAX_COLUMN_WIDTH = 40  # terminal cells; the description column has no limit
 _WHITESPACE = r"[ \t\r\n\f\v\x85\u2028\u2029]+"
 
@@ -31,16 +34,12 @@ def sanitize_line(text: str) -> str:
     """Return `text` on one line, with invisible characters escaped."""
     if text.isprintable():
         return text
-    return _escape_invisible(re.sub(_WHITESPACE, " ", text).strip())
+    return replace_invisible(re.sub(_WHITESPACE, " ", text).strip(), _escape_character)
 
 
 def sanitize_text(text: str) -> str:
     """Return `text` with invisible characters escaped; newlines and tabs stay."""
-    return _escape_invisible(text.replace("\r\n", "\n"))
-
-
-def _escape_invisible(text: str) -> str:
-    return replace_invisible(text, _escape_character)
+    return replace_invisible(text.replace("\r\n", "\n"), _escape_character)
 
 
 def _escape_character(character: str) -> str:
@@ -78,11 +77,16 @@ def print_message(text: str) -> None:
     sys.stderr.write(f"{sanitize_line(text)}\n")
 
 
-def print_findings(findings: Iterable[JudgedFinding]) -> None:
-    """Print one line per finding to stderr, in the format of compilers."""
+def format_count(number: int, noun: str) -> str:
+    """Return the number with its noun: "1 skill", "2 skills"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def format_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
+    """Yield one line per finding, in the format of compilers."""
     for finding, effect in findings:
         where = f"{finding.path}:{finding.line or 1}"
-        print_message(f"{where}: {effect}[{finding.code}]: {finding.message}")
+        yield f"{where}: {effect}[{finding.code}]: {finding.message}"
 
 
 def print_rows(rows: Iterable[Iterable[object]]) -> None:
@@ -92,9 +96,15 @@ def print_rows(rows: Iterable[Iterable[object]]) -> None:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines to stdout, in batches."""
-    rest = iter(lines)
-    while batch := list(islice(rest, _BATCH_SIZE)):
+    for batch in iter_batches(lines):
         sys.stdout.write("\n".join(batch) + "\n")
+
+
+def iter_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    """Yield the items in lists of limited length."""
+    rest = iter(items)
+    while batch := list(islice(rest, _BATCH_SIZE)):
+        yield batch
 
 
 def print_text(text: str) -> None:

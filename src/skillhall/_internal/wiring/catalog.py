@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.policy.profiles import LENIENT, PROFILES
+from skillhall._internal.policy.profiles import LENIENT, PROFILES, Profile
 from skillhall._internal.settings import Settings
-from skillhall._internal.sources.folder.root import Root, to_paths
+from skillhall._internal.sources.folder.root import Paths, Root, to_paths
 from skillhall.errors import UnknownProfile
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.sources.folder.root import Paths
     from skillhall._internal.sources.folder.walker import ScanProgress
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 from click.shell_completion import get_completion_class
 
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 
 _INSTALL_COMMANDS = {
@@ -18,26 +16,20 @@ _INSTALL_COMMANDS = {
 }
 
 
-@click.command("completion", epilog='Example: eval "$(skillhall completion bash)"')
+@json_command("completion", 'eval "$(skillhall completion bash)"')
 @click.argument("shell", type=click.Choice([*_INSTALL_COMMANDS]))
-@json_option
-def command(*, shell: str, as_json: bool) -> int:
-    """Print the completion script for SHELL: commands, options, agents, profiles and skills."""
-    script = _build_script(shell)
-    if as_json:
-        data = {"shell": shell, "script": script, "install": _INSTALL_COMMANDS[shell]}
-        print_json_report("completion", data)
-    else:
-        sys.stdout.write(f"# To install it: {_INSTALL_COMMANDS[shell]}\n{script}")
-    return 0
+def command(*, shell: str) -> CommandResult:
+    """Print the completion script for a shell.
 
-
-def _build_script(shell: str) -> str:
-    from skillhall._internal.cli.app import cli
-
+    It completes commands, options, agents, profiles and skills.
+    """
     completion_class = get_completion_class(shell)
     if completion_class is None:  # unreachable: click supports all three
         raise LookupError(shell)
-    completion = completion_class(cli, {}, "skillhall", COMPLETE_VARIABLE)
+    group = click.get_current_context().find_root().command
+    completion = completion_class(group, {}, "skillhall", COMPLETE_VARIABLE)
     # `source()` would start bash to check its version, which takes long.
-    return completion.source_template % completion.source_vars()
+    script = completion.source_template % completion.source_vars()
+    install = _INSTALL_COMMANDS[shell]
+    data = {"shell": shell, "script": script, "install": install}
+    return CommandResult(data, text=f"# To install it: {install}\n{script}")

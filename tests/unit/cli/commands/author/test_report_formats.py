@@ -5,7 +5,6 @@ from skillhall._internal.cli.commands.author.report_formats import (
     format_github,
     format_text,
     shorten_path,
-    style_colored,
     to_sarif_results,
 )
 from skillhall._internal.policy.effects import Effect, JudgedFinding
@@ -27,7 +26,7 @@ def test_text_format_resembles_compiler_output() -> None:
 
 
 def test_colors_wrap_only_the_effect_and_code() -> None:
-    line = next(format_text([FOUND], "/base", style_colored))
+    line = next(format_text([FOUND], "/base", color=True))
     assert line == "x, y/SKILL.md:3: \x1b[1;31mreject[yaml-repaired]\x1b[0m: a: b, 100%"
 
 
@@ -46,7 +45,7 @@ def test_github_commands_are_escaped() -> None:
 
 
 def test_sarif_has_rules_levels_and_locations() -> None:
-    log: Any = build_sarif(to_sarif_results([FOUND, NOTE, FOUND]), "/base", "1.2")
+    log: Any = build_sarif(to_sarif_results([FOUND, NOTE, FOUND]), "/base")
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == [

@@ -10,7 +10,7 @@ import pytest
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from skillhall._internal.cli.checklist import ChecklistRow, select_rows
+from skillhall._internal.cli.commands.install.add import select_rows
 from skillhall._internal.cli.runner import run
 from skillhall._internal.installer.lock import PROJECT_LOCK
 from tests.support.projects import ProjectFixture, make_project
@@ -89,7 +89,7 @@ def test_missing_skill_has_a_hint(
     rmtree(project_fixture.project / PDF)
     edit(project_fixture.source / "pdf/SKILL.md", "two", "TWO")
     run(["update"])
-    assert "hint: 'skillhall install' brings it back" in capsys.readouterr().err.splitlines()
+    assert "hint: 'skillhall install' installs it again" in capsys.readouterr().err.splitlines()
 
 
 def test_edited_skill_is_reported_and_not_removed(
@@ -206,11 +206,7 @@ def test_agents_are_listed_with_their_folders(
     ).items()
 
 
-ROWS = [
-    ChecklistRow("pdf  Reads PDF files."),
-    ChecklistRow("notes  Takes notes."),
-    ChecklistRow("old", "already exists"),
-]
+ROWS = ["pdf  Reads PDF files.", "notes  Takes notes."]
 
 
 @pytest.mark.parametrize(

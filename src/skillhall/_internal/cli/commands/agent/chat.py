@@ -2,70 +2,81 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count, read_settings
+from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
+from skillhall._internal.agents.chat.events import (
+    ChatEvent,
+    Done,
+    FileRead,
+    SkillLoaded,
+    TextDelta,
+    ToolFailed,
+)
+from skillhall._internal.cli.agent_selection import format_budget_cut, open_agent_skills
+from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import CommandFailed, print_error_text, to_error_info
-from skillhall._internal.cli.options import config_option, json_option, roots_option
-from skillhall._internal.cli.param_types import ConfiguredAgentParam
+from skillhall._internal.cli.options import (
+    config_option,
+    configured_agent_option,
+    json_command,
+    roots_option,
+)
 from skillhall._internal.cli.terminal import (
+    format_count,
     is_interactive,
     print_message,
     print_text,
     sanitize_line,
 )
+from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.agents.chat.chat import Chat
-    from skillhall._internal.agents.chat.events import ChatEvent
 
 _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"
 
 
-@click.command("chat", epilog="Example: skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
+@json_command("chat", "skillhall chat --model ollama:qwen3 'Summarize sales.csv'")
 @click.argument("message", required=False)
-@click.option(
-    "--agent", type=ConfiguredAgentParam(), metavar="ID", help="Use this agent of the config."
-)
+@configured_agent_option("Use this agent from the config.")
 @config_option
 @click.option("--model", metavar="PROVIDER:NAME", help="Override the configured model.")
 @roots_option
-@json_option
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     message: str | None,
     agent: str | None,
     config: str | None,
     model: str | None,
     roots: tuple[str, ...],
-    as_json: bool,
-) -> int:
+) -> CommandResult | None:
     """Chat with an agent that uses skills. With MESSAGE, send it and exit.
 
     Any provider that Pydantic AI supports works; set its API key in the environment. Changes to
     skills take effect with the next message.
     """
-    from skillhall._internal.cli.agent_selection import open_agent_skills
-
     settings = read_settings()
     skills = open_agent_skills(config, agent, roots, settings)
     chat = _open_chat(skills, model or skills.agent.model or settings.model)
-    if message is None and not as_json:
-        return _run_interactive(chat)
-    return _send_once(chat, _read_piped_message() if message is None else message, as_json=as_json)
-
-
-def _read_piped_message() -> str:
-    if is_interactive():
-        raise click.UsageError("--json needs a MESSAGE")
-    return sys.stdin.read()
+    if message is None and not is_json():
+        _run_interactive(chat)
+        return None
+    if message is None:
+        if is_interactive():
+            raise click.UsageError("--json needs a MESSAGE")
+        message = sys.stdin.read()
+    with asyncio.Runner() as runner:
+        events = runner.run(_send_message(chat, message, is_silent=is_json()))
+    return CommandResult(_serialize_reply(chat, events), skills.findings) if is_json() else None
 
 
 def _open_chat(skills: AgentSkills, model: str) -> Chat:
@@ -75,31 +86,20 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
             "no model selected",
             "name one with --model or SKILLHALL_MODEL: openai-chat:gpt-5, ollama:qwen3, …",
         )
-    from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
-
     chat_class = load_chat_class()
     if chat_class is None:
         raise CommandFailed("usage", "the chat is not installed", INSTALL_COMMAND)
     return chat_class(skills, model)
 
 
-def _send_once(chat: Chat, message: str, *, as_json: bool) -> int:
-    import asyncio
-
-    with asyncio.Runner() as runner:
-        events = runner.run(_send_message(chat, message, is_silent=as_json))
-    if as_json:
-        from skillhall._internal.cli.commands.agent.chat_output import print_chat_json
-
-        print_chat_json(chat, events)
-    return 0
-
-
-def _run_interactive(chat: Chat) -> int:
+def _run_interactive(chat: Chat) -> None:
     """Send each input line until the input ends."""
-    import asyncio
-
-    _print_greeting(chat)
+    snapshot = chat.skills.snapshot()
+    count = format_count(len(snapshot.skill_view), "skill")
+    tokens = format_count(snapshot.plan.tokens, "token")
+    print_message(f"{count}, about {tokens} each turn. {_HELP_TEXT}.")
+    if cut := format_budget_cut(snapshot.plan):
+        print_message(cut)
     with asyncio.Runner() as runner:
         for line in _read_lines():
             if line == "/quit":
@@ -107,20 +107,14 @@ def _run_interactive(chat: Chat) -> int:
             if line == "/new":
                 chat.reset()
             elif line == "/skills":
-                print_text(
-                    "".join(
-                        f"/{sanitize_line(name)}\n" for name in chat.tools.user_invocable_names()
-                    )
-                )
+                names = chat.tools.user_invocable_names()
+                print_text("".join(f"/{sanitize_line(name)}\n" for name in names))
             elif line:
                 _send_line(runner, chat, line)
-    return 0
 
 
 def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
     """Send one line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
-    from skillhall.errors import SkillhallError
-
     caught: tuple[type[BaseException], ...] = (SkillhallError, KeyboardInterrupt)
     try:
         runner.run(_send_message(chat, line))
@@ -130,18 +124,6 @@ def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
         print_text("\n")
         if isinstance(error, SkillhallError):
             print_error_text(to_error_info(error))
-
-
-def _print_greeting(chat: Chat) -> None:
-    from skillhall._internal.cli.agent_selection import format_budget_cut
-
-    snapshot = chat.skills.snapshot()
-    count = format_count(len(snapshot.skill_view), "skill")
-    print_message(
-        f"{count}, about {format_count(snapshot.plan.tokens, 'token')} each turn. {_HELP_TEXT}."
-    )
-    if cut := format_budget_cut(snapshot.plan):
-        print_message(cut)
 
 
 def _read_lines() -> Iterator[str]:
@@ -156,11 +138,53 @@ def _read_lines() -> Iterator[str]:
 
 
 async def _send_message(chat: Chat, message: str, *, is_silent: bool = False) -> list[ChatEvent]:
-    from skillhall._internal.cli.commands.agent.chat_output import print_event
-
     events = []
     async for event in chat.send(message):
         events.append(event)
         if not is_silent:
-            print_event(event)
+            _print_event(event)
     return events
+
+
+def _print_event(event: ChatEvent) -> None:
+    """Print an event: the reply to stdout, everything else to stderr."""
+    if isinstance(event, TextDelta):
+        print_text(event.text)
+    elif isinstance(event, Done):
+        print_text("\n")
+        sys.stdout.flush()
+        requests = format_count(event.requests, "request")
+        print_message(f"· {requests}, {event.input_tokens} tokens in, {event.output_tokens} out")
+    elif isinstance(event, SkillLoaded):
+        print_message(f"· loaded {event.skill} ({format_count(event.tokens, 'token')})")
+    elif isinstance(event, FileRead):
+        path = f"{event.skill}/{event.path}" if event.skill else event.path
+        print_message(f"· read {path} ({format_count(event.tokens, 'token')})")
+    else:
+        print_message(f"· {event.tool} failed: {event.message}")
+    sys.stdout.flush()
+
+
+def _serialize_reply(chat: Chat, events: Sequence[ChatEvent]) -> dict[str, object]:
+    done = events[-1]
+    data: dict[str, object] = {
+        "agent": chat.skills.agent.id,
+        "events": [*_serialize_events(events)],
+    }
+    if isinstance(done, Done):
+        counts = done.requests, done.input_tokens, done.output_tokens
+        usage = dict(zip(("requests", "inputTokens", "outputTokens"), counts, strict=True))
+        data |= {"answer": done.text, "usage": usage}
+    return data
+
+
+def _serialize_events(events: Sequence[ChatEvent]) -> Iterator[dict[str, object]]:
+    for event in events:
+        if isinstance(event, SkillLoaded):
+            by = "person" if event.by_user else "model"
+            yield {"event": "loaded", "skill": event.skill, "tokens": event.tokens, "by": by}
+        elif isinstance(event, FileRead):
+            where = {"skill": event.skill} if event.skill else {}
+            yield {"event": "read", **where, "path": event.path, "tokens": event.tokens}
+        elif isinstance(event, ToolFailed):
+            yield {"event": "failed", "tool": event.tool, "message": event.message}

@@ -2,96 +2,85 @@
 
 from __future__ import annotations
 
-import sys
+import json
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.api.compat.toolbox import tools_for
+from skillhall._internal.cli.agent_selection import open_agent_skills
 from skillhall._internal.cli.catalog_loader import read_settings
-from skillhall._internal.cli.errors import FAILED, CommandFailed
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option, print_group_help, run_directory_option
-from skillhall._internal.cli.param_types import ConfiguredAgentParam
-from skillhall._internal.cli.terminal import print_text, sanitize_line
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
+from skillhall._internal.cli.options import (
+    command_group,
+    configured_agent_option,
+    json_command,
+    run_directory_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+    from skillhall._internal.agents.tool_protocol import Tool
 
-_EPILOG = """Example: skillhall tool call ReadFile '{"path": "README.md"}'"""
+_EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""
 
-
-_agent_option = click.option(
-    "--agent",
-    type=ConfiguredAgentParam(),
-    metavar="ID",
-    help="Use the tools of this agent of the config, or of the 'default' agent.",
+command = command_group(
+    "tool",
+    "Call the tools that agents use. 'list' and 'call' accept --json.",
+    epilog=f"Example: {_EXAMPLE}",
+)
+_agent_option = configured_agent_option(
+    "Use the tools of this agent from the config; 'default' needs no config."
 )
 
 
-@click.group("tool", invoke_without_command=True, epilog=_EPILOG)
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    """Call the tools that agents use. 'list' and 'call' accept --json."""
-    print_group_help(ctx)
-
-
-@command.command("list", epilog="Example: skillhall tool list --json")
+@json_command("list", "skillhall tool list --json", group=command)
 @run_directory_option
 @_agent_option
-@json_option
-def list_tools(*, root: str, agent: str | None, as_json: bool) -> int:
-    """List the tools of an agent that runs in the run directory."""
-    tools = _load_tools(root, agent)
-    if as_json:
-        entries = [
-            {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-            for tool in tools.values()
-        ]
-        print_json_report("tool list", {"tools": entries})
-    else:
-        for tool in tools.values():
-            sys.stdout.write(f"{sanitize_line(tool.name)}\t{sanitize_line(tool.description)}\n")
-    return 0
+def list_tools(*, root: str, agent: str | None) -> CommandResult:
+    """List the tools that an agent has in the run directory."""
+    tools = _load_tools(root, agent).values()
+    entries = [
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+        for tool in tools
+    ]
+    return CommandResult({"tools": entries}, rows=[(tool.name, tool.description) for tool in tools])
 
 
-@command.command("call", epilog=_EPILOG)
+@json_command("call", _EXAMPLE, group=command)
 @click.argument("name")
 @click.argument("arguments", default="{}")
 @run_directory_option
 @_agent_option
-@json_option
-def call_tool(*, name: str, arguments: str, root: str, agent: str | None, as_json: bool) -> int:
+def call_tool(*, name: str, arguments: str, root: str, agent: str | None) -> CommandResult:
     """Call the tool NAME and print its result as models see it.
 
     ARGUMENTS is a JSON object. If the result is an error, the exit code is 1.
     """
     parsed = _parse_arguments(arguments)
     result = _find_tool(_load_tools(root, agent), name).call(parsed)
-    if as_json:
-        _print_json(name, result)
-    else:
-        text = _format_result(result)
-        print_text(text if text.endswith("\n") else f"{text}\n")
-    return FAILED if result.is_error else 0
+    content = result.content
+    text = (
+        content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)
+    )
+    error = ErrorInfo("tool_error", f"{name} returned an error") if result.is_error else None
+    return CommandResult(
+        {"tool": name, "answer": content, "isError": result.is_error},
+        error=error,
+        exit_code=error.exit_code if error else 0,
+        text=text if text.endswith("\n") else f"{text}\n",
+    )
 
 
 def _load_tools(root: str, agent: str | None) -> Mapping[str, Tool]:
-    if agent is not None:
-        return _load_agent_tools(root, agent)
-    from skillhall._internal.api.compat.toolbox import tools_for
-
-    return tools_for(root, read_settings())
-
-
-def _load_agent_tools(root: str, agent: str) -> Mapping[str, Tool]:
-    """Return the tools that an agent has in a chat or through an adapter."""
-    from pathlib import Path
-
-    from skillhall._internal.agents.agent_tools import AgentTools
-    from skillhall._internal.cli.agent_selection import open_agent_skills
-
+    """Return the tools for a folder, or those of an agent in a chat or through an adapter."""
+    if agent is None:
+        return tools_for(root, read_settings())
     settings = read_settings()._replace(working_directory=str(Path(root).absolute()))
     skills = open_agent_skills(None, agent, (), settings._replace(log_usage=False))
     return {tool.name: tool for tool in AgentTools(skills).tools()}
@@ -100,8 +89,6 @@ def _load_agent_tools(root: str, agent: str) -> Mapping[str, Tool]:
 def _find_tool(tools: Mapping[str, Tool], name: str) -> Tool:
     if name in tools:
         return tools[name]
-    from difflib import get_close_matches
-
     by_lower = {known.lower(): known for known in tools}
     matches = [by_lower[match] for match in get_close_matches(name.lower(), by_lower)]
     suggestion = f"did you mean {' or '.join(map(repr, matches))}?" if matches else ""
@@ -110,8 +97,6 @@ def _find_tool(tools: Mapping[str, Tool], name: str) -> Tool:
 
 
 def _parse_arguments(text: str) -> object:
-    import json
-
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -119,19 +104,3 @@ def _parse_arguments(text: str) -> object:
         raise click.UsageError(
             f"the arguments are not valid JSON: {problem[:1].lower()}{problem[1:]}"
         ) from None
-
-
-def _format_result(result: ToolResult) -> str:
-    if isinstance(result.content, str):
-        return result.content
-    import json
-
-    return json.dumps(result.content, ensure_ascii=False, indent=2)
-
-
-def _print_json(name: str, result: ToolResult) -> None:
-    error = None
-    if result.is_error:
-        error = {"code": "tool_error", "message": f"{name} returned an error"}
-    data = {"tool": name, "answer": result.content, "isError": result.is_error}
-    print_json_report("tool call", data, error=error)

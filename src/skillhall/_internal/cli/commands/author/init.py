@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import is_interactive, print_message, sanitize_line
+from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.options import can_ask, json_command
 
 
-@click.command("init", epilog='Example: skillhall init pdf-tools --description "Reads PDF files."')
+@json_command("init", 'skillhall init pdf-tools --description "Reads PDF files."')
 @click.argument("name", required=False)
 @click.option(
-    "--dir", "directory", default=".", metavar="DIR", help="Create the skill in this folder."
+    "--dir",
+    "directory",
+    default=".",
+    metavar="DIR",
+    help="Create the skill in this folder.  [default: the working directory]",
 )
 @click.option("--description", metavar="TEXT", help="Say what the skill does and when to use it.")
 @click.option("--no-input", is_flag=True, help="Never prompt for input.")
-@json_option
 def command(
-    *,
-    name: str | None,
-    directory: str,
-    description: str | None,
-    no_input: bool,
-    as_json: bool,
-) -> int:
+    *, name: str | None, directory: str, description: str | None, no_input: bool
+) -> CommandResult:
     """Create the folder NAME with a SKILL.md that follows the specification."""
-    from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
-
     if name is None:
-        if no_input or as_json or not is_interactive():
+        if no_input or not can_ask():
             raise click.UsageError("missing argument 'NAME'")
         name = click.prompt("Name", err=True)
         description = description or click.prompt(
@@ -40,10 +35,8 @@ def command(
         )
     parent = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
     created = create_skill(parent, str(name), description or DEFAULT_DESCRIPTION)
-    if as_json:
-        data = {"name": created.name, "path": created.path, "location": created.location}
-        print_json_report("init", data)
-    else:
-        sys.stdout.write(f"{sanitize_line(created.location)}\n")
-        print_message(f"created; now edit it, then run 'skillhall validate {created.path}'")
-    return 0
+    return CommandResult(
+        {"name": created.name, "path": created.path, "location": created.location},
+        lines=[created.location],
+        messages=[f"created; now edit it, then run 'skillhall validate {created.path}'"],
+    )

@@ -3,53 +3,35 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 from skillhall._internal.cli.terminal import sanitize_line
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
+from skillhall._version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.finding import Finding
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _SARIF_LEVELS = {Effect.REJECT: "error", Effect.WARN: "warning", Effect.ACCEPT: "note"}
 _GITHUB_COMMANDS = {Effect.REJECT: "error", Effect.WARN: "warning", Effect.ACCEPT: "notice"}
-
-
-class StyleFunction(Protocol):
-    """A function that may color text by effect."""
-
-    def __call__(self, text: str, effect: Effect) -> str:
-        """Return the text, colored or not."""
-
-
-def style_plain(text: str, effect: Effect) -> str:
-    """Return the text without color."""
-    del effect
-    return text
-
-
 _COLORS = {Effect.REJECT: "\x1b[1;31m", Effect.WARN: "\x1b[33m", Effect.ACCEPT: "\x1b[2m"}
 
 
-def style_colored(text: str, effect: Effect) -> str:
-    """Return the text with terminal colors. `text` must be sanitized."""
-    return f"{_COLORS[effect]}{text}\x1b[0m"
-
-
 def format_text(
-    findings: Iterable[JudgedFinding], working_directory: str, style: StyleFunction = style_plain
+    findings: Iterable[JudgedFinding], working_directory: str, *, color: bool = False
 ) -> Iterator[str]:
     """Yield lines in the format of compilers, each followed by its hint."""
     for finding, effect in findings:
-        where = sanitize_line(shorten_path(finding.path, working_directory))
-        line = f":{finding.line}" if finding.line is not None else ""
-        label = style(f"{effect}[{finding.code}]", effect)
-        yield f"{where}{line}: {label}: {sanitize_line(finding.message)}"
+        label = f"{effect}[{finding.code}]"
+        if color:
+            label = f"{_COLORS[effect]}{label}\x1b[0m"
+        where = format_location(finding, working_directory)
+        yield f"{where}: {label}: {sanitize_line(finding.message)}"
         if finding.hint:
             yield f"    hint: {sanitize_line(finding.hint)}"
 
@@ -81,9 +63,7 @@ def to_sarif_results(findings: Iterable[JudgedFinding]) -> list[SarifResult]:
     return [SarifResult(finding, _SARIF_LEVELS[effect]) for finding, effect in findings]
 
 
-def build_sarif(
-    results: Iterable[SarifResult], working_directory: str, version: str
-) -> dict[str, object]:
+def build_sarif(results: Iterable[SarifResult], working_directory: str) -> dict[str, object]:
     """Return one SARIF 2.1.0 log."""
     all_results = list(results)
     rules = {result.finding.code: _build_sarif_rule(result) for result in all_results}
@@ -92,7 +72,7 @@ def build_sarif(
         _build_sarif_result(result, codes.index(result.finding.code), working_directory)
         for result in all_results
     ]
-    driver = {"name": "skillhall", "version": version, "rules": [rules[code] for code in codes]}
+    driver = {"name": "skillhall", "version": VERSION, "rules": [rules[code] for code in codes]}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": entries}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
 
@@ -109,12 +89,18 @@ def _build_sarif_result(
     result: SarifResult, index: int, working_directory: str
 ) -> dict[str, object]:
     finding = result.finding
+    path = shorten_path(finding.path, working_directory).replace(os.sep, "/")
+    uri = quote(path, errors="replace")
+    location = {
+        "artifactLocation": {"uri": f"file://{uri}" if path.startswith("/") else uri},
+        "region": {"startLine": finding.line or 1},
+    }
     entry: dict[str, object] = {
         "ruleId": finding.code.value,
         "ruleIndex": index,
         "level": result.level,
         "message": {"text": sanitize_line(_format_with_hint(finding))},
-        "locations": [_build_sarif_location(finding, working_directory)],
+        "locations": [{"physicalLocation": location}],
     }
     if result.fingerprint:
         entry["partialFingerprints"] = {"skillhall/v1": result.fingerprint}
@@ -127,6 +113,12 @@ def shorten_path(path: str, working_directory: str) -> str:
     return inside or path
 
 
+def format_location(finding: Finding, working_directory: str) -> str:
+    """Return the path and line of a finding."""
+    path = sanitize_line(shorten_path(finding.path, working_directory))
+    return path if finding.line is None else f"{path}:{finding.line}"
+
+
 def _format_with_hint(finding: Finding) -> str:
     return f"{finding.message} (hint: {finding.hint})" if finding.hint else finding.message
 
@@ -137,14 +129,3 @@ def _escape_message(text: str) -> str:
 
 def _escape_property(text: str) -> str:
     return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _build_sarif_location(finding: Finding, working_directory: str) -> dict[str, object]:
-    from urllib.parse import quote
-
-    path = shorten_path(finding.path, working_directory).replace(os.sep, "/")
-    uri = quote(path, errors="replace")
-    if path.startswith("/"):
-        uri = f"file://{uri}"
-    region = {"startLine": finding.line or 1}
-    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": region}}

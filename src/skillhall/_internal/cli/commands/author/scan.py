@@ -6,19 +6,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count, read_settings
-from skillhall._internal.cli.json_output import (
-    print_json_report,
-    print_json_value,
-    serialize_finding,
+from skillhall._internal.authoring.risk_report import ScannedSkill, ScanReport, scan
+from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.commands.author.report_formats import (
+    SarifResult,
+    build_sarif,
+    format_location,
+    to_sarif_results,
 )
-from skillhall._internal.cli.options import format_options, search_options
-from skillhall._internal.cli.terminal import print_lines, print_message, sanitize_line
+from skillhall._internal.cli.errors import ErrorInfo
+from skillhall._internal.cli.json_output import print_json_value, serialize_finding
+from skillhall._internal.cli.options import depth_option, follow_links_option, json_command
+from skillhall._internal.cli.progress import scan_progress
+from skillhall._internal.cli.terminal import format_count, sanitize_line
+from skillhall._internal.skill.risks.tiers import Tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
 
 _FORMATS = ["text", "json", "sarif"]
 # SARIF level and security severity of each tier, as GitHub code scanning shows them.
@@ -29,111 +35,77 @@ _SARIF_SEVERITIES = {
 }
 
 
-@click.command("scan", epilog="Example: skillhall scan .agents/skills")
+@json_command("scan", "skillhall scan .agents/skills", formats=_FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
-@format_options(_FORMATS)
-@search_options
+@depth_option
+@follow_links_option
 def command(
-    *,
-    paths: tuple[str, ...],
-    output_format: str,
-    depth: int | None,
-    follow_links: bool,
-    as_json: bool,
-) -> int:
+    *, paths: tuple[str, ...], output_format: str, depth: int | None, follow_links: bool
+) -> CommandResult:
     """Scan the skills at each PATH for risky content. Nothing is executed.
 
     Without PATH, scan the default skill folders. The exit code is 1 if there is a high or medium
     finding, or if something could not be read. A finding does not prove that a skill is malicious,
     nor does a clean report prove that it is safe: review the reported lines.
     """
-    from skillhall._internal.authoring.risk_report import scan
-    from skillhall._internal.cli.progress import scan_progress
-
     settings = read_settings(follow_links=follow_links)
     with scan_progress() as progress:
         report = scan(paths, settings, progress, depth=depth)
-    if as_json or output_format == "json":
-        _print_json(report)
-    elif output_format == "sarif":
+    tiers = [risk.tier for risk in report.risks]
+    counts = {tier.value: tiers.count(tier) for tier in Tier}
+    summary = _format_summary(report, counts)
+    result = CommandResult(
+        {
+            "results": (_serialize_skill(skill) for skill in report.skills),
+            "summary": {"skills": len(report.skills), **counts},
+        },
+        (*report.unscanned, *(risk.judged for risk in report.risks)),
+        None if report.is_clean else ErrorInfo("risky_content", summary),
+        exit_code=0 if report.is_clean else 1,
+        warnings=[summary],
+    )
+    if output_format == "text":
+        return result._replace(lines=_format_report(report, settings.working_directory))
+    if output_format == "sarif":
         _print_sarif(report, settings.working_directory)
-    else:
-        print_lines(_format_report(report, settings.working_directory))
-    print_message(_format_summary(report))
-    return 0 if report.is_clean else 1
+    return result
 
 
 def _format_report(report: ScanReport, working_directory: str) -> Iterator[str]:
-    from skillhall._internal.cli.commands.author.report_formats import shorten_path
-
-    for judged in report.unscanned:
-        where = sanitize_line(shorten_path(judged.finding.path, working_directory))
-        yield f"not scanned: {where}: {sanitize_line(judged.finding.message)}"
+    for finding, _ in report.unscanned:
+        where = format_location(finding._replace(line=None), working_directory)
+        yield f"not scanned: {where}: {sanitize_line(finding.message)}"
     tier = ""
     for risk in report.risks:
         if risk.tier != tier:
             tier = risk.tier
             yield f"{tier}:"
-        yield from _format_risk(risk, working_directory)
-
-
-def _format_risk(risk: Risk, working_directory: str) -> Iterator[str]:
-    from skillhall._internal.cli.commands.author.report_formats import shorten_path
-
-    finding = risk.judged.finding
-    line = f":{finding.line}" if finding.line is not None else ""
-    where = sanitize_line(shorten_path(finding.path, working_directory)) + line
-    yield f"  {risk.id} {where}: {finding.code}: {sanitize_line(finding.message)}"
-    if finding.hint:
-        yield f"      hint: {sanitize_line(finding.hint)}"
-
-
-def _print_json(report: ScanReport) -> None:
-    data: dict[str, object] = {"results": (_serialize_skill(skill) for skill in report.skills)}
-    data["summary"] = _count_by_tier(report)
-    error = None
-    if not report.is_clean:
-        error = {"code": "risky_content", "message": _format_summary(report)}
-    findings = (*report.unscanned, *(risk.judged for risk in report.risks))
-    print_json_report("scan", data, findings, error)
+        finding = risk.judged.finding
+        where = format_location(finding, working_directory)
+        yield f"  {risk.id} {where}: {finding.code}: {sanitize_line(finding.message)}"
+        if finding.hint:
+            yield f"      hint: {sanitize_line(finding.hint)}"
 
 
 def _print_sarif(report: ScanReport, working_directory: str) -> None:
-    from skillhall._internal.cli.commands.author.report_formats import (
-        SarifResult,
-        build_sarif,
-        to_sarif_results,
-    )
-    from skillhall._version import VERSION
-
     risks = [
         SarifResult(risk.judged.finding, *_SARIF_SEVERITIES[risk.tier.value], fingerprint=risk.id)
         for risk in report.risks
     ]
-    print_json_value(
-        build_sarif([*to_sarif_results(report.unscanned), *risks], working_directory, VERSION)
-    )
+    print_json_value(build_sarif([*to_sarif_results(report.unscanned), *risks], working_directory))
 
 
 def _serialize_skill(skill: ScannedSkill) -> dict[str, object]:
     name = {"name": skill.name} if skill.name else {}
-    return {"path": skill.path, **name, "findings": [_serialize_risk(risk) for risk in skill.risks]}
+    risks = [
+        {"id": risk.id, "tier": risk.tier.value, **serialize_finding(risk.judged)}
+        for risk in skill.risks
+    ]
+    return {"path": skill.path, **name, "findings": risks}
 
 
-def _serialize_risk(risk: Risk) -> dict[str, object]:
-    return {"id": risk.id, "tier": risk.tier.value, **serialize_finding(risk.judged)}
-
-
-def _count_by_tier(report: ScanReport) -> dict[str, int]:
-    from skillhall._internal.skill.risks.tiers import Tier
-
-    tiers = [risk.tier for risk in report.risks]
-    return {"skills": len(report.skills), **{tier.value: tiers.count(tier) for tier in Tier}}
-
-
-def _format_summary(report: ScanReport) -> str:
-    counts = _count_by_tier(report)
-    scanned = format_count(counts.pop("skills"), "skill") + " scanned"
+def _format_summary(report: ScanReport, counts: dict[str, int]) -> str:
     risks = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
     unread = f", {len(report.unscanned)} not scanned" if report.unscanned else ""
-    return f"{scanned}: {risks or 'no findings'}{unread}"
+    scanned = format_count(len(report.skills), "skill")
+    return f"{scanned} scanned: {risks or 'no findings'}{unread}"

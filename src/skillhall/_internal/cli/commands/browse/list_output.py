@@ -5,11 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.catalog_loader import (
-    SearchOptions,
-    load_with_progress,
-    print_skipped_summary,
-)
+from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     print_message,
@@ -29,44 +25,31 @@ _MAX_TABLE_ROWS = 2000  # laying out a larger table takes seconds
 
 def print_list(request: ListRequest) -> int:
     """Print the skills and return the exit code, 0 even if some were skipped."""
-    search = SearchOptions(
-        request.depth, request.follow_links, request.no_index, read_bodies=request.long
-    )
-    catalog = load_with_progress(request.roots, request.profile, search)
+    catalog = load_with_progress(request.search, read_bodies=request.long)
     if request.as_json:
         from skillhall._internal.cli.json_output import EncodedItems, print_json_report
 
         skills = EncodedItems(_encode_skills(catalog, long=request.long))
         print_json_report("list", {"skills": skills}, catalog.findings)
+    elif not len(catalog):
+        print_message("no skills found; 'skillhall path' shows the searched folders")
+    elif is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
+        headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if request.long else [])]
+        print_table(headings, _list_rows(catalog, "source", long=request.long))
     else:
-        _print_skills(catalog, long=request.long)
-    print_skipped_summary(catalog, request.roots)
+        print_rows(_list_rows(catalog, "location", long=request.long))
+    for message in summarize_skipped(catalog, request.search):
+        print_message(message)
     return 0
 
 
-def _print_skills(catalog: Catalog, *, long: bool) -> None:
-    if not len(catalog):
-        print_message("no skills found; 'skillhall path' shows the searched folders")
-        return
-    if is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
-        headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if long else [])]
-        rows = (
-            (s.name, s.description, s.source, *_measure_columns(s, catalog, long=long))
-            for s in catalog
-        )
-        print_table(headings, rows)
-        return
-    print_rows(
-        (s.name, s.description, s.location, *_measure_columns(s, catalog, long=long))
-        for s in catalog
-    )
-
-
-def _measure_columns(skill: CatalogSkill, catalog: Catalog, *, long: bool) -> Iterator[int]:
-    if long:
-        tokens, files = measure_skill(skill, catalog)
-        yield tokens
-        yield len(files)
+def _list_rows(catalog: Catalog, third: str, *, long: bool) -> Iterator[tuple[object, ...]]:
+    for skill in catalog:
+        size: tuple[int, ...] = ()
+        if long:
+            tokens, files = measure_skill(skill, catalog)
+            size = tokens, len(files)
+        yield skill.name, skill.description, getattr(skill, third), *size
 
 
 def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:

@@ -1,95 +1,89 @@
-"""`skillhall show`: shows everything about one skill."""
+"""`skillhall show`, `skillhall read` and `skillhall why`: the commands on one skill."""
 
 from __future__ import annotations
 
-import sys
+import json
 from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.authoring.validate import SkillExamination, examine_skill
+from skillhall._internal.catalog.reader import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import (
-    SkillNameParam,
-    json_option,
-    profile_option,
-    roots_option,
-    search_options,
-)
+from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
+from skillhall._internal.cli.commands.browse.list_output import serialize_skill
+from skillhall._internal.cli.json_output import serialize_finding
+from skillhall._internal.cli.options import json_command, skill_search_options
+from skillhall._internal.cli.param_types import SkillNameParam
+from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.render.json_manifest import build_manifest
+from skillhall._internal.skill.token_count import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.authoring.validate import SkillExamination
-    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
 
 
-@click.command("show", epilog="Example: skillhall show pdf-tools")
+@json_command("read", "skillhall read pdf-tools references/forms.md")
 @click.argument("name", type=SkillNameParam())
-@roots_option
-@profile_option()
-@search_options
-@json_option
-def command(  # noqa: PLR0913 - one parameter for each option
-    *,
-    name: str,
-    roots: tuple[str, ...],
-    profile: str,
-    depth: int | None,
-    follow_links: bool,
-    as_json: bool,
-) -> int:
-    """Show the frontmatter, files, size and findings of the skill NAME."""
-    from skillhall._internal.authoring.validate import examine_skill
+@click.argument("file", required=False)
+@skill_search_options
+def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult:
+    """Print the instructions of the skill NAME as an agent gets them, or its file FILE.
 
-    catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
+    FILE is relative to the skill's folder and cannot be outside of it.
+    """
+    catalog = load_with_progress(search)
+    skill = find_skill(catalog, name)
+    if file is not None:
+        content = FileContent(file, read_skill_file(skill, file))
+        data = {"name": skill.name, "path": file, **content.serialize()}
+        return CommandResult(data, file=content)
+    text = f"{activate(skill, catalog.profile)}\n"
+    data = {"name": skill.name, "location": skill.location, "text": text[:-1]}
+    return CommandResult(data, skill.findings, text=text)
+
+
+@json_command("show", "skillhall show pdf-tools")
+@click.argument("name", type=SkillNameParam())
+@skill_search_options
+def command(*, name: str, search: SearchOptions) -> CommandResult:
+    """Show the frontmatter, files, size and findings of the skill NAME."""
+    catalog = load_with_progress(search)
     skill = find_skill(catalog, name)
     examination = examine_skill(skill, catalog.profile)
-    if as_json:
-        _print_json(skill, examination)
-    else:
-        _print_text(skill, examination)
-    return 0
+    if is_json():
+        data = _serialize_examination(skill, examination)
+        return CommandResult({"skill": data}, examination.findings)
+    lines = (
+        f"{label + ':':<15} {sanitize_line(value)}" if label else f"  {sanitize_line(value)}"
+        for label, value in _format_fields(skill, examination)
+    )
+    return CommandResult({}, lines=lines)
 
 
-def _print_json(skill: CatalogSkill, examination: SkillExamination) -> None:
-    from skillhall._internal.cli.commands.browse.list_output import serialize_skill
-    from skillhall._internal.render.json_manifest import build_manifest
-    from skillhall._internal.skill.token_count import estimate_tokens
-
-    data: dict[str, object] = {
+def _serialize_examination(skill: CatalogSkill, examination: SkillExamination) -> dict[str, object]:
+    frontmatter, body = examination.parsed.frontmatter, examination.parsed.body
+    return {
         **serialize_skill(skill),
         "hidden": skill.hidden,
-        "frontmatter": examination.parsed.frontmatter.fields,
-        "allowedTools": list(examination.parsed.frontmatter.allowed_tools),
-        "tokens": estimate_tokens(examination.parsed.body),
-        "lines": examination.parsed.body.count("\n") + 1,
+        "frontmatter": frontmatter.fields,
+        "allowedTools": list(frontmatter.allowed_tools),
+        "tokens": estimate_tokens(body),
+        "lines": body.count("\n") + 1,
         "files": build_manifest(examination.bundle.files.values()),
     }
-    print_json_report("show", {"skill": data}, examination.findings)
-
-
-def _print_text(skill: CatalogSkill, examination: SkillExamination) -> None:
-    from skillhall._internal.cli.terminal import sanitize_line
-
-    for label, value in _format_fields(skill, examination):
-        sys.stdout.write(
-            f"{label + ':':<15} {sanitize_line(value)}\n"
-            if label
-            else f"  {sanitize_line(value)}\n"
-        )
 
 
 def _format_fields(skill: CatalogSkill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
-    from skillhall._internal.skill.token_count import estimate_tokens
-
     yield "name", skill.name
     yield "description", skill.description
     yield "location", skill.location
     yield "source", f"{skill.source} ({skill.root.path})"
     for key, value in examination.parsed.frontmatter.fields.items():
         if key not in ("name", "description"):
-            yield key, _format_value(value)
+            yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if skill.hidden:
         yield "hidden", "yes (hidden from models)"
     body = examination.parsed.body
@@ -105,9 +99,38 @@ def _format_fields(skill: CatalogSkill, examination: SkillExamination) -> Iterat
         yield "", f"{effect}[{finding.code}]: {line}{finding.message}"
 
 
-def _format_value(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    import json
+@json_command("why", "skillhall why pdf-tools")
+@click.argument("name", type=SkillNameParam())
+@skill_search_options
+def why(*, name: str, search: SearchOptions) -> CommandResult:
+    """Explain which copy of the skill NAME is used, and why the others are not."""
+    catalog = load_with_progress(search)
+    explanation = catalog.explain(name)
+    if explanation.is_empty:
+        catalog.find(name)  # raises SkillNotFound with similar names
+    findings = [judged for skill in explanation.winners for judged in skill.findings]
+    findings += [judged for rejected in explanation.rejected for judged in rejected.findings]
+    return CommandResult(
+        _serialize_explanation(explanation), findings, lines=explanation.describe()
+    )
 
-    return json.dumps(value, ensure_ascii=False)
+
+def _serialize_explanation(explanation: Explanation) -> dict[str, object]:
+    return {
+        "name": explanation.name,
+        "profile": explanation.profile,
+        "used": [serialize_skill(skill) for skill in explanation.winners],
+        "shadowed": [
+            {**serialize_skill(other.skill), "by": other.winner.location, "rule": other.rule}
+            for other in explanation.shadowed
+        ],
+        "rejected": [
+            {
+                "id": rejected.id,
+                "name": rejected.name,
+                "location": rejected.location,
+                "findings": [serialize_finding(judged) for judged in rejected.findings],
+            }
+            for rejected in explanation.rejected
+        ],
+    }

@@ -1,58 +1,112 @@
-"""`skillhall install`: installs the skills in the lock file."""
+"""`skillhall install`, `verify` and `agents`: the lock file and the folders of coding agents."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count
+from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import to_error_info
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
+from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    InstalledSkillParam,
     open_project,
-    print_errors,
-    print_table_or_rows,
     user_scope_option,
 )
-from skillhall._internal.cli.terminal import print_message
+from skillhall._internal.cli.terminal import format_count
+from skillhall._internal.installer.agent_folders import AGENTS, detect_agents
+from skillhall._internal.installer.locked_install import install_locked
+from skillhall._internal.installer.verify import VerifyResult, verify
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
-@click.command("install", epilog="Example: skillhall install --frozen")
+@json_command("install", "skillhall install --frozen")
 @user_scope_option
 @click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock file.")
-@json_option
-def command(*, is_user: bool, frozen: bool, as_json: bool) -> int:
-    """Install the missing skills of the lock file.
+def command(*, is_user: bool, frozen: bool) -> CommandResult:
+    """Install the skills of the lock file that are missing.
 
-    Reads skillhall-lock.json, then the other skills in skills-lock.json of 'npx skills'. Installed
-    skills are not changed. With --frozen, an edited skill or changed files upstream are errors.
+    Reads skillhall-lock.json, then any other skills in skills-lock.json, the lock file of
+    'npx skills'. Installed skills are not changed. With --frozen, the command fails if a skill was
+    edited or its files changed upstream.
     """
-    from skillhall._internal.cli.progress import transfer_progress
-    from skillhall._internal.installer.locked_install import install_locked
-
     with transfer_progress() as progress:
         results = install_locked(open_project(is_user=is_user), frozen=frozen, progress=progress)
-    errors = [
-        (result.key, to_error_info(result.error)) for result in results if result.error is not None
+    errors = {r.key: to_error_info(r.error) for r in results if r.error is not None}
+    skills = [
+        {
+            "path": result.key,
+            "status": result.status.value,
+            **({"error": errors[result.key].serialize()} if result.error else {}),
+        }
+        for result in results
     ]
-    if as_json:
-        skills = [
-            {
-                "path": result.key,
-                "status": result.status.value,
-                **({"error": to_error_info(result.error).serialize()} if result.error else {}),
-            }
-            for result in results
-        ]
-        error = errors[0][1].serialize() if errors else None
-        print_json_report("install", {"skills": skills}, (), error)
-    else:
-        print_table_or_rows(
-            ["skill", "status"], [(result.key, result.status) for result in results]
-        )
-        print_errors(errors)
-        installed = sum(result.status == "installed" for result in results)
-        print_message(
-            f"{format_count(installed, 'skill')} installed, {format_count(len(errors), 'error')}"
-        )
-    return max((info.exit_code for _, info in errors), default=0)
+    installed = format_count(sum(r.status == "installed" for r in results), "skill")
+    summary = f"{installed} installed, {format_count(len(errors), 'error')}"
+    return CommandResult(
+        {"skills": skills},
+        error=next(iter(errors.values()), None),
+        exit_code=max((info.exit_code for info in errors.values()), default=0),
+        headings=["skill", "status"],
+        rows=[(result.key, result.status) for result in results],
+        messages=[*format_errors(errors.items()), summary],
+    )
+
+
+@json_command("verify", "skillhall verify --json")
+@click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
+@user_scope_option
+def verify_skills(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
+    """Compare the files of installed skills with the lock file.
+
+    The exit code is 1 if they differ, and 4 if there is no lock file.
+    """
+    results = verify(open_project(is_user=is_user), names)
+    different = sum(not result.is_intact for result in results)
+    return CommandResult(
+        {"places": [{**result._asdict(), "ok": result.is_intact} for result in results]},
+        exit_code=1 if different else 0,
+        headings=["skill", "file", "status"],
+        rows=[row for result in results for row in _format_rows(result)],
+        messages=[f"{format_count(len(results), 'folder')} checked, {different} different"],
+    )
+
+
+def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
+    if result.is_intact or not result.is_there:
+        yield result.place, "", "ok" if result.is_intact else "missing"
+        return
+    for status in ("changed", "missing", "extra"):
+        for path in getattr(result, status):
+            yield result.place, path, status
+
+
+@json_command("agents", "skillhall agents --json")
+def agents() -> CommandResult:
+    """List the supported coding agents with their folders, and mark those detected here."""
+    settings = read_settings()
+    detected = {
+        agent.id
+        for agent in detect_agents(settings.home, settings.working_directory, settings.variables)
+    }
+    entries = [
+        {
+            "id": agent.id,
+            "label": agent.label,
+            "project": agent.project_folder,
+            "user": agent.user_folder,
+            "used": agent.id in detected,
+        }
+        for agent in AGENTS.values()
+    ]
+    rows = [
+        (agent.id, agent.project_folder, agent.user_folder, "detected" * (agent.id in detected))
+        for agent in AGENTS.values()
+    ]
+    headings = ["agent", "project folder", "user folder", ""]
+    return CommandResult({"agents": entries}, headings=headings, rows=rows)

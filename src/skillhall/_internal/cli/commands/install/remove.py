@@ -1,39 +1,69 @@
-"""`skillhall remove`: removes installed skills."""
+"""`skillhall remove` and `skillhall rollback`: removes skills and undoes changes."""
 
 from __future__ import annotations
 
 import click
 
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import InstalledSkillParam
-from skillhall._internal.cli.project_options import open_project, user_scope_option
-from skillhall._internal.cli.terminal import is_interactive, print_lines, sanitize_line
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.options import confirm, json_command, yes_option
+from skillhall._internal.cli.project_options import (
+    InstalledSkillParam,
+    RollbackSkillParam,
+    open_project,
+    user_scope_option,
+)
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import list_changes, roll_back
 
 
-@click.command("remove", epilog="Example: skillhall remove pdf --yes")
+@json_command("remove", "skillhall remove pdf --yes")
 @click.argument("names", nargs=-1, required=True, type=InstalledSkillParam(), metavar="NAME...")
 @user_scope_option
 @click.option(
-    "-f", "--force", is_flag=True, help="Remove even edited skills and those not in the lock file."
+    "-f",
+    "--force",
+    is_flag=True,
+    help="Remove skills even if they were edited or are not in the lock file.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-@json_option
-def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool, as_json: bool) -> int:
+@yes_option
+def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) -> CommandResult:
     """Remove the skills NAME... from every agent's folder and from the lock file.
 
     'skillhall rollback NAME' restores a skill.
     """
-    from skillhall._internal.installer.remove import remove
-
     project = open_project(is_user=is_user)
     if not yes:
-        if as_json or not is_interactive():
-            raise click.UsageError("use --yes to remove without confirmation")
-        click.confirm(f"Remove {sanitize_line(', '.join(names))}?", abort=True, err=True)
+        confirm(f"Remove {', '.join(names)}?")
     keys = remove(project, names, force=force)
-    if as_json:
-        print_json_report("remove", {"removed": keys})
-    else:
-        print_lines(sanitize_line(key) for key in keys)
-    return 0
+    return CommandResult({"removed": keys}, lines=keys)
+
+
+@json_command("rollback", "skillhall rollback pdf")
+@click.argument("name", required=False, type=RollbackSkillParam())
+@user_scope_option
+@click.option(
+    "-f", "--force", is_flag=True, help="Roll back even if the skill was edited after the change."
+)
+def rollback(*, name: str | None, is_user: bool, force: bool) -> CommandResult:
+    """Undo the last change to the skill NAME: an add, update or removal.
+
+    Without NAME, list the changes that can be undone, newest first.
+    """
+    project = open_project(is_user=is_user)
+    changes = [roll_back(project, name, force=force)] if name else list_changes(project)
+    data = {
+        "changes": [
+            {
+                "id": change.id,
+                "change": change.verb,
+                "time": change.time,
+                "paths": list(change.paths),
+            }
+            for change in changes
+        ]
+    }
+    rows = [(change.time, change.verb, ", ".join(change.paths)) for change in changes]
+    if name:
+        time, verb, paths = rows[0]
+        return CommandResult(data, messages=[f"rolled back {verb} of {paths}, {time}"])
+    return CommandResult(data, headings=["time", "change", "skill"], rows=rows)

@@ -1,4 +1,4 @@
-"""`skillhall backup`: writes the database to a file."""
+"""`skillhall backup` and `skillhall restore`: the database as a file."""
 
 from __future__ import annotations
 
@@ -6,32 +6,43 @@ from pathlib import Path
 
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count, read_settings
-from skillhall._internal.cli.commands.session.lookup import to_missing_package_error
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import print_message
+from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.errors import CommandFailed, require_database
+from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.terminal import format_count
 
 
-@click.command("backup", epilog="Example: skillhall backup sessions.backup")
+@json_command("backup", "skillhall backup sessions.backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
-@json_option
-def command(*, file: Path, overwrite: bool, as_json: bool) -> int:
+def command(*, file: Path, overwrite: bool) -> CommandResult:
     """Back up all sessions, templates and shared files to FILE.
 
     'skillhall restore' restores them, to SQLite or PostgreSQL.
     """
-    try:
+    with require_database():
         from skillhall._internal.wiring.database import make_backup
 
         report = make_backup(read_settings(), str(file), overwrite=overwrite)
-    except ModuleNotFoundError as error:
-        raise to_missing_package_error(error) from None
-    if as_json:
-        print_json_report(
-            "backup", {"path": str(file), "rows": report.rows, "version": report.version}
-        )
-    else:
-        print_message(f"{format_count(report.rows, 'row')} written")
-    return 0
+    return CommandResult(
+        {"path": str(file), "rows": report.rows, "version": report.version},
+        messages=[f"{format_count(report.rows, 'row')} written"],
+    )
+
+
+@json_command("restore", "skillhall restore sessions.backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--overwrite", is_flag=True, help="Overwrite the existing database.")
+def restore(*, file: Path, overwrite: bool) -> CommandResult:
+    """Restore the backup in FILE, completely or not at all."""
+    if not file.is_file():
+        raise CommandFailed("not_found", f"file not found: {file.name!r}")
+    with require_database():
+        from skillhall._internal.wiring.database import restore_backup
+
+        report = restore_backup(read_settings(), file.read_bytes(), overwrite=overwrite)
+    return CommandResult(
+        {"rows": report.rows, "version": report.version},
+        messages=[f"{format_count(report.rows, 'row')} restored"],
+    )

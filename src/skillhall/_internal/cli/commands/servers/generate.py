@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count
+from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import CommandFailed, to_error_info
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.param_types import CodingAgentParam
-from skillhall._internal.cli.project_options import open_project, print_errors, user_scope_option
+from skillhall._internal.cli.options import dry_run_option, json_command
+from skillhall._internal.cli.progress import transfer_progress
+from skillhall._internal.cli.project_options import (
+    CodingAgentParam,
+    open_project,
+    user_scope_option,
+)
 from skillhall._internal.cli.server_options import (
     open_server,
     server_option,
     source_selector_options,
 )
-from skillhall._internal.cli.terminal import print_message, sanitize_line
+from skillhall._internal.cli.terminal import format_count, print_message
+from skillhall._internal.prompts.generate.claude_hook import HookReport, install_hook, remove_hook
+from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
+from skillhall._internal.prompts.generate.prompt_server import build_origin
+from skillhall._internal.prompts.generate.writer import (
+    GeneratedResult,
+    GenerateOptions,
+    GenerateReport,
+    GenerateTarget,
+    find_targets,
+    generate,
+)
+from skillhall.errors import AgentHasNoPlace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from skillhall._internal.cli.errors import ErrorInfo
     from skillhall._internal.installer.project import Project
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.prompts.generate.claude_hook import HookReport
-    from skillhall._internal.prompts.generate.writer import (
-        GeneratedResult,
-        GenerateReport,
-        GenerateTarget,
-    )
 
+_COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
+_NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "output_format"}
 _HOOK_MESSAGES = {
     "added": "hook added: Claude Code runs 'skillhall generate' at every start",
     "updated": "hook updated",
@@ -41,33 +49,7 @@ _HOOK_MESSAGES = {
 }
 
 
-class GenerateArguments(NamedTuple):
-    """The options that a hook must repeat."""
-
-    agents: tuple[str, ...]
-    path: str | None
-    is_user: bool
-    server: str
-    source_selector: Mapping[str, str]
-    include: tuple[str, ...]
-    exclude: tuple[str, ...]
-    force: bool
-
-    def to_argv(self) -> Iterator[str]:
-        """Yield the options as command-line arguments."""
-        yield from (f"--agent={agent}" for agent in self.agents)
-        yield from (f"--path={self.path}",) if self.path is not None else ()
-        yield from ("--global",) if self.is_user else ()
-        yield from (f"--server={self.server}",) if self.server else ()
-        for name, value in self.source_selector.items():
-            if value:
-                yield f"--{'prompt-path' if name == 'path' else name}={value}"
-        yield from (f"--include={pattern}" for pattern in self.include)
-        yield from (f"--exclude={pattern}" for pattern in self.exclude)
-        yield from ("--force",) if self.force else ()
-
-
-@click.command("generate", epilog="Example: skillhall generate --agent claude-code --agent cursor")
+@json_command("generate", "skillhall generate --agent claude-code --agent cursor")
 @click.option(
     "-a",
     "--agent",
@@ -75,9 +57,9 @@ class GenerateArguments(NamedTuple):
     multiple=True,
     type=CodingAgentParam(),
     metavar="AGENT",
-    help="Write for this agent. Repeatable.  [default: '*', every agent detected here]",
+    help="Write skills for this agent. Repeatable.  [default: '*', every agent detected here]",
 )
-@click.option("--path", metavar="DIR", help="Write to this folder instead of an agent's.")
+@click.option("--path", metavar="DIR", help="Write to this folder instead of an agent's folder.")
 @user_scope_option
 @server_option
 @source_selector_options
@@ -94,7 +76,7 @@ class GenerateArguments(NamedTuple):
     help="Skip prompts with a matching name. Repeatable.",
 )
 @click.option("--force", is_flag=True, help="Replace generated skills even if they were edited.")
-@click.option("-n", "--dry-run", is_flag=True, help="Show what would be done without doing it.")
+@dry_run_option
 @click.option(
     "--install-hook",
     "hook",
@@ -103,8 +85,7 @@ class GenerateArguments(NamedTuple):
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Remove the hook and exit.")
 @click.option("--as-hook", is_flag=True, hidden=True, help="Print nothing on stdout.")
-@json_option
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     agents: tuple[str, ...],
     path: str | None,
@@ -117,8 +98,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     dry_run: bool,
     hook: str | None,
     as_hook: bool,
-    as_json: bool,
-) -> int:
+) -> CommandResult:
     """Write the prompts of a server as skills: one folder each, with SKILL.md and files.
 
     Run it again to update them; skills whose prompts no longer exist are removed. Folders that it
@@ -126,90 +106,22 @@ def command(  # noqa: PLR0913 - one parameter for each option
     the server fails to return a prompt, the others are written and the exit code says why. The
     token is read from SKILLHALL_SERVER_TOKEN.
     """
-    options = GenerateArguments(agents, path, is_user, server, selector, include, exclude, force)
     project = open_project(is_user=is_user)
+    if hook == "remove":
+        return _report_hook(remove_hook(project, agents))
     if hook is not None:
-        _print_hook(_change_hook(project, options, hook), as_json=as_json)
-        return 0
-    report = _generate(project, options, dry_run=dry_run)
-    errors = [(failure.prompt, to_error_info(failure.error)) for failure in report.failed]
-    if as_json:
-        _print_json(report, errors)
-    else:
-        _print_text(report, is_dry_run=dry_run, is_silent=as_hook)
-        print_errors(errors)
-    return max((info.exit_code for _, info in errors), default=0)
-
-
-def _generate(project: Project, arguments: GenerateArguments, *, dry_run: bool) -> GenerateReport:
-    from skillhall._internal.cli.progress import transfer_progress
-    from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
-    from skillhall._internal.prompts.generate.prompt_server import build_origin
-    from skillhall._internal.prompts.generate.writer import (
-        GenerateOptions,
-        GenerateReport,
-        generate,
-    )
-
-    targets = _find_targets(project, arguments)
-    server = open_server(arguments.server, arguments.source_selector)
+        # Validate the options now: a hook with an error would fail at every start.
+        open_server(server, selector)
+        return _report_hook(install_hook(project, _repeat_options(), agents))
+    targets = _find_targets(project, agents, path)
+    client = open_server(server, selector)
     with transfer_progress() as progress:
-        batch = fetch_prompt_skills(
-            server, PromptFilter(arguments.include, arguments.exclude), progress
-        )
-    options = GenerateOptions(build_origin(server), arguments.force, dry_run)
+        batch = fetch_prompt_skills(client, PromptFilter(include, exclude), progress)
+    options = GenerateOptions(build_origin(client), force, dry_run)
     report = GenerateReport(findings=batch.findings, failed=batch.failed)
     for target in targets:
         report.merge(generate(batch, target, options))
-    return report
-
-
-def _find_targets(project: Project, arguments: GenerateArguments) -> Sequence[GenerateTarget]:
-    """Return the folders to write to; detected ones are announced."""
-    from skillhall._internal.prompts.generate.writer import GenerateTarget, find_targets
-    from skillhall.errors import AgentHasNoPlace
-
-    if arguments.path is not None:
-        return [GenerateTarget.from_path(project, arguments.path)]
-    try:
-        selection = find_targets(project, arguments.agents)
-    except AgentHasNoPlace as error:
-        error.hint = "name the folder with --path, or generate without --global"
-        raise
-    if not selection.targets:
-        raise CommandFailed(
-            "usage",
-            "no coding agent detected here",
-            "name one with --agent, as in '--agent claude-code', or a folder with --path",
-            "generate",
-        )
-    if not arguments.agents:
-        print_message(f"agents detected here: {', '.join(selection.agents)}")
-    return selection.targets
-
-
-def _change_hook(project: Project, arguments: GenerateArguments, action: str) -> HookReport:
-    from skillhall._internal.prompts.generate.claude_hook import install_hook, remove_hook
-
-    if action == "remove":
-        return remove_hook(project, arguments.agents)
-    # Validate the options now: a hook with an error would fail at every start.
-    open_server(arguments.server, arguments.source_selector)
-    return install_hook(project, list(arguments.to_argv()), arguments.agents)
-
-
-def _print_hook(report: HookReport, *, as_json: bool) -> None:
-    if as_json:
-        hook = {"path": report.path, "change": report.change, "command": report.command}
-        print_json_report("generate", {"hook": {**hook, "backup": report.backup}})
-        return
-    sys.stdout.write(f"{sanitize_line(report.path)}\n")
-    print_message(_HOOK_MESSAGES[report.change])
-    if report.backup:
-        print_message(f"backup of the previous settings: {report.backup}")
-
-
-def _print_json(report: GenerateReport, errors: Sequence[tuple[str, ErrorInfo]]) -> None:
+    errors = [(failure.prompt, to_error_info(failure.error)) for failure in report.failed]
     data = {
         "written": _serialize_generated(report.written),
         "unchanged": _serialize_generated(report.unchanged),
@@ -220,8 +132,65 @@ def _print_json(report: GenerateReport, errors: Sequence[tuple[str, ErrorInfo]])
         ],
         "failed": [{"name": name, **info.serialize()} for name, info in errors],
     }
-    error = errors[0][1].serialize() if errors else None
-    print_json_report("generate", data, report.findings, error)
+    return CommandResult(
+        data,
+        report.findings,
+        error=errors[0][1] if errors else None,
+        exit_code=max((info.exit_code for _, info in errors), default=0),
+        lines=[] if as_hook else [result.path for result in report.written],
+        messages=[*_format_report(report, is_dry_run=dry_run), *format_errors(errors)],
+    )
+
+
+def _find_targets(
+    project: Project, agents: tuple[str, ...], path: str | None
+) -> Sequence[GenerateTarget]:
+    """Return the folders to write to; detected ones are announced."""
+    if path is not None:
+        return [GenerateTarget.from_path(project, path)]
+    try:
+        selection = find_targets(project, agents)
+    except AgentHasNoPlace as error:
+        error.hint = "name the folder with --path, or generate without --global"
+        raise
+    if not selection.targets:
+        raise CommandFailed(
+            "usage",
+            "no coding agent detected here",
+            "name one with --agent, as in '--agent claude-code', or a folder with --path",
+            "generate",
+        )
+    if not agents:
+        print_message(f"agents detected here: {', '.join(selection.agents)}")
+    return selection.targets
+
+
+def _repeat_options() -> list[str]:
+    """Return the options of this call that the hook must repeat."""
+    context = click.get_current_context()
+    arguments: list[str] = []
+    for param in context.command.params:
+        name = param.name or ""
+        if name in _NOT_REPEATED or context.get_parameter_source(name) is not _COMMAND_LINE:
+            continue
+        option = max(param.opts, key=len)
+        value = context.params[name]
+        values = value if isinstance(value, tuple) else [value]
+        arguments += [option if each is True else f"{option}={each}" for each in values]
+    return arguments
+
+
+def _report_hook(report: HookReport) -> CommandResult:
+    messages = [_HOOK_MESSAGES[report.change]]
+    if report.backup:
+        messages.append(f"backup of the previous settings: {report.backup}")
+    hook = {
+        "path": report.path,
+        "change": report.change,
+        "command": report.command,
+        "backup": report.backup,
+    }
+    return CommandResult({"hook": hook}, lines=[report.path], messages=messages)
 
 
 def _serialize_generated(results: Sequence[GeneratedResult]) -> list[dict[str, object]]:
@@ -231,26 +200,18 @@ def _serialize_generated(results: Sequence[GeneratedResult]) -> list[dict[str, o
     ]
 
 
-def _print_text(report: GenerateReport, *, is_dry_run: bool, is_silent: bool) -> None:
-    for judged in report.findings:
-        print_message(_format_finding(judged))
+def _format_report(report: GenerateReport, *, is_dry_run: bool) -> Iterator[str]:
+    for finding, effect in report.findings:
+        where = f"{finding.path}: " if finding.path else ""
+        hint = f" ({finding.hint})" if finding.hint else ""
+        yield f"{where}{effect}[{finding.code}]: {finding.message}{hint}"
     for result in report.written:
-        if not is_silent:
-            sys.stdout.write(f"{sanitize_line(result.path)}\n")
-        for program in result.executables:
-            print_message(f"executable: {result.path}/{program}")
+        yield from (f"executable: {result.path}/{program}" for program in result.executables)
     for result in report.removed:
-        print_message(f"{'would remove' if is_dry_run else 'removed'} {result.path}")
+        yield f"{'would remove' if is_dry_run else 'removed'} {result.path}"
     verb = "would be written" if is_dry_run else "written"
-    print_message(
+    failed = f", {len(report.failed)} failed" if report.failed else ""
+    yield (
         f"{format_count(len(report.written), 'skill')} {verb}, {len(report.unchanged)} up to date, "
-        f"{len(report.removed)} removed, {len(report.skipped)} skipped"
-        f"{f', {len(report.failed)} failed' if report.failed else ''}"
+        f"{len(report.removed)} removed, {len(report.skipped)} skipped{failed}"
     )
-
-
-def _format_finding(judged: JudgedFinding) -> str:
-    finding = judged.finding
-    where = f"{finding.path}: " if finding.path else ""
-    hint = f" ({finding.hint})" if finding.hint else ""
-    return f"{where}{judged.effect}[{finding.code}]: {finding.message}{hint}"

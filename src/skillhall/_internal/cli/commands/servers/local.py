@@ -3,63 +3,59 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count, read_settings
-from skillhall._internal.cli.json_output import print_json_report
+from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import (
+    can_ask,
+    command_group,
     confirm,
-    json_option,
-    print_group_help,
+    json_command,
     run_directory_option,
+    yes_option,
 )
-from skillhall._internal.cli.terminal import (
-    is_interactive,
-    print_findings,
-    print_message,
-    print_rows,
-    sanitize_line,
-)
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.cli.terminal import format_count, format_findings
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.skill_store.database_store import copy_to_database
+from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
+from skillhall._internal.wiring.sources import open_source
+from skillhall.errors import ConfigInvalid, Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
     from skillhall._internal.skill_store.input_checks import StoredSkill
 
+command = command_group(
+    "local",
+    "Manage the system and user skills of a run directory. All commands accept --json.",
+    epilog="Example: skillhall local list --json",
+)
 
-@click.group("local", invoke_without_command=True, epilog="Example: skillhall local list --json")
-@click.pass_context
-def command(ctx: click.Context) -> None:
-    """Manage the system and user skills of a run directory. All commands accept --json."""
-    print_group_help(ctx)
 
-
-@command.command("list", epilog="Example: skillhall local list")
+@json_command("list", "skillhall local list", group=command)
 @run_directory_option
-@json_option
-def list_skills(*, root: str, as_json: bool) -> int:
+def list_skills(*, root: str) -> CommandResult:
     """List the system and user skills."""
     listing = _open_store(root).list()
-    if as_json:
-        print_json_report(
-            "local list", {"skills": _serialize_skills(listing.items)}, listing.findings
-        )
-        return 0
-    print_rows((skill.id, skill.name, skill.description, skill.source) for skill in listing.items)
-    _print_problems(listing.findings)
-    return 0
+    return CommandResult(
+        {"skills": _serialize_skills(listing.items)},
+        listing.findings,
+        rows=[(each.id, each.name, each.description, each.source) for each in listing.items],
+        messages=_format_problems(listing.findings),
+    )
 
 
-@command.command(
-    "add", epilog='Example: skillhall local add notes --description "Takes notes when asked to."'
+@json_command(
+    "add", 'skillhall local add notes --description "Takes notes when asked to."', group=command
 )
-@click.argument("id")
+@click.argument("skill_id", metavar="ID")
 @click.option("--name", metavar="TEXT", help="Set the display name.  [default: ID]")
 @click.option(
     "--description",
@@ -69,159 +65,112 @@ def list_skills(*, root: str, as_json: bool) -> int:
 )
 @click.option("--body", default="", metavar="TEXT", help="Set the instructions; '-' reads stdin.")
 @run_directory_option
-@json_option
-def add(  # noqa: PLR0913 - one parameter for each option
+def add(
     *,
-    id: str,  # noqa: A002 - click names it after the argument
+    skill_id: str,
     name: str | None,
     description: str,
     body: str,
     root: str,
-    as_json: bool,
-) -> int:
+) -> CommandResult:
     """Create the user skill ID: a folder of that name with a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
-    item = _open_store(root).add(id, id if name is None else name, description, text)
-    if as_json:
-        print_json_report("local add", {"skill": _serialize_skills([item])[0]})
-    else:
-        sys.stdout.write(f"{sanitize_line(item.id)}\n")
-    return 0
+    item = _open_store(root).add(skill_id, skill_id if name is None else name, description, text)
+    return CommandResult({"skill": _serialize_skills([item])[0]}, lines=[item.id])
 
 
-@command.command("import", epilog="Example: skillhall local import ./pdf-tools --replace")
+@json_command("import", "skillhall local import ./pdf-tools --replace", group=command)
 @click.argument("source")
-@click.option("--id", metavar="ID", help="Use this id instead of the folder's name.")
+@click.option("--id", "skill_id", metavar="ID", help="Use this id instead of the folder's name.")
 @click.option("--replace", is_flag=True, help="Replace an existing user skill with the same id.")
 @click.option("-y", "--yes", is_flag=True, help="Import several skills without confirmation.")
 @run_directory_option
-@json_option
-def import_(  # noqa: PLR0913 - one parameter for each option
+def import_(
     *,
     source: str,
-    id: str | None,  # noqa: A002 - click names it after the option
+    skill_id: str | None,
     replace: bool,
     yes: bool,
     root: str,
-    as_json: bool,
-) -> int:
+) -> CommandResult:
     """Import the skills in SOURCE.
 
     SOURCE is a folder, a zip or tar.gz file, or the https URL of one. Everything is checked before
     anything is written.
     """
-    from skillhall._internal.wiring.sources import open_source
-
-    can_ask = not as_json and is_interactive()
     bundles = open_source(source, read_settings()).bundles
     if len(bundles) > 1 and not yes:
-        confirm(f"Import {format_count(len(bundles), 'skill')}?", can_ask=can_ask)
-    report = _import_or_confirm(_open_store(root), bundles, id, replace=replace, can_ask=can_ask)
-    if as_json:
-        data = {"imported": _serialize_skills(report.imported), "replaced": [*report.replaced]}
-        print_json_report("local import", data, report.findings)
-        return 0
-    for item in report.imported:
-        sys.stdout.write(f"{sanitize_line(item.id)}\n")
-    _print_problems(report.findings)
-    return 0
+        confirm(f"Import {format_count(len(bundles), 'skill')}?")
+    return _report_import(
+        "imported", _import_or_confirm(_open_store(root), bundles, skill_id, replace=replace)
+    )
 
 
-@command.command("delete", epilog="Example: skillhall local delete pdf-tools --yes")
-@click.argument("id")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
+@json_command("delete", "skillhall local delete pdf-tools --yes", group=command)
+@click.argument("skill_id", metavar="ID")
+@yes_option
 @click.option(
     "--shadowed", is_flag=True, help="Delete a user skill that is shadowed by a system skill."
 )
 @run_directory_option
-@json_option
 def delete(
     *,
-    id: str,  # noqa: A002 - click names it after the argument
+    skill_id: str,
     yes: bool,
     shadowed: bool,
     root: str,
-    as_json: bool,
-) -> int:
+) -> CommandResult:
     """Delete the user skill ID with all its files. System skills are read-only.
 
     A user skill shadowed by a system skill with the same ID needs --shadowed.
     """
     if not yes:
-        can_ask = not as_json and is_interactive()
-        confirm(f"Delete the user skill {id!r} with all its files?", can_ask=can_ask)
-    _open_store(root).delete(id, shadowed=shadowed)
-    if as_json:
-        print_json_report("local delete", {"deleted": id})
-    else:
-        print_message(f"deleted {id}")
-    return 0
+        confirm(f"Delete the user skill {skill_id!r} with all its files?")
+    _open_store(root).delete(skill_id, shadowed=shadowed)
+    return CommandResult({"deleted": skill_id}, messages=[f"deleted {skill_id}"])
 
 
-@command.command("share", epilog="Example: skillhall local share")
+@json_command("share", "skillhall local share", group=command)
 @click.option("--replace", is_flag=True, help="Replace shared skills with the same ids.")
 @run_directory_option
-@json_option
-def share(*, replace: bool, root: str, as_json: bool) -> int:
+def share(*, replace: bool, root: str) -> CommandResult:
     """Copy the user skills to the database, for all servers on it.
 
     Sharing needs PostgreSQL. Either all skills are copied or none. The folders are kept.
     """
-    from contextlib import closing
+    with require_database():
+        from skillhall._internal.wiring.database import open_database_services
 
-    from skillhall._internal.skill_store.database_store import copy_to_database
-    from skillhall._internal.wiring.database import open_database_services
-    from skillhall.errors import ConfigInvalid
-
-    with closing(
-        open_database_services(read_settings()._replace(working_directory=root))
-    ) as services:
+    settings = read_settings()._replace(working_directory=root)
+    with closing(open_database_services(settings)) as services:
         if services.skill_store is None:
             problem, hint = "sharing skills needs PostgreSQL", "write postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
         report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
-    if as_json:
-        data = {"shared": _serialize_skills(report.imported), "replaced": [*report.replaced]}
-        print_json_report("local share", data, report.findings)
-        return 0
-    for item in report.imported:
-        sys.stdout.write(f"{sanitize_line(item.id)}\n")
-    _print_problems(report.findings)
-    return 0
+    return _report_import("shared", report)
 
 
-@command.command("setup", epilog="Example: skillhall local setup")
+@json_command("setup", "skillhall local setup", group=command)
 @run_directory_option
-@json_option
-def setup(*, root: str, as_json: bool) -> int:
+def setup(*, root: str) -> CommandResult:
     """Install or update the system skills that ship with Skillhall."""
     report = _open_store(root).install_system_skills()
-    if as_json:
-        data = {
-            "written": [*report.written],
-            "unchanged": [*report.unchanged],
-            "leftAlone": [*report.skipped],
-        }
-        print_json_report("local setup", data)
-        return 0
-    for skill_id in report.written:
-        sys.stdout.write(f"{sanitize_line(skill_id)}\n")
-    for skill_id in report.skipped:
-        print_message(
-            f"skipped {skill_id}: the folder in .agents/sys.skills is not managed by Skillhall"
-        )
-    print_message(
-        f"{format_count(len(report.written), 'skill')} written, {len(report.unchanged)} up to date"
-    )
-    return 0
+    messages = [
+        f"skipped {skill_id}: the folder in .agents/sys.skills is not managed by Skillhall"
+        for skill_id in report.skipped
+    ]
+    count = format_count(len(report.written), "skill")
+    messages.append(f"{count} written, {len(report.unchanged)} up to date")
+    data = {
+        "written": [*report.written],
+        "unchanged": [*report.unchanged],
+        "leftAlone": [*report.skipped],
+    }
+    return CommandResult(data, lines=report.written, messages=messages)
 
 
 def _open_store(root: str) -> FolderStore:
     """Open the skill store of a run directory and delete leftovers of killed processes."""
-    from contextlib import suppress
-
-    from skillhall._internal.skill_store.folder_store import FolderStore
-
     store = FolderStore(root, follow_links=read_settings().follow_links)
     with suppress(OSError):  # a read-only run directory can still be read
         store.sweep()
@@ -229,23 +178,25 @@ def _open_store(root: str) -> FolderStore:
 
 
 def _import_or_confirm(
-    store: FolderStore,
-    bundles: Sequence[Bundle],
-    skill_id: str | None,
-    *,
-    replace: bool,
-    can_ask: bool,
+    store: FolderStore, bundles: Sequence[Bundle], skill_id: str | None, *, replace: bool
 ) -> ImportReport:
-    from skillhall.errors import Conflict
-
     try:
         return store.import_(bundles, skill_id, replace=replace)
     except Conflict as error:
-        if not can_ask or replace:
-            error.hint = "use --replace, or choose another --id"
+        if replace or not can_ask():
+            error.hint = "use --replace to replace it, or choose another id with --id"
             raise
-        confirm(f"{sanitize_line(error.path)} already exists. Replace it?", can_ask=can_ask)
+        confirm(f"{error.path} already exists. Replace it?")
     return store.import_(bundles, skill_id, replace=True)
+
+
+def _report_import(key: str, report: ImportReport) -> CommandResult:
+    return CommandResult(
+        {key: _serialize_skills(report.imported), "replaced": [*report.replaced]},
+        report.findings,
+        lines=[item.id for item in report.imported],
+        messages=_format_problems(report.findings),
+    )
 
 
 def _serialize_skills(skills: Iterable[StoredSkill]) -> list[dict[str, str]]:
@@ -260,5 +211,5 @@ def _serialize_skills(skills: Iterable[StoredSkill]) -> list[dict[str, str]]:
     ]
 
 
-def _print_problems(findings: Iterable[JudgedFinding]) -> None:
-    print_findings(judged for judged in findings if judged.effect is not Effect.ACCEPT)
+def _format_problems(findings: Iterable[JudgedFinding]) -> Iterator[str]:
+    return format_findings(judged for judged in findings if judged.effect is not Effect.ACCEPT)

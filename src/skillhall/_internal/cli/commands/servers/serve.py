@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.catalog_loader import format_count, read_settings
-from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import is_json
+from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import print_message, sanitize_line
+from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.prompts.prompt_model import BUILT_IN
 from skillhall.errors import without_credentials
 
@@ -19,35 +21,15 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.wiring.database import DatabaseServices
 
-_EXTRA_PACKAGES = frozenset(
-    {
-        "fastapi",
-        "uvicorn",
-        "httptools",
-        "prometheus_client",
-        "pydantic",
-        "anyio",
-        "mcp",
-        "mcp_types",
-        "sqlalchemy",
-        "jinja2",
-        "markdown_it",
-        "markupsafe",
-        "nh3",
-        "pygments",
-        "python_multipart",
-    }
-)
 
-
-@click.command("serve", epilog="Example: skillhall serve --repo https://github.com/acme/prompts")
+@json_command("serve", "skillhall serve --repo https://github.com/acme/prompts")
 @click.option("--host", metavar="ADDRESS", help="Listen on this address.  [default: 127.0.0.1]")
 @click.option(
     "--port",
     type=click.IntRange(0, 65_535),
-    help="Listen on this port; 0 for any.  [default: 8321]",
+    help="Listen on this port; 0 picks a free one.  [default: 8321]",
 )
-@click.option("--repo", metavar="URL", help="Serve the prompts of this git repository.")
+@click.option("--repo", metavar="URL", help="Serve the prompts in this git repository.")
 @click.option(
     "--branch", metavar="NAME", help="Use this branch of the repository.  [default: main]"
 )
@@ -59,8 +41,7 @@ _EXTRA_PACKAGES = frozenset(
     help="Use this run directory.  [default: the working directory]",
 )
 @click.option("--verbose", is_flag=True, help="Log health checks too.")
-@json_option
-def command(  # noqa: PLR0913 - one parameter for each option
+def command(
     *,
     host: str | None,
     port: int | None,
@@ -69,8 +50,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     path: str | None,
     run_dir: str | None,
     verbose: bool,
-    as_json: bool,
-) -> int:
+) -> None:
     """Serve skills and prompts over HTTP: web pages, a REST API, and MCP at /mcp.
 
     Options override environment variables. Without SKILLHALL_AUTH_TOKEN, only this machine can
@@ -90,20 +70,12 @@ def command(  # noqa: PLR0913 - one parameter for each option
             path=prompts.path if path is None else path,
         ),
     )
-    return _serve(settings, "DEBUG" if verbose else "INFO", as_json=as_json)
+    _serve(settings, "DEBUG" if verbose else "INFO")
 
 
-def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
-    import gc
-
-    try:
+def _serve(settings: Settings, log_level: str) -> None:
+    with require_extra("server", "the server is"):
         from skillhall._internal.asgi import Services, listen, log_to_stderr, serve
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in _EXTRA_PACKAGES:
-            raise
-        raise CommandFailed(
-            "usage", "the server is not installed", "pip install 'skillhall[server]'"
-        ) from None
     from skillhall._internal.wiring.database import open_database_services
     from skillhall._internal.wiring.prompts import open_prompt_service
     from skillhall._internal.wiring.server_skills import open_collection
@@ -115,7 +87,6 @@ def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
     release_warnings = log_to_stderr(log_level)
     database = open_database_services(settings)
     prompts = open_prompt_service(settings, services=database)
-    url = _format_url(listening.getsockname())
     workspace = open_lazy_workspace(settings, database)
     services = Services(
         prompts,
@@ -127,7 +98,7 @@ def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
 
     def started() -> None:
         # The URL is the first line; warnings about sources are buffered until then.
-        _print_started(url, settings, as_json=as_json)
+        _print_started(listening.getsockname(), settings)
         release_warnings()
 
     try:
@@ -137,16 +108,13 @@ def _serve(settings: Settings, log_level: str, *, as_json: bool) -> int:
         prompts.close()
         workspace.close()
         database.close()
-    return 0
 
 
 def _print_warnings(database_services: DatabaseServices) -> None:
     """Warn about an unavailable database and about user skills that are not shared."""
     if problem := database_services.database.find_problem():
         print_message(
-            sanitize_line(
-                f"warning: {problem}; sessions and shared skills are unavailable until it works"
-            )
+            f"warning: {problem}; sessions and shared skills are unavailable until it works"
         )
     if database_services.skill_store is not None and (
         unshared := database_services.skill_store.list_unshared_ids()
@@ -158,19 +126,16 @@ def _print_warnings(database_services: DatabaseServices) -> None:
         print_message("hint: 'skillhall local share' copies them into the database")
 
 
-def _format_url(address: tuple[str, int]) -> str:
-    host = f"[{address[0]}]" if ":" in address[0] else address[0]
-    return f"http://{host}:{address[1]}"
-
-
-def _print_started(url: str, settings: Settings, *, as_json: bool) -> None:
+def _print_started(address: tuple[str, int], settings: Settings) -> None:
     """Print the URL, the source and whether a token is required."""
+    host = f"[{address[0]}]" if ":" in address[0] else address[0]
+    url = f"http://{host}:{address[1]}"
     source = without_credentials(settings.prompts.repo) or BUILT_IN
     has_token = settings.server.auth_token is not None
-    if as_json:
+    if is_json():
         print_json_report("serve", {"url": url, "source": source, "token": has_token})
         sys.stdout.flush()
         return
     label = "the built-in prompts" if source == BUILT_IN else source
     access = "token required" if has_token else "no token, this machine only"
-    print_message(sanitize_line(f"{url} serves {label} ({access})"))
+    print_message(f"{url} serves {label} ({access})")

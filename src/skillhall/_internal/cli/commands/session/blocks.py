@@ -3,164 +3,135 @@
 from __future__ import annotations
 
 import sys
+from functools import wraps
 from typing import TYPE_CHECKING
 
 import click
 
-from skillhall._internal.cli.commands.session.lookup import (
-    find_block,
-    find_session,
-    open_configured_workspace,
-    print_ids,
-    print_session_json,
-)
-from skillhall._internal.cli.options import json_option
-from skillhall._internal.cli.terminal import print_message
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.commands.session.lookup import find_block, workspace_command
+from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.serializers import serialize_block
+from skillhall._internal.workspace.validation import parse_zone
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall._internal.workspace import Session
-    from skillhall._internal.workspace.ordering import BlockPlacement
     from skillhall._internal.workspace.workspace import Workspace
 
 _STDIN_ARGUMENT = "-"
 
 
-@click.command("add", epilog="Example: skillhall session add Research note 'Ask before deleting'")
+def _placement_options(function: Callable[..., CommandResult]) -> Callable[..., CommandResult]:
+    """Add the options for the position of a block, passed on as `placement`."""
+
+    @wraps(function)
+    def run(
+        workspace: Workspace,
+        session: Session,
+        *,
+        after: str,
+        before: str,
+        first: bool,
+        **others: object,
+    ) -> CommandResult:
+        after_id = find_block(workspace, session, after).id if after else ""
+        before_id = find_block(workspace, session, before).id if before else ""
+        placement = BlockPlacement(after_id, before_id, first)
+        return function(workspace, session, placement=placement, **others)
+
+    for option in (
+        click.option("--first", is_flag=True, help="Insert it at the start of its zone."),
+        click.option("--before", default="", metavar="BLOCK", help="Insert it before this block."),
+        click.option("--after", default="", metavar="BLOCK", help="Insert it after this block."),
+    ):
+        run = option(run)
+    return run
+
+
+@workspace_command("add", "add Research note 'Ask before deleting'")
 @click.argument("session")
-@click.argument("type")
+@click.argument("block_type", metavar="TYPE")
 @click.argument("content", default=_STDIN_ARGUMENT)
 @click.option(
     "--zone", metavar="ZONE", help="Add it to PERMANENT, STABLE or WORKING.  [default: by type]"
 )
-@click.option("--after", default="", metavar="BLOCK", help="Insert it after this block.")
-@click.option("--before", default="", metavar="BLOCK", help="Insert it before this block.")
-@click.option("--first", is_flag=True, help="Insert it at the start of its zone.")
-@json_option
-def add(  # noqa: PLR0913 - one parameter for each option
+@_placement_options
+def add(
+    workspace: Workspace,
+    session: Session,
     *,
-    session: str,
-    type: str,  # noqa: A002 - click names it after the argument
+    block_type: str,
     content: str,
     zone: str | None,
-    after: str,
-    before: str,
-    first: bool,
-    as_json: bool,
-) -> int:
+    placement: BlockPlacement,
+) -> CommandResult:
     """Add a block of TYPE to SESSION. Without CONTENT, or with '-', read stdin."""
-    from skillhall._internal.workspace.validation import parse_zone
-
     text = sys.stdin.read() if content == _STDIN_ARGUMENT else content
     target_zone = None if zone is None else parse_zone(zone)
-    with open_configured_workspace() as workspace:
-        target = find_session(workspace, session)
-        placement = _find_placement(workspace, target, after, before, first=first)
-        block = workspace.blocks.add(target.id, type, text, target_zone, placement)
-    if as_json:
-        print_session_json("add", {"block": serialize_block(block)})
-    else:
-        print_ids([block.id])
-    return 0
+    block = workspace.blocks.add(session.id, block_type, text, target_zone, placement)
+    return CommandResult({"block": serialize_block(block)}, lines=[block.id])
 
 
-@click.command("edit", epilog="Example: skillhall session edit Research pdf < pdf.md")
+@workspace_command("edit", "edit Research pdf < pdf.md")
 @click.argument("session")
 @click.argument("block")
 @click.argument("content", default=_STDIN_ARGUMENT)
 @click.option("--type", "block_type", metavar="TYPE", help="Change the type of the block.")
-@json_option
-def edit(*, session: str, block: str, content: str, block_type: str | None, as_json: bool) -> int:
+def edit(
+    workspace: Workspace, session: Session, *, block: str, content: str, block_type: str | None
+) -> CommandResult:
     """Replace the content of BLOCK. Without CONTENT, or with '-', read stdin."""
     text = sys.stdin.read() if content == _STDIN_ARGUMENT else content
-    with open_configured_workspace() as workspace:
-        target = find_session(workspace, session)
-        old = find_block(workspace, target, block)
-        edited = workspace.blocks.edit(target.id, old.id, old.version, text=text, kind=block_type)
-    if as_json:
-        print_session_json("edit", {"block": serialize_block(edited)})
-    return 0
+    old = find_block(workspace, session, block)
+    edited = workspace.blocks.edit(session.id, old.id, old.version, text=text, kind=block_type)
+    return CommandResult({"block": serialize_block(edited)})
 
 
-@click.command("move", epilog="Example: skillhall session move Research pdf --zone PERMANENT")
+@workspace_command("move", "move Research pdf --zone PERMANENT")
 @click.argument("session")
 @click.argument("block")
 @click.option(
     "--zone", metavar="ZONE", help="Move it to PERMANENT, STABLE or WORKING.  [default: its zone]"
 )
-@click.option("--after", default="", metavar="BLOCK", help="Insert it after this block.")
-@click.option("--before", default="", metavar="BLOCK", help="Insert it before this block.")
-@click.option("--first", is_flag=True, help="Insert it at the start of its zone.")
-@json_option
-def move(  # noqa: PLR0913 - one parameter for each option
+@_placement_options
+def move(
+    workspace: Workspace,
+    session: Session,
     *,
-    session: str,
     block: str,
     zone: str | None,
-    after: str,
-    before: str,
-    first: bool,
-    as_json: bool,
-) -> int:
+    placement: BlockPlacement,
+) -> CommandResult:
     """Move BLOCK within its zone or to another one. By default, it moves to the end."""
-    from skillhall._internal.workspace.validation import parse_zone
-
     target_zone = None if zone is None else parse_zone(zone)
-    with open_configured_workspace() as workspace:
-        target = find_session(workspace, session)
-        old = find_block(workspace, target, block)
-        placement = _find_placement(workspace, target, after, before, first=first)
-        moved = workspace.blocks.move(target.id, old.id, old.version, target_zone, placement)
-    if as_json:
-        print_session_json("move", {"block": serialize_block(moved)})
-    return 0
+    old = find_block(workspace, session, block)
+    moved = workspace.blocks.move(session.id, old.id, old.version, target_zone, placement)
+    return CommandResult({"block": serialize_block(moved)})
 
 
-@click.command("remove", epilog="Example: skillhall session remove Research pdf")
+@workspace_command("remove", "remove Research pdf")
 @click.argument("session")
 @click.argument("block")
-@json_option
-def remove(*, session: str, block: str, as_json: bool) -> int:
+def remove(workspace: Workspace, session: Session, *, block: str) -> CommandResult:
     """Remove BLOCK. 'skillhall session undo' restores it."""
-    with open_configured_workspace() as workspace:
-        target = find_session(workspace, session)
-        old = find_block(workspace, target, block)
-        workspace.blocks.delete(target.id, old.id, old.version)
-    if as_json:
-        print_session_json("remove", {"deleted": old.id})
-    else:
-        print_message(f"removed {old.id}; 'skillhall session undo' restores it")
-    return 0
+    old = find_block(workspace, session, block)
+    workspace.blocks.delete(session.id, old.id, old.version)
+    message = f"removed {old.id}; 'skillhall session undo' restores it"
+    return CommandResult({"deleted": old.id}, messages=[message])
 
 
-@click.command("undo", epilog="Example: skillhall session undo Research")
+@workspace_command("undo", "undo Research")
 @click.argument("session")
-@json_option
-def undo(*, session: str, as_json: bool) -> int:
+def undo(workspace: Workspace, session: Session) -> CommandResult:
     """Restore the block that was removed last."""
-    from skillhall._internal.cli.errors import CommandFailed
-
-    with open_configured_workspace() as workspace:
-        target = find_session(workspace, session)
-        deleted = workspace.blocks.list_deleted(target.id)
-        if not deleted:
-            raise CommandFailed("not_found", "the session has no removed block to restore")
-        restored = workspace.blocks.restore(target.id, deleted[0].id)
-    if as_json:
-        print_session_json("undo", {"block": serialize_block(restored)})
-    else:
-        print_ids([restored.id])
-    return 0
-
-
-def _find_placement(
-    workspace: Workspace, session: Session, after: str, before: str, *, first: bool
-) -> BlockPlacement:
-    from skillhall._internal.workspace.ordering import BlockPlacement
-
-    after_id = find_block(workspace, session, after).id if after else ""
-    before_id = find_block(workspace, session, before).id if before else ""
-    return BlockPlacement(after_id, before_id, first)
+    deleted = workspace.blocks.list_deleted(session.id)
+    if not deleted:
+        raise CommandFailed("not_found", "the session has no removed block to restore")
+    restored = workspace.blocks.restore(session.id, deleted[0].id)
+    return CommandResult({"block": serialize_block(restored)}, lines=[restored.id])
 
 
 BLOCK_COMMANDS = (add, edit, move, remove, undo)

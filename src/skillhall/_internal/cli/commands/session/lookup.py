@@ -1,54 +1,56 @@
-"""Helpers of the session commands: the workspace, lookup by name, output."""
+"""Session commands: the workspace that they get, and lookup of sessions and blocks."""
 
 from __future__ import annotations
 
-import sys
-from contextlib import contextmanager
+from functools import wraps
 from typing import TYPE_CHECKING
 
+import click
+
 from skillhall._internal.cli.catalog_loader import read_settings
-from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.terminal import sanitize_line
+from skillhall._internal.cli.errors import CommandFailed, require_database
+from skillhall._internal.cli.options import json_command
+from skillhall.errors import RecordNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.cli.command_result import CommandResult
     from skillhall._internal.workspace import Block, Session
     from skillhall._internal.workspace.workspace import Workspace
 
-_MAX_TITLE_LENGTH = 60  # characters of a block's text in a list
 _PAGE_SIZE = 1000  # sessions per query
 
 
-@contextmanager
-def open_configured_workspace() -> Iterator[Workspace]:
-    """Open the configured workspace. Raises: CommandFailed if a package is missing."""
-    try:
-        from skillhall._internal.wiring.workspace import open_workspace
+def workspace_command(
+    name: str, example: str
+) -> Callable[[Callable[..., CommandResult]], click.Command]:
+    """Create a command that gets the open workspace, and its SESSION as a session.
 
-        workspace = open_workspace(read_settings())
-    except ModuleNotFoundError as error:
-        raise to_missing_package_error(error) from None
-    try:
-        yield workspace
-    finally:
-        workspace.close()
+    Raises: CommandFailed if a package is missing or the session is not found.
+    """
 
+    def decorate(function: Callable[..., CommandResult]) -> click.Command:
+        @wraps(function)
+        def run(**parameters: object) -> CommandResult:
+            with require_database():
+                from skillhall._internal.wiring.workspace import open_workspace
 
-def to_missing_package_error(error: ModuleNotFoundError) -> Exception:
-    """Return the error for missing database packages, else `error` itself."""
-    if (error.name or "").partition(".")[0] != "sqlalchemy":
-        return error
-    hint = "pip install 'skillhall[server]'"
-    return CommandFailed("usage", "the packages for databases are not installed", hint)
+                workspace = open_workspace(read_settings())
+            try:
+                if "session" in parameters:
+                    parameters["session"] = find_session(workspace, str(parameters["session"]))
+                return function(workspace, **parameters)
+            finally:
+                workspace.close()
+
+        return json_command(name, f"skillhall session {example}")(run)
+
+    return decorate
 
 
 def find_session(workspace: Workspace, name_or_id: str) -> Session:
     """Return the session with this id, or the only one with this name. Raises: CommandFailed."""
-    from skillhall.errors import RecordNotFound
-
     try:
         return workspace.sessions.find(name_or_id)
     except RecordNotFound:
@@ -86,23 +88,3 @@ def iter_sessions(workspace: Workspace) -> Iterator[Session]:
     while page := workspace.sessions.list(after, _PAGE_SIZE):
         yield from page
         after = page[-1].id
-
-
-def format_block_row(block: Block) -> tuple[str, ...]:
-    """Return the columns of a block in a list."""
-    content = block.content
-    title = content.skill.name if content.skill else sanitize_line(content.text)[:_MAX_TITLE_LENGTH]
-    return block.id, content.zone.value, content.type, f"≈{content.tokens}", title
-
-
-def print_session_json(
-    command: str, data: Mapping[str, object], findings: Iterable[JudgedFinding] = ()
-) -> None:
-    """Print the result of a session command as JSON."""
-    print_json_report(f"session {command}", data, findings)
-
-
-def print_ids(ids: Iterable[str]) -> None:
-    """Print one id per line."""
-    for identity in ids:
-        sys.stdout.write(f"{sanitize_line(identity)}\n")

@@ -1,0 +1,136 @@
+"""The result of a command, printed as text or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from base64 import b64encode
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
+from skillhall._internal.cli.json_output import print_json_report
+from skillhall._internal.cli.terminal import (
+    is_smart_terminal,
+    is_terminal,
+    print_lines,
+    print_message,
+    print_rows,
+    print_table,
+    print_text,
+    sanitize_line,
+    sanitize_text,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from skillhall._internal.policy.effects import JudgedFinding
+
+_JSON_META_KEY = f"{__name__}.json"
+
+
+class FileContent(NamedTuple):
+    """A file that a command prints."""
+
+    path: str
+    data: bytes
+
+    def serialize(self) -> dict[str, object]:
+        """Return the size and content of the file for JSON output."""
+        try:
+            encoded = {"encoding": "utf-8", "content": self.data.decode("utf-8")}
+        except UnicodeDecodeError:
+            encoded = {"encoding": "base64", "content": b64encode(self.data).decode("ascii")}
+        return {"size": len(self.data), **encoded}
+
+    def print(self) -> None:
+        """Write the bytes unchanged; a terminal gets only text. Raises: CommandFailed."""
+        if not is_terminal(sys.stdout):
+            sys.stdout.flush()
+            sys.stdout.buffer.write(self.data)
+            sys.stdout.buffer.flush()
+            return
+        try:
+            sys.stdout.write(sanitize_text(self.data.decode("utf-8")))
+        except UnicodeDecodeError:
+            raise CommandFailed(
+                "not_text", f"{self.path!r} is not text", "send it to a file: skillhall … > FILE"
+            ) from None
+
+
+class CommandResult(NamedTuple):
+    """What a command prints: `data`, `findings` and `error` with --json, else the text fields."""
+
+    data: Mapping[str, object]
+    findings: Iterable[JudgedFinding] = ()
+    error: ErrorInfo | None = None
+    exit_code: int = 0
+    # Text output: one of the next four on stdout, then the messages on stderr.
+    text: str = ""  # unchanged in a pipe
+    file: FileContent | None = None
+    lines: Iterable[str] = ()
+    rows: Iterable[Sequence[object]] = ()  # tab-separated; a table on a terminal, with headings
+    headings: Sequence[str] = ()
+    messages: Iterable[str] = ()
+    # On stderr, with --json too.
+    warnings: Iterable[str] = ()
+
+
+def print_result(result: CommandResult | int | None) -> int | None:
+    """Print the result of the current command and return its exit code."""
+    if not isinstance(result, CommandResult):
+        return result
+    if is_json():
+        error = None if result.error is None else result.error.serialize()
+        print_json_report(_get_command_name(), result.data, result.findings, error)
+    else:
+        _print_stdout(result)
+        sys.stdout.flush()
+        for message in result.messages:
+            print_message(message)
+    for warning in result.warnings:
+        print_message(warning)
+    return result.exit_code
+
+
+def _print_stdout(result: CommandResult) -> None:
+    print_text(result.text)
+    if result.file is not None:
+        result.file.print()
+    print_lines(map(sanitize_line, result.lines))
+    if result.headings and is_smart_terminal(sys.stdout):
+        print_table(result.headings, result.rows)
+    else:
+        print_rows(result.rows)
+
+
+def _get_command_name() -> str:
+    """Return the name of the running command and its groups, such as "session list"."""
+    names: list[str] = []
+    context: click.Context | None = click.get_current_context()
+    # `command_path` has the name that was typed, which may be an alias.
+    while context is not None and context.parent is not None:
+        names.insert(0, context.command.name or "")
+        context = context.parent
+    return " ".join(names)
+
+
+def request_json(*, requested: bool) -> None:
+    """Remember whether the running command prints JSON."""
+    click.get_current_context().meta[_JSON_META_KEY] = requested
+
+
+def is_json() -> bool:
+    """Whether the running command prints JSON."""
+    return bool(click.get_current_context().meta.get(_JSON_META_KEY))
+
+
+def format_errors(errors: Iterable[tuple[str, ErrorInfo]]) -> Iterator[str]:
+    """Yield one line per skill, then each distinct hint once."""
+    hints: dict[str, None] = {}
+    for key, info in errors:
+        yield info.message if info.message.startswith(key) else f"{key}: {info.message}"
+        if info.hint:
+            hints[info.hint] = None
+    yield from (f"hint: {hint}" for hint in hints)
