@@ -16,8 +16,12 @@ from skillhall._internal.agents.chat.events import (
 )
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
-from skillhall._internal.web.rendering import CSP_HEADER, jinja_environment, redirect
-from skillhall._internal.web.site import PageError, build_page_error
+from skillhall._internal.web.rendering import (
+    CSP_HEADER,
+    describe_error,
+    jinja_environment,
+    redirect,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,19 +30,17 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.chat.conversations import Turn
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
-    from skillhall._internal.http.response import Headers
     from skillhall._internal.web.markdown_html import MarkdownRenderer
     from skillhall._internal.web.page_request import PageRequest
+    from skillhall._internal.web.rendering import PageError
     from skillhall._internal.web.site import Site
     from skillhall._internal.web.translations import Translations
 
-NDJSON_TYPE = b"application/x-ndjson"
-_STREAM_HEADERS: Headers = (
-    (b"content-type", NDJSON_TYPE),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-    CSP_HEADER,
-)
+PLAYGROUND_PATH = "/playground"
+CONVERSATION_COOKIE = "skillhall_conversation"
+NDJSON_TYPE = "application/x-ndjson"
+_COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
+_STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", **CSP_HEADER}
 
 
 class TraceStep(NamedTuple):
@@ -72,13 +74,11 @@ class TurnRow(NamedTuple):
     def from_turn(cls, request: PageRequest, turn: Turn, markdown: MarkdownRenderer) -> TurnRow:
         """Return the row of a turn; the reply is rendered as untrusted Markdown."""
         reply = markdown.render(turn.done.text, "#") if turn.done else Markup()
-        problem = None
+        translations, problem = request.translations, None
         if turn.error is not None:
-            error = build_page_error(request, turn.error)
-            heading = request.translations("playground.failed")
-            problem = PageError(heading, error.message, error.hint)
-        texts = request.translations
-        steps = tuple(TraceStep.from_event(texts, event) for event in turn.tool_events)
+            heading = translations("playground.failed")
+            problem = describe_error(request, turn.error)._replace(heading=heading)
+        steps = tuple(TraceStep.from_event(translations, event) for event in turn.tool_events)
         return cls(turn.message, steps, reply, turn.done, problem)
 
 
@@ -88,8 +88,7 @@ class PendingReply(NamedTuple):
     request: PageRequest
     turn: Turn
     events: AsyncIterator[ChatEvent]
-    return_url: str  # page that shows the complete turn
-    headers: Headers
+    conversation_id: str
 
 
 class ChatStream(Response):
@@ -103,20 +102,24 @@ class ChatStream(Response):
         *,
         is_stream: bool,
     ) -> None:
-        super().__init__()
+        super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
+        del self.headers["content-length"]
         self._site = site
         self._pending = pending
         self._wait_for_shutdown = wait_for_shutdown
         self._is_stream = is_stream
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events of the reply, or wait for its end and redirect."""
+        response = self if self._is_stream else redirect(PLAYGROUND_PATH)
+        conversation = self._pending.conversation_id
+        self._site.add_cookie(response, CONVERSATION_COOKIE, conversation, _COOKIE_LIFETIME)
         if not self._is_stream:
             await run_until_disconnect(self._drain_events(), receive, self._wait_for_shutdown)
-            await redirect(self._pending.return_url, self._pending.headers).send(send)
+            await response(scope, receive, send)
             return
-        headers = [*_STREAM_HEADERS, *self._pending.headers]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
         await run_until_disconnect(self._send_events(send), receive, self._wait_for_shutdown)
         await send({"type": "http.response.body", "body": b""})
 
@@ -127,22 +130,19 @@ class ChatStream(Response):
     async def _send_events(self, send: Send) -> None:
         async for event in self._pending.events:
             await _send_line(send, self._serialize_event(event))
-        html = await self._site.workers.run(self._render_turn)
-        failed = self._pending.turn.error is not None
+        row = await self._site.workers.run(
+            TurnRow.from_turn, self._pending.request, self._pending.turn, self._site.markdown
+        )
+        html, failed = self._render_macro("turn_article", row), self._pending.turn.error is not None
         await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
     def _serialize_event(self, event: ChatEvent) -> dict[str, object]:
         if isinstance(event, TextDelta):
             return {"kind": "text", "text": event.text}
         if isinstance(event, SkillLoaded | FileRead | ToolFailed):
-            texts = self._pending.request.translations
-            step = TraceStep.from_event(texts, event)
+            step = TraceStep.from_event(self._pending.request.translations, event)
             return {"kind": "step", "html": self._render_macro("trace_step", step)}
         return {"kind": "done"}
-
-    def _render_turn(self) -> str:
-        row = TurnRow.from_turn(self._pending.request, self._pending.turn, self._site.markdown)
-        return self._render_macro("turn_article", row)
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
         module = jinja_environment().get_template("chat_turn.html").module
