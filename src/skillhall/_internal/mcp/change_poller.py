@@ -16,7 +16,7 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.mcp.prompt_handlers import PromptProvider
+    from skillhall._internal.mcp.prompt_handlers import PromptSource
     from skillhall._internal.mcp.skill_index import SkillIndex
     from skillhall._internal.mcp.subscriptions import Subscriptions
 
@@ -50,13 +50,13 @@ class ChangePoller:
     def __init__(
         self,
         index: SkillIndex,
-        prompt_provider: PromptProvider,
+        prompts: PromptSource,
         subscriptions: Subscriptions,
         min_interval: float = MIN_POLL_INTERVAL,
         ttl_factor: float = TTL_FACTOR,
     ) -> None:
         self._index = index
-        self._prompt_provider = prompt_provider
+        self._prompts = prompts
         self._subscriptions = subscriptions
         self._min_interval = min_interval
         self._ttl_factor = ttl_factor
@@ -109,7 +109,5 @@ class ChangePoller:
 
     def _observe(self, uris: Sequence[str]) -> ObservedState:
         revision = self._index.refresh().skill_view.revision
-        prompts = self._prompt_provider.cached_snapshot() or self._prompt_provider.snapshot()
-        return ObservedState(
-            revision, prompts.digest, {uri: self._index.compute_file_state(uri) for uri in uris}
-        )
+        file_states = {uri: self._index.compute_file_state(uri) for uri in uris}
+        return ObservedState(revision, self._prompts.current().digest, file_states)

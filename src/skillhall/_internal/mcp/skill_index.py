@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from skillhall._internal.cache import TTL_FACTOR, AdaptiveCache
 from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_paths import split_uri
-from skillhall._internal.mcp.cursors import find_start, quote_uri
-from skillhall._internal.mcp.errors import LOG, build_invalid_params
-from skillhall._internal.mcp.list_pages import ListPage
+from skillhall._internal.mcp.errors import LOG, build_invalid_params, quote_uri
+from skillhall._internal.mcp.list_pages import ListPage, find_start
 from skillhall._internal.mcp.serializers import serialize_contents, serialize_skill, with_ttl
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall.errors import SkillFileNotFound
@@ -18,6 +17,7 @@ from skillhall.errors import SkillFileNotFound
 if TYPE_CHECKING:
     from skillhall._internal.catalog.manifests import Manifest
     from skillhall._internal.catalog.skill_view import SkillProvider, SkillView, ViewedSkill
+    from skillhall._internal.mcp.list_pages import ListKind
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.skill.finding import Finding
 
@@ -36,15 +36,15 @@ class IndexView:
         self.by_path = {row.path: row for row in self.rows}
         self._manifests = manifests
         self._ttl_factor = ttl_factor
-        self._pages: dict[tuple[str, str], AdaptiveCache[JsonObject]] = {}
+        self._pages: dict[tuple[ListKind, str], AdaptiveCache[JsonObject]] = {}
         self._reported_paths: set[str] = set()
 
-    def get_cached_page(self, kind: str, cursor: str | None) -> JsonObject | None:
+    def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
         """Return a cached page, if it is fresh. Never blocks."""
         page = self._pages.get((kind, cursor or ""))
         return None if page is None else page.fresh_value
 
-    def get_page(self, kind: str, cursor: str | None) -> JsonObject:
+    def get_page(self, kind: ListKind, cursor: str | None) -> JsonObject:
         """Return a page. Raises: MCPError for an invalid cursor."""
         key = kind, cursor or ""
         if key not in self._pages:
@@ -98,12 +98,12 @@ class SkillIndex:
         """Rescan the skills and return them with their pages."""
         return self._view_cache.refresh()
 
-    def get_cached_page(self, kind: str, cursor: str | None) -> JsonObject | None:
+    def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
         """Return a cached page, if it is fresh. Never blocks."""
         view = self._view_cache.fresh_value
         return None if view is None else view.get_cached_page(kind, cursor)
 
-    def get_page(self, kind: str, cursor: str | None) -> JsonObject:
+    def get_page(self, kind: ListKind, cursor: str | None) -> JsonObject:
         """Return a page of `skills` or `resources`. Raises: MCPError."""
         return self.get_index_view().get_page(kind, cursor)
 

@@ -12,7 +12,7 @@ from skillhall._internal.mcp.serializers import LIST_TTL_MS, mark_complete, with
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+    from skillhall._internal.agents.tool_protocol import ToolResult
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import SkillIndex
 
@@ -33,8 +33,17 @@ _HINTS = {
 
 def list_tools(index: SkillIndex) -> JsonObject:
     """Return the tools; none if there are no skills."""
-    tools = SkillTools(index).tools()
-    return with_ttl({"tools": [_serialize_tool(tool) for tool in tools]}, LIST_TTL_MS)
+    tools = [
+        {
+            "name": tool.name,
+            "title": _TITLES[tool.name],
+            "description": tool.description,
+            "inputSchema": {**tool.parameters},
+            "annotations": {"title": _TITLES[tool.name], **_HINTS},
+        }
+        for tool in SkillTools(index).tools()
+    ]
+    return with_ttl({"tools": tools}, LIST_TTL_MS)
 
 
 def call_tool(index: SkillIndex, name: str, arguments: Mapping[str, object] | None) -> JsonObject:
@@ -48,30 +57,15 @@ def call_tool(index: SkillIndex, name: str, arguments: Mapping[str, object] | No
     raise build_invalid_params(f"unknown tool: {name[:80]!r}")
 
 
-def _serialize_tool(tool: Tool) -> JsonObject:
-    return {
-        "name": tool.name,
-        "title": _TITLES[tool.name],
-        "description": tool.description,
-        "inputSchema": {**tool.parameters},
-        "annotations": {"title": _TITLES[tool.name], **_HINTS},
-    }
-
-
 def _serialize_result(result: ToolResult) -> JsonObject:
+    structured: JsonObject = {}
     if result.is_error:
-        message = str(result.content)
-        structured: Mapping[str, object] = {"error": {"code": result.code, "message": message}}
-        return {
-            "content": [_build_text_content(f"{message} [{result.code}]")],
-            "structuredContent": structured,
-            "isError": True,
-        }
-    if isinstance(result.content, str):
-        return {"content": [_build_text_content(result.content)]}
-    text = json.dumps(result.content, ensure_ascii=False)
-    return {"content": [_build_text_content(text)], "structuredContent": {**result.content}}
-
-
-def _build_text_content(text: str) -> JsonObject:
-    return {"type": "text", "text": text}
+        text = f"{result.content} [{result.code}]"
+        error = {"code": result.code, "message": str(result.content)}
+        structured = {"structuredContent": {"error": error}, "isError": True}
+    elif isinstance(result.content, str):
+        text = result.content
+    else:
+        text = json.dumps(result.content, ensure_ascii=False)
+        structured = {"structuredContent": {**result.content}}
+    return {"content": [{"type": "text", "text": text}], **structured}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
@@ -16,7 +15,7 @@ from skillhall._internal.web.rendering import redirect, render_error
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from typing import TypeAlias
 
     from starlette.requests import Request
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.pending_imports import PendingImports
     from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
 
-    PageHandler: TypeAlias = Callable[[PageRequest], Response | Awaitable[Response]]
+    PageHandler: TypeAlias = Callable[[PageRequest], Response]
 
 _UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
 _NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
@@ -52,7 +51,7 @@ class Site:
     markdown: MarkdownRenderer = field(default_factory=MarkdownRenderer)
 
     def route(self, method: str, path: str, handler: PageHandler) -> Route:
-        """Return a route to a handler. Those that are not coroutines run in a worker thread."""
+        """Return a route to a handler, which runs in a worker thread."""
         label = path.replace(":path}", "}")
 
         async def respond(request: Request) -> Response:
@@ -61,8 +60,6 @@ class Site:
             try:
                 if method == "POST":
                     await page_request.read_form()
-                if iscoroutinefunction(handler):
-                    return await handler(page_request)
                 return await self.workers.run(handler, page_request)
             except SkillhallError as error:
                 return render_error(page_request, error)

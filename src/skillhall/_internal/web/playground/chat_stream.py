@@ -16,12 +16,7 @@ from skillhall._internal.agents.chat.events import (
 )
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
-from skillhall._internal.web.rendering import (
-    CSP_HEADER,
-    describe_error,
-    jinja_environment,
-    redirect,
-)
+from skillhall._internal.web.rendering import CSP_HEADER, describe_error, jinja_environment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -37,9 +32,7 @@ if TYPE_CHECKING:
     from skillhall._internal.web.translations import Translations
 
 PLAYGROUND_PATH = "/playground"
-CONVERSATION_COOKIE = "skillhall_conversation"
 NDJSON_TYPE = "application/x-ndjson"
-_COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
 _STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", **CSP_HEADER}
 
 
@@ -82,71 +75,65 @@ class TurnRow(NamedTuple):
         return cls(turn.message, steps, reply, turn.done, problem)
 
 
-class PendingReply(NamedTuple):
-    """Turn whose reply is not complete yet."""
-
-    request: PageRequest
-    turn: Turn
-    events: AsyncIterator[ChatEvent]
-    conversation_id: str
-
-
 class ChatStream(Response):
     """Response with the reply to a message; ends on disconnect or shutdown."""
 
     def __init__(
         self,
         site: Site,
-        pending: PendingReply,
+        request: PageRequest,
+        turn: Turn,
+        events: AsyncIterator[ChatEvent],
         wait_for_shutdown: Callable[[], Awaitable[None]],
-        *,
-        is_stream: bool,
     ) -> None:
-        super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
-        del self.headers["content-length"]
+        self._is_stream = request.headers.get("accept") == NDJSON_TYPE
+        if self._is_stream:
+            super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
+            del self.headers["content-length"]
+        else:
+            super().__init__(status_code=303, headers={"location": PLAYGROUND_PATH})
         self._site = site
-        self._pending = pending
+        self._request = request
+        self._turn = turn
+        self._events = events
         self._wait_for_shutdown = wait_for_shutdown
-        self._is_stream = is_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events of the reply, or wait for its end and redirect."""
-        response = self if self._is_stream else redirect(PLAYGROUND_PATH)
-        conversation = self._pending.conversation_id
-        self._site.add_cookie(response, CONVERSATION_COOKIE, conversation, _COOKIE_LIFETIME)
         if not self._is_stream:
             await run_until_disconnect(self._drain_events(), receive, self._wait_for_shutdown)
-            await response(scope, receive, send)
+            await super().__call__(scope, receive, send)
             return
-        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-        await send(start)
+        headers = self.raw_headers
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
         await run_until_disconnect(self._send_events(send), receive, self._wait_for_shutdown)
         await send({"type": "http.response.body", "body": b""})
 
     async def _drain_events(self) -> None:
-        async for _ in self._pending.events:
+        async for _ in self._events:
             pass
 
     async def _send_events(self, send: Send) -> None:
-        async for event in self._pending.events:
-            await _send_line(send, self._serialize_event(event))
-        row = await self._site.workers.run(
-            TurnRow.from_turn, self._pending.request, self._pending.turn, self._site.markdown
-        )
-        html, failed = self._render_macro("turn_article", row), self._pending.turn.error is not None
+        async for event in self._events:
+            if isinstance(event, TextDelta):
+                await _send_line(send, {"kind": "text", "text": event.text})
+            elif isinstance(event, SkillLoaded | FileRead | ToolFailed):
+                step = TraceStep.from_event(self._request.translations, event)
+                html = self._render_macro("trace_step", step)
+                await _send_line(send, {"kind": "step", "html": html})
+            else:
+                await _send_line(send, {"kind": "done"})
+        html = await self._site.workers.run(self._render_turn)
+        failed = self._turn.error is not None
         await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
-    def _serialize_event(self, event: ChatEvent) -> dict[str, object]:
-        if isinstance(event, TextDelta):
-            return {"kind": "text", "text": event.text}
-        if isinstance(event, SkillLoaded | FileRead | ToolFailed):
-            step = TraceStep.from_event(self._pending.request.translations, event)
-            return {"kind": "step", "html": self._render_macro("trace_step", step)}
-        return {"kind": "done"}
+    def _render_turn(self) -> str:
+        row = TurnRow.from_turn(self._request, self._turn, self._site.markdown)
+        return self._render_macro("turn_article", row)
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
         module = jinja_environment().get_template("chat_turn.html").module
-        return str(getattr(module, macro)(self._pending.request.translations, value))
+        return str(getattr(module, macro)(self._request.translations, value))
 
 
 async def _send_line(send: Send, message: dict[str, object]) -> None:

@@ -15,14 +15,7 @@ from skillhall._internal.agents.chat.conversations import (
 )
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.web.playground.chat_stream import (
-    CONVERSATION_COOKIE,
-    NDJSON_TYPE,
-    PLAYGROUND_PATH,
-    ChatStream,
-    PendingReply,
-    TurnRow,
-)
+from skillhall._internal.web.playground.chat_stream import PLAYGROUND_PATH, ChatStream, TurnRow
 from skillhall._internal.web.rendering import CSP_HEADER, form_status, redirect, render
 from skillhall._internal.web.site import PageHandlers
 from skillhall.errors import ModelUnavailable, SkillhallError
@@ -33,14 +26,9 @@ if TYPE_CHECKING:
     from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
 
+CONVERSATION_COOKIE = "skillhall_conversation"
+_COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
 _MAX_NAME_LENGTH = 200  # characters of a submitted name in an error message
-
-
-class ListingSize(NamedTuple):
-    """Size of the skill listing that is sent with every turn."""
-
-    skills: int
-    tokens: int
 
 
 class _Config(NamedTuple):
@@ -102,24 +90,21 @@ class PlaygroundPages(PageHandlers):
         self._conversations.remove(_conversation_cookie(request))
         return redirect(PLAYGROUND_PATH)
 
-    async def send_message(self, request: PageRequest) -> Response:
+    def send_message(self, request: PageRequest) -> Response:
         """Send a message; scripts get the reply as a stream, others a redirect."""
-        run = self._site.workers.run
-        try:
-            pending = await run(self._start_turn, request)
-        except SkillhallError as error:
-            return await run(self.show, request, error)
-        is_stream = request.headers.get("accept") == NDJSON_TYPE
-        return ChatStream(self._site, pending, self._wait_for_shutdown, is_stream=is_stream)
-
-    def _start_turn(self, request: PageRequest) -> PendingReply:
         message = request.field("message").strip()
-        if not message:
-            raise HttpError("invalid_argument", request.translations("playground.empty_message"))
-        conversation = self._get_conversation(request)
-        turn = self._conversations.begin_turn(conversation, message)
+        try:
+            if not message:
+                text = request.translations("playground.empty_message")
+                raise HttpError("invalid_argument", text)
+            conversation = self._get_conversation(request)
+            turn = self._conversations.begin_turn(conversation, message)
+        except SkillhallError as error:
+            return self.show(request, error)
         events = self._conversations.stream_reply(conversation, turn)
-        return PendingReply(request, turn, events, conversation.id)
+        response = ChatStream(self._site, request, turn, events, self._wait_for_shutdown)
+        self._site.add_cookie(response, CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME)
+        return response
 
     def _get_conversation(self, request: PageRequest) -> Conversation:
         """Continue the conversation, or start one for another agent or model.
