@@ -66,20 +66,20 @@ class ChangePoller:
 
     async def record_baseline(self, uris: Sequence[str] = ()) -> None:
         """Record the current state, so that later changes are noticed for new subscribers."""
-        if not self._find_unknown(uris) and self._baseline is not None:
+        if self._has_baseline(uris):
             return
         async with self._poll_lock:
-            unknown = self._find_unknown(uris)
-            if unknown or self._baseline is None:
+            if not self._has_baseline(uris):
+                known = self._baseline
+                unknown = [uri for uri in uris if known is None or uri not in known.file_states]
                 observed = await run_sync(self._observe, unknown)
-                known = self._baseline or observed
-                self._baseline = known._replace(
-                    file_states={**observed.file_states, **known.file_states}
-                )
+                known = known or observed
+                file_states = {**observed.file_states, **known.file_states}
+                self._baseline = known._replace(file_states=file_states)
 
-    def _find_unknown(self, uris: Sequence[str]) -> list[str]:
+    def _has_baseline(self, uris: Sequence[str]) -> bool:
         known = self._baseline
-        return [uri for uri in uris if known is None or uri not in known.file_states]
+        return known is not None and all(uri in known.file_states for uri in uris)
 
     async def run(self) -> None:
         """Poll and notify until cancelled. Slow polls are followed by longer pauses."""

@@ -6,8 +6,10 @@ from bisect import bisect_right
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from mcp_types import PaginatedRequestParams
+
 from skillhall._internal.catalog.manifests import explain_exclusion
-from skillhall._internal.catalog.skill_paths import SCHEME, quote_segment, split_uri
+from skillhall._internal.catalog.skill_paths import SCHEME, quote_segment
 from skillhall._internal.mcp.errors import build_invalid_params, quote_uri
 from skillhall._internal.mcp.serializers import (
     serialize_directory,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.manifests import Manifest
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.mcp.serializers import JsonObject
-    from skillhall._internal.mcp.skill_index import IndexView
+    from skillhall._internal.mcp.skill_index import IndexView, SkillIndex
 
     # The skills of a page, and whether more follow.
     Selection: TypeAlias = tuple[list[tuple[ViewedSkill, Manifest]], bool]
@@ -45,6 +47,12 @@ def find_start(names: Sequence[str], cursor: str | None) -> int:
     if not cursor.startswith(CURSOR_PREFIX):
         raise build_invalid_params("invalid cursor", "invalid_argument")
     return bisect_right(names, cursor.removeprefix(CURSOR_PREFIX))
+
+
+class DirectoryParams(PaginatedRequestParams):
+    """Parameters of `resources/directory/read`."""
+
+    uri: str
 
 
 class ListPage:
@@ -91,16 +99,18 @@ class ListPage:
         return selected, False
 
 
-def read_directory(view: IndexView, uri: str, cursor: str | None) -> JsonObject:
+def read_directory(index: SkillIndex, params: DirectoryParams) -> JsonObject:
     """Return a page of the direct children of a directory. Raises: MCPError if it is none.
 
     Directories are skill folders, folders inside them and parents of several skills.
     """
-    children = {child["uri"]: child for child in _list_children(view, uri)}
+    rows = _list_children(index.get_index_view(), params.uri)
+    children = {child["uri"]: child for child in rows}
     if not children:
-        raise build_invalid_params(f"{quote_uri(uri)} is not a directory resource", "not_a_file")
+        message = f"{quote_uri(params.uri)} is not a directory resource"
+        raise build_invalid_params(message, "not_a_file")
     uris = sorted(children)
-    start = find_start(uris, cursor)
+    start = find_start(uris, params.cursor)
     end = start + DIRECTORY_PAGE_SIZE
     next_cursor = f"{CURSOR_PREFIX}{uris[end - 1]}" if end < len(uris) else None
     return serialize_page("resources", [children[uri] for uri in uris[start:end]], next_cursor)
@@ -112,18 +122,15 @@ def _list_children(view: IndexView, uri: str) -> Iterator[JsonObject]:
         for row in view.rows:
             if row.path.startswith(parent):
                 yield serialize_directory(row.uri, row.skill.name)
-    split = split_uri(uri)
-    skill = None if split is None else view.by_path.get(split[0])
+    skill, folder = view.find(uri) or (None, "")
     manifest = None if skill is None else view.read_manifest(skill)
-    if split is None or skill is None or manifest is None:
+    if skill is None or manifest is None:
         return
-    start = f"{split[1]}/" if split[1] else ""
+    start = f"{folder}/" if folder else ""
     for file in manifest.files:
         if file.path.startswith(start):
             name, slash, _ = file.path.removeprefix(start).partition("/")
-            is_folder = bool(slash)
-            yield (
-                serialize_directory(f"{uri}/{quote_segment(name)}", name)
-                if is_folder
-                else serialize_resource(skill, file)
-            )
+            if slash:
+                yield serialize_directory(f"{uri}/{quote_segment(name)}", name)
+            else:
+                yield serialize_resource(skill, file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from skillhall._internal.mcp.list_pages import CURSOR_PREFIX, find_start
 from skillhall._internal.mcp.serializers import mark_complete, serialize_page
@@ -11,13 +11,11 @@ from skillhall._internal.prompts.skill_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_types import GetPromptRequestParams, PaginatedRequestParams
 
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, PromptSnapshot
-
-    CurrentPrompts: TypeAlias = PromptSnapshot | SkillPrompts
 
 PROMPTS_PAGE_SIZE = 200
 
@@ -30,7 +28,7 @@ class PromptSource:
         self._service = service
         self._last: SkillPrompts | None = None
 
-    def current(self) -> CurrentPrompts:
+    def current(self) -> PromptSnapshot | SkillPrompts:
         """Return the current prompts. Raises: PromptsSourceError."""
         if self._service is not None:
             return self._service.cached_snapshot() or self._service.snapshot()
@@ -39,30 +37,31 @@ class PromptSource:
             self._last = SkillPrompts(view.revision, view.all_skills, view.profile)
         return self._last
 
+    def list_page(self, params: PaginatedRequestParams) -> JsonObject:
+        """Return a page of prompts, by name. Raises: MCPError, PromptsSourceError."""
+        prompts = self.current()
+        names = sorted(prompts.names)
+        rows: list[JsonObject] = []
+        for name in names[find_start(names, params.cursor) :]:
+            prompt = prompts.summary(name)
+            if prompt.has_files:
+                continue
+            if len(rows) == PROMPTS_PAGE_SIZE:
+                return serialize_page("prompts", rows, f"{CURSOR_PREFIX}{rows[-1]['name']}")
+            row: JsonObject = {"name": prompt.name, "description": prompt.description}
+            if prompt.arguments:
+                row["arguments"] = [argument._asdict() for argument in prompt.arguments]
+            rows.append(row)
+        return serialize_page("prompts", rows, None)
 
-def list_prompts(prompts: CurrentPrompts, cursor: str | None) -> JsonObject:
-    """Return a page of prompts, by name. Raises: MCPError for an invalid cursor."""
-    names = sorted(prompts.names)
-    rows: list[JsonObject] = []
-    for name in names[find_start(names, cursor) :]:
-        prompt = prompts.summary(name)
-        if prompt.has_files:
-            continue
-        if len(rows) == PROMPTS_PAGE_SIZE:
-            return serialize_page("prompts", rows, f"{CURSOR_PREFIX}{rows[-1]['name']}")
-        row: JsonObject = {"name": prompt.name, "description": prompt.description}
-        if prompt.arguments:
-            row["arguments"] = [argument._asdict() for argument in prompt.arguments]
-        rows.append(row)
-    return serialize_page("prompts", rows, None)
+    def get(self, params: GetPromptRequestParams) -> JsonObject:
+        """Return a prompt with its arguments filled in.
 
-
-def get_prompt(prompts: CurrentPrompts, name: str, values: Mapping[str, str] | None) -> JsonObject:
-    """Return a prompt with its arguments filled in.
-
-    Raises: PromptNotFound (also for prompts with files), MissingArguments, PromptsSourceError.
-    """
-    if prompts.summary(name).has_files:
-        raise PromptNotFound(name)
-    response = json.loads(prompts.prompt_json(name, values))
-    return mark_complete({"description": response["description"], "messages": response["messages"]})
+        Raises: PromptNotFound (also for prompts with files), MissingArguments, PromptsSourceError.
+        """
+        prompts = self.current()
+        if prompts.summary(params.name).has_files:
+            raise PromptNotFound(params.name)
+        response = json.loads(prompts.prompt_json(params.name, params.arguments))
+        fields = ("description", "messages")
+        return mark_complete({field: response[field] for field in fields})

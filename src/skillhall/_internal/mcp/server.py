@@ -17,7 +17,6 @@ from mcp_types import (
     NotificationParams,
     PaginatedRequestParams,
     ReadResourceRequestParams,
-    RequestParams,
     SubscribeRequestParams,
     SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
@@ -28,10 +27,10 @@ from pydantic import BaseModel
 from skillhall._internal.cache import TTL_FACTOR
 from skillhall._internal.mcp.change_poller import MIN_POLL_INTERVAL, ChangePoller
 from skillhall._internal.mcp.errors import to_mcp_error
-from skillhall._internal.mcp.list_pages import read_directory
-from skillhall._internal.mcp.prompt_handlers import PromptSource, get_prompt, list_prompts
+from skillhall._internal.mcp.list_pages import DirectoryParams, read_directory
+from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
-from skillhall._internal.mcp.skill_index import SkillIndex
+from skillhall._internal.mcp.skill_index import SkillIndex, SkillParams
 from skillhall._internal.mcp.subscriptions import Subscriptions
 from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
 from skillhall._version import VERSION
@@ -64,18 +63,6 @@ _RESOURCE_TEMPLATE = {
 }
 
 _P = TypeVar("_P", bound=BaseModel)
-
-
-class DirectoryParams(PaginatedRequestParams):
-    """Parameters of `resources/directory/read`."""
-
-    uri: str
-
-
-class SkillParams(RequestParams):
-    """Parameters of `skills/get`: the URI of the SKILL.md."""
-
-    uri: str
 
 
 class SkillServer(Server[None]):
@@ -128,36 +115,16 @@ class SkillServer(Server[None]):
         index, prompts, add = self.index, self._prompts, self._add_handler
         templates = with_ttl({"resourceTemplates": [_RESOURCE_TEMPLATE]}, LIST_TTL_MS)
         blocking, paginated = self._add_blocking_handler, PaginatedRequestParams
-        blocking(
-            "prompts/list",
-            paginated,
-            lambda request: list_prompts(prompts.current(), request.cursor),
-        )
-        blocking(
-            "prompts/get",
-            GetPromptRequestParams,
-            lambda request: get_prompt(prompts.current(), request.name, request.arguments),
-        )
+        blocking("prompts/list", paginated, prompts.list_page)
+        blocking("prompts/get", GetPromptRequestParams, prompts.get)
         add("resources/list", paginated, partial(self._list_page, "resources"))
         blocking("resources/templates/list", paginated, lambda _: templates)
-        blocking(
-            "resources/read",
-            ReadResourceRequestParams,
-            lambda request: index.read_resource(request.uri),
-        )
-        blocking("tools/list", paginated, lambda _: list_tools(index))
-        blocking(
-            "tools/call",
-            CallToolRequestParams,
-            lambda request: call_tool(index, request.name, request.arguments),
-        )
+        blocking("resources/read", ReadResourceRequestParams, index.read_resource)
+        blocking("tools/list", paginated, partial(list_tools, index))
+        blocking("tools/call", CallToolRequestParams, partial(call_tool, index))
         add("skills/list", paginated, partial(self._list_page, "skills"))
-        blocking("skills/get", SkillParams, lambda request: index.get_skill_entry(request.uri))
-        blocking(
-            "resources/directory/read",
-            DirectoryParams,
-            lambda request: read_directory(index.get_index_view(), request.uri, request.cursor),
-        )
+        blocking("skills/get", SkillParams, index.get_skill_entry)
+        blocking("resources/directory/read", DirectoryParams, partial(read_directory, index))
         add("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
         if self._is_stateful:
             add("resources/subscribe", SubscribeRequestParams, self._subscribe)

@@ -10,7 +10,7 @@ from skillhall._internal.mcp.errors import build_invalid_params
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, mark_complete, with_ttl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
     from skillhall._internal.agents.tool_protocol import ToolResult
     from skillhall._internal.mcp.serializers import JsonObject
@@ -31,7 +31,7 @@ _HINTS = {
 }
 
 
-def list_tools(index: SkillIndex) -> JsonObject:
+def list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
     """Return the tools; none if there are no skills."""
     tools = [
         {
@@ -46,15 +46,15 @@ def list_tools(index: SkillIndex) -> JsonObject:
     return with_ttl({"tools": tools}, LIST_TTL_MS)
 
 
-def call_tool(index: SkillIndex, name: str, arguments: Mapping[str, object] | None) -> JsonObject:
+def call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
     """Return the result of a tool call. Every `load_skill` returns the text: there is no history.
 
     Raises: MCPError for an unknown tool.
     """
     for tool in SkillTools(index).tools():
-        if tool.name == name:
-            return mark_complete(_serialize_result(tool.call(arguments)))
-    raise build_invalid_params(f"unknown tool: {name[:80]!r}")
+        if tool.name == params.name:
+            return mark_complete(_serialize_result(tool.call(params.arguments)))
+    raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
 
 
 def _serialize_result(result: ToolResult) -> JsonObject:

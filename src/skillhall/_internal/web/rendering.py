@@ -39,7 +39,7 @@ class PageError(NamedTuple):
 def render(
     request: PageRequest,
     template: str,
-    title: str,
+    title: str = "",
     *,
     error: SkillhallError | None = None,
     status: int | None = None,
@@ -47,8 +47,10 @@ def render(
 ) -> HTMLResponse:
     """Render a page; the template gets the values, `title` and `problem` as `page`.
 
-    An error becomes `page.problem` and the status, unless another is given.
+    The title defaults to the text `<template>.title`. An error becomes `page.problem` and the
+    status, unless another is given.
     """
+    title = title or request.translations(f"{template.removesuffix('.html')}.title")
     problem = describe_error(request, error) if error else None
     text = (
         jinja_environment()
@@ -131,6 +133,4 @@ def format_file_size(size: int) -> str:
     """Format a number of bytes with a unit."""
     if size < 1000:  # noqa: PLR2004 - the step between units
         return f"{size} B"
-    if size < 1_000_000:  # noqa: PLR2004 - the step between units
-        return f"{size / 1000:.1f} kB"
-    return f"{size / 1_000_000:.1f} MB"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"  # noqa: PLR2004

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 
-from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
-from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.playground.playground_pages import PlaygroundPages
 from skillhall._internal.web.rendering import redirect
@@ -17,43 +15,18 @@ from skillhall._internal.web.sessions.board_pages import BoardPages
 from skillhall._internal.web.sessions.import_pages import SessionImportPages
 from skillhall._internal.web.sessions.session_pages import SessionPages
 from skillhall._internal.web.sessions.template_pages import TemplatePages
-from skillhall._internal.web.site import Site
 from skillhall._internal.web.skills.edit_pages import SkillEditPages
 from skillhall._internal.web.skills.import_pages import ImportPages
 from skillhall._internal.web.skills.skill_pages import SkillPages
 from skillhall._internal.web.source_pages import SourcePages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from skillhall._internal.http.credentials import Credentials
-    from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
-    from skillhall._internal.settings import Settings
-    from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.web.site import PageHandler
-    from skillhall._internal.workspace.workspace import LazyWorkspace
+    from skillhall._internal.web.site import PageHandler, Site
 
 
-def build_web_router(  # noqa: PLR0913, PLR0917 - services of the pages
-    collection: Collection,
-    prompt_service: PromptServiceProtocol,
-    settings: Settings,
-    workers: WorkerPool,
-    credentials: Credentials,
-    wait_for_shutdown: Callable[[], Awaitable[None]],
-    workspace: LazyWorkspace | None = None,
-) -> APIRouter:
-    """Return the router of all pages; they are not part of the OpenAPI document.
-
-    `wait_for_shutdown` returns when the server starts to shut down.
-    """
-    pending = PendingImports(collection.changes, collection.system_ids)
-    agent = CollectionSkills(collection)
-    site = Site(
-        collection, prompt_service, settings, workers, credentials, pending, agent, workspace
-    )
-    routes = (*_skill_routes(site), *_session_routes(site), *_other_routes(site, wait_for_shutdown))
+def build_web_router(site: Site) -> APIRouter:
+    """Return the router of all pages; they are not part of the OpenAPI document."""
+    routes = (*_skill_routes(site), *_session_routes(site), *_other_routes(site))
     return APIRouter(routes=[site.route(*route) for route in routes])
 
 
@@ -127,10 +100,8 @@ def _session_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
     )
 
 
-def _other_routes(
-    site: Site, wait_for_shutdown: Callable[[], Awaitable[None]]
-) -> tuple[tuple[str, str, PageHandler], ...]:
-    playground, sources = PlaygroundPages(site, wait_for_shutdown), SourcePages(site)
+def _other_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
+    playground, sources = PlaygroundPages(site), SourcePages(site)
     return (
         ("GET", "/", lambda _: redirect("/skills")),
         ("GET", f"{STATIC_PREFIX}{{path:path}}", serve_asset),

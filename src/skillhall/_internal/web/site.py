@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from starlette.routing import Route
 
+from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import ROUTE_KEY
+from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.web.markdown_html import MarkdownRenderer
 from skillhall._internal.web.page_request import NOTICE_COOKIE, Notice, PageRequest
 from skillhall._internal.web.rendering import redirect, render_error
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import TypeAlias
 
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from skillhall._internal.agents.collection_skills import CollectionSkills
     from skillhall._internal.http.credentials import Credentials
     from skillhall._internal.http.thread_pool import WorkerPool
     from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.skill_store.pending_imports import PendingImports
     from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
 
     PageHandler: TypeAlias = Callable[[PageRequest], Response]
@@ -36,7 +36,7 @@ _UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
 _NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class Site:
     """Services behind the pages."""
 
@@ -45,10 +45,13 @@ class Site:
     settings: Settings
     workers: WorkerPool
     credentials: Credentials
-    pending_imports: PendingImports
-    agent_skills: CollectionSkills  # the agent with every skill of this server
+    wait_for_shutdown: Callable[[], Awaitable[None]]  # returns when the server shuts down
     workspace: LazyWorkspace | None = None
-    markdown: MarkdownRenderer = field(default_factory=MarkdownRenderer)
+
+    def __post_init__(self) -> None:
+        self.pending_imports = PendingImports(self.collection.changes, self.collection.system_ids)
+        self.agent_skills = CollectionSkills(self.collection)  # of an agent with every skill
+        self.markdown = MarkdownRenderer()
 
     def route(self, method: str, path: str, handler: PageHandler) -> Route:
         """Return a route to a handler, which runs in a worker thread."""

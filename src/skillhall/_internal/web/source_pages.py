@@ -22,20 +22,13 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from skillhall._internal.policy.skipped_items import SkippedItem
-    from skillhall._internal.prompts.prompt_model import FollowedRepository, SourceStatus
+    from skillhall._internal.prompts.prompt_model import SourceStatus
     from skillhall._internal.web.page_request import PageRequest
 
 _PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
 _MAX_QUERY_LENGTH = 1500  # characters that fit into the notice cookie
 _MAX_SKIPPED_ROWS = 500  # listed per source
 _AGE_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
-
-
-class Age(NamedTuple):
-    """Elapsed time in its largest unit."""
-
-    unit: str
-    amount: int
 
 
 class SourceRow(NamedTuple):
@@ -45,12 +38,7 @@ class SourceRow(NamedTuple):
     name: str
     folder: str
     branch: str
-    age: Age | None
-
-    @property
-    def followed(self) -> FollowedRepository | None:
-        """Followed repository, which can be removed; None for other sources."""
-        return self.status.followed
+    age: tuple[str, int] | None  # unit and number since the last refresh
 
     @property
     def anchor(self) -> str:
@@ -84,11 +72,10 @@ class SourcePages(PageHandlers):
         return render(
             request,
             "sources.html",
-            request.translations("sources.title"),
             error=error,
             rows=rows,
             has_repository=bool(prompts.repo),
-            has_followed=any(row.followed for row in rows),
+            has_followed=any(row.status.followed for row in rows),
             counts=[(source, len(snapshot.ids_of_source(source))) for source in sources],
             skipped_count=len(snapshot.skipped),
             can_scan=self._site.settings.server.folder_scan,
@@ -109,8 +96,7 @@ class SourcePages(PageHandlers):
             anchor = _skipped_anchor(status)
             sections.append(SkippedSection(anchor, status.source, status.commit, rows, total))
         shown = [section for section in sections if section.total]
-        title = request.translations("skipped.title")
-        return render(request, "skipped.html", title, sections=shown)
+        return render(request, "skipped.html", sections=shown)
 
     def refresh(self, request: PageRequest) -> Response:
         """Fetch every source now."""
@@ -140,10 +126,10 @@ class SourcePages(PageHandlers):
             removed = self._site.prompt_service.unfollow(request.field("key"))
         except SkillhallError as error:
             return self.show_sources(request, error)
-        name = without_credentials(removed.repo)
+        name, undo_query = without_credentials(removed.repo), f"?{urlencode(removed._asdict())}"
         # A URL with credentials must not be stored in the notice cookie.
-        undo_query = _undo_query(removed) if name == removed.repo else ""
-        return self._site.redirect("/sources", "unfollowed", name, undo_query)
+        can_undo = name == removed.repo and len(undo_query) <= _MAX_QUERY_LENGTH
+        return self._site.redirect("/sources", "unfollowed", name, undo_query if can_undo else "")
 
     def save_preferences(self, request: PageRequest) -> Response:
         """Save the chosen language or theme in a cookie."""
@@ -159,7 +145,7 @@ class SourcePages(PageHandlers):
         return_path = safe_redirect_path(request.query_params.get("next", ""))
         if not self._site.credentials.is_required:
             return redirect(return_path)
-        return _render_sign_in(request, return_path)
+        return render(request, "sign_in.html", return_path=return_path)
 
     def sign_in(self, request: PageRequest) -> Response:
         """Sign in with an access token."""
@@ -167,16 +153,16 @@ class SourcePages(PageHandlers):
         if not self._site.credentials.is_required:
             return redirect(return_path)
         token = request.field("token").strip().encode("utf-8", "replace")
-        credentials = self._site.credentials
+        credential = None
+        problem = HttpError("unauthenticated", request.translations("sign_in.wrong"))
         try:
-            credential = credentials.authenticate_token(token, request.scope)
-        except HttpError as error:
-            return _render_sign_in(request, return_path, error)
+            credential = self._site.credentials.authenticate_token(token, request.scope)
+        except HttpError as error:  # too many attempts
+            problem = error
         if credential is None:
-            invalid = HttpError("unauthenticated", request.translations("sign_in.wrong"))
-            return _render_sign_in(request, return_path, invalid)
+            return render(request, "sign_in.html", error=problem, return_path=return_path)
         response = redirect(return_path)
-        cookie = credentials.build_session_cookie(credential)
+        cookie = self._site.credentials.build_session_cookie(credential)
         response.headers.append("set-cookie", cookie.decode("ascii"))
         return response
 
@@ -185,13 +171,6 @@ class SourcePages(PageHandlers):
         response = redirect(SIGN_IN_PATH)
         self._site.add_cookie(response, SESSION_COOKIE, "", 0)
         return response
-
-
-def _render_sign_in(
-    request: PageRequest, return_path: str, error: HttpError | None = None
-) -> Response:
-    title = request.translations("sign_in.title")
-    return render(request, "sign_in.html", title, error=error, return_path=return_path)
 
 
 def _build_row(status: SourceStatus) -> SourceRow:
@@ -214,23 +193,17 @@ def _read_selector(request: PageRequest) -> SourceSelector:
     return SourceSelector(repo, path, branch)
 
 
-def _undo_query(removed: FollowedRepository) -> str:
-    """Return the query that adds the repository again; "" if it is too long."""
-    query = f"?{urlencode(removed._asdict())}"
-    return query if len(query) <= _MAX_QUERY_LENGTH else ""
-
-
 def safe_redirect_path(text: str) -> str:
     """Return the path if it leads to a page of this server, else "/"."""
     is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii()
     return text if is_local and text.isprintable() and len(text) < 2000 else "/"  # noqa: PLR2004
 
 
-def _age_since(moment: str) -> Age | None:
+def _age_since(moment: str) -> tuple[str, int] | None:
     if not moment:
         return None
     seconds = int((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds())
     for unit, size in _AGE_UNITS:
         if seconds >= size:
-            return Age(unit, seconds // size)
-    return Age("seconds", max(0, seconds))
+            return unit, seconds // size
+    return "seconds", max(0, seconds)

@@ -19,7 +19,7 @@ from skillhall._internal.http.streaming import run_until_disconnect
 from skillhall._internal.web.rendering import CSP_HEADER, describe_error, jinja_environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
     from starlette.types import Receive, Scope, Send
 
@@ -84,7 +84,6 @@ class ChatStream(Response):
         request: PageRequest,
         turn: Turn,
         events: AsyncIterator[ChatEvent],
-        wait_for_shutdown: Callable[[], Awaitable[None]],
     ) -> None:
         self._is_stream = request.headers.get("accept") == NDJSON_TYPE
         if self._is_stream:
@@ -96,17 +95,16 @@ class ChatStream(Response):
         self._request = request
         self._turn = turn
         self._events = events
-        self._wait_for_shutdown = wait_for_shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events of the reply, or wait for its end and redirect."""
         if not self._is_stream:
-            await run_until_disconnect(self._drain_events(), receive, self._wait_for_shutdown)
+            await run_until_disconnect(self._drain_events(), receive, self._site.wait_for_shutdown)
             await super().__call__(scope, receive, send)
             return
         headers = self.raw_headers
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await run_until_disconnect(self._send_events(send), receive, self._wait_for_shutdown)
+        await run_until_disconnect(self._send_events(send), receive, self._site.wait_for_shutdown)
         await send({"type": "http.response.body", "body": b""})
 
     async def _drain_events(self) -> None:

@@ -21,8 +21,6 @@ from skillhall._internal.web.site import PageHandlers
 from skillhall.errors import ModelUnavailable, SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
 
@@ -47,25 +45,23 @@ class _Config(NamedTuple):
 
 
 class PlaygroundPages(PageHandlers):
-    """Handlers of this page; `wait_for_shutdown` returns when the server shuts down."""
+    """Handlers of this page."""
 
-    def __init__(self, site: Site, wait_for_shutdown: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._wait_for_shutdown = wait_for_shutdown
         self._conversations = Conversations()
         self._skills: dict[str, AgentSkills] = {}  # by agent id
 
     def show(self, request: PageRequest, error: SkillhallError | None = None) -> Response:
         """Show the conversation of this browser, and the form for the next message."""
         config = self._read_config()
-        conversation = self._conversations.find(_conversation_cookie(request))
+        conversation = self._conversations.find(request.cookies.get(CONVERSATION_COOKIE, ""))
         agent = request.field("agent") or (conversation.agent if conversation else "")
         turns = conversation.turns if conversation else ()
         failed_message = turns[-1].message if turns and turns[-1].error else ""
         return render(
             request,
             "playground.html",
-            request.translations("playground.title"),
             error=error or config.error,
             status=form_status(error),
             agents=config.agents,
@@ -87,7 +83,7 @@ class PlaygroundPages(PageHandlers):
 
     def start_over(self, request: PageRequest) -> Response:
         """Start a new conversation."""
-        self._conversations.remove(_conversation_cookie(request))
+        self._conversations.remove(request.cookies.get(CONVERSATION_COOKIE, ""))
         return redirect(PLAYGROUND_PATH)
 
     def send_message(self, request: PageRequest) -> Response:
@@ -102,7 +98,7 @@ class PlaygroundPages(PageHandlers):
         except SkillhallError as error:
             return self.show(request, error)
         events = self._conversations.stream_reply(conversation, turn)
-        response = ChatStream(self._site, request, turn, events, self._wait_for_shutdown)
+        response = ChatStream(self._site, request, turn, events)
         self._site.add_cookie(response, CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME)
         return response
 
@@ -114,7 +110,7 @@ class PlaygroundPages(PageHandlers):
         config = self._read_config()
         agent = config.find_agent(request.field("agent") or DEFAULT_AGENT)
         model = self._select_model(request, config, agent)
-        current = self._conversations.find(_conversation_cookie(request))
+        current = self._conversations.find(request.cookies.get(CONVERSATION_COOKIE, ""))
         if current is not None and (current.agent, current.model) == (agent.id, model):
             return current
         chat_class = load_chat_class()
@@ -165,7 +161,3 @@ class PlaygroundPages(PageHandlers):
         except SkillhallError:
             return None
         return {"skills": len(snapshot.skill_view), "tokens": snapshot.plan.tokens}
-
-
-def _conversation_cookie(request: PageRequest) -> str:
-    return request.cookies.get(CONVERSATION_COOKIE, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.workspace import Block
-    from skillhall._internal.workspace.block_types import BlockType
     from skillhall._internal.workspace.context import Spending
 
 CARDS_PER_ZONE = 20  # shown at first
@@ -88,15 +88,6 @@ class BoardZone(NamedTuple):
     more_url: str  # board with more cards of this zone; "" if all are shown
 
 
-class TypeFilterLink(NamedTuple):
-    """Link that filters the board by type."""
-
-    type: BlockType
-    url: str
-    block_count: int
-    is_selected: bool
-
-
 class BoardPages(PageHandlers):
     """Handlers of the board."""
 
@@ -113,7 +104,8 @@ class BoardPages(PageHandlers):
             first=mode == "first",
         )
         session_id, block_id = request.path_params["id"], request.path_params["block"]
-        version, board_filter = request.number_field("version"), _filter_from_form(request)
+        version = request.number_field("version")
+        board_filter = BoardFilter.from_query(request.fields)
         try:
             target = parse_zone(zone) if zone else None
             self._workspace.blocks.move(session_id, block_id, version, target, placement)
@@ -124,7 +116,8 @@ class BoardPages(PageHandlers):
     def delete(self, request: PageRequest) -> Response:
         """Delete a block; the notice has a button to undo it."""
         session_id, block_id = request.path_params["id"], request.path_params["block"]
-        version, board_filter = request.number_field("version"), _filter_from_form(request)
+        version = request.number_field("version")
+        board_filter = BoardFilter.from_query(request.fields)
         try:
             block = self._workspace.blocks.delete(session_id, block_id, version)
         except SkillhallError as error:
@@ -166,7 +159,7 @@ class BoardPages(PageHandlers):
             total=spending[None],
             board_filter=board_filter,
             url=board_filter.board_url(session_id),
-            type_filters=_build_type_filters(session.id, board_filter, blocks),
+            type_counts=Counter(block.content.type for block in blocks),
             block_count=len(blocks),  # of all types
             last_event=last_event,
             failed_block=failed_id if is_on_card else None,
@@ -207,23 +200,3 @@ def _build_zone(
     )
     more = board_filter.with_more(zone).board_url(blocks[0].session) if len(blocks) > limit else ""
     return BoardZone(zone, cards, len(blocks), spending, more)
-
-
-def _build_type_filters(
-    session: str, board_filter: BoardFilter, blocks: Sequence[Block]
-) -> tuple[TypeFilterLink, ...]:
-    counts: dict[str, int] = {}
-    for block in blocks:
-        counts[block.content.type] = counts.get(block.content.type, 0) + 1
-    links = []
-    for block_type in BLOCK_TYPES.values():
-        is_selected = block_type.id == board_filter.type
-        if block_type.id in counts or is_selected:
-            url = BoardFilter(type=block_type.id).board_url(session)
-            links.append(TypeFilterLink(block_type, url, counts.get(block_type.id, 0), is_selected))
-    return tuple(links)
-
-
-def _filter_from_form(request: PageRequest) -> BoardFilter:
-    """Return the filter of the board that a form was sent from."""
-    return BoardFilter.from_query(request.fields)

@@ -45,7 +45,6 @@ class SessionImportPages(PageHandlers):
         return render(
             request,
             "session_import.html",
-            request.translations("session_import.title"),
             error=error,
             session=session,
             skills=tuple(skills[:MAX_LISTED_SKILLS]),

@@ -42,12 +42,14 @@ class SessionPages(PageHandlers):
         # One more than a page tells whether there is a next page.
         sessions = workspace.sessions.list(after if after.isalnum() else "", PAGE_SIZE + 1)
         shown, has_more = sessions[:PAGE_SIZE], len(sessions) > PAGE_SIZE
-        rows = [_build_row(workspace.sessions.overview(session.id)) for session in shown]
-        rows.sort(key=lambda row: row.session.updated, reverse=True)
+        rows = []
+        for session in sorted(shown, key=lambda session: session.updated, reverse=True):
+            overview = workspace.sessions.overview(session.id)
+            total = compute_spending(overview.session, overview.zone_sizes)[None]
+            rows.append(SessionRow(overview.session, _count_blocks(overview), total))
         return render(
             request,
             "sessions.html",
-            request.translations("sessions.title"),
             error=error,
             rows=rows,
             templates=workspace.templates.list(),
@@ -121,14 +123,7 @@ class SessionPages(PageHandlers):
     def show_context(self, request: PageRequest) -> Response:
         """Show the compiled context."""
         context = self._workspace.contexts.compile(request.path_params["id"])
-        return render(
-            request, "context.html", request.translations("context.title"), context=context
-        )
-
-
-def _build_row(overview: SessionOverview) -> SessionRow:
-    total = compute_spending(overview.session, overview.zone_sizes)[None]
-    return SessionRow(overview.session, _count_blocks(overview), total)
+        return render(request, "context.html", context=context)
 
 
 def _count_blocks(overview: SessionOverview) -> int:

@@ -48,7 +48,6 @@ class TemplatePages(PageHandlers):
         return render(
             request,
             "saved_states.html",
-            request.translations("saved_states.title"),
             error=error,
             session=session,
             snapshots=workspace.snapshots.list(session_id),

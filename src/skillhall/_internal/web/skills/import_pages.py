@@ -10,7 +10,7 @@ from skillhall._internal.wiring.sources import read_upload
 from skillhall.errors import SkillhallError, without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from starlette.responses import Response
 
@@ -31,7 +31,6 @@ class ImportPages(PageHandlers):
         return render(
             request,
             "import.html",
-            request.translations("import.title"),
             error=error,
             status=form_status(error),
             source=request.field("source"),
@@ -43,28 +42,23 @@ class ImportPages(PageHandlers):
     def review_files(self, request: PageRequest) -> Response:
         """Review uploaded files."""
         files = request.files
-        try:
-            name = files[0][0].partition("/")[0] if files else ""
-            return self._start_review(name, read_upload(files))
-        except SkillhallError as error:
-            return self.show_form(request, "files", error)
+        name = files[0][0].partition("/")[0] if files else ""
+        return self._start_review(request, "files", name, lambda: read_upload(files))
 
     def review_source(self, request: PageRequest) -> Response:
         """Review a repository or URL."""
-        text = request.field("source").strip()
-        try:
-            opened = self._collection.open_remote(text)
-            return self._start_review(without_credentials(text), opened.bundles)
-        except SkillhallError as error:
-            return self.show_form(request, "source", error)
+        text, collection = request.field("source").strip(), self._collection
+        name = without_credentials(text)
+        return self._start_review(
+            request, "source", name, lambda: collection.open_remote(text).bundles
+        )
 
     def review_folder(self, request: PageRequest) -> Response:
         """Review a folder on the server."""
         text = request.field("folder").strip() or DEFAULT_FOLDER
-        try:
-            return self._start_review(text, self._collection.open_folder(text).bundles)
-        except SkillhallError as error:
-            return self.show_form(request, "folder", error)
+        return self._start_review(
+            request, "folder", text, lambda: self._collection.open_folder(text).bundles
+        )
 
     def show_review(self, request: PageRequest) -> Response:
         """Show the candidates of a pending import."""
@@ -94,8 +88,13 @@ class ImportPages(PageHandlers):
         names = ", ".join(skill.id for skill in report.imported)
         return self._site.redirect("/skills", "imported", names, change)
 
-    def _start_review(self, source: str, bundles: Iterable[Bundle]) -> Response:
-        pending = self._site.pending_imports.add(source, bundles)
+    def _start_review(
+        self, request: PageRequest, form: str, source: str, read: Callable[[], Iterable[Bundle]]
+    ) -> Response:
+        try:
+            pending = self._site.pending_imports.add(source, read())
+        except SkillhallError as error:
+            return self.show_form(request, form, error)
         return redirect(f"/skills/import/{pending.id}")
 
 
@@ -110,7 +109,6 @@ def _render_review(
     return render(
         request,
         "review.html",
-        request.translations("review.title"),
         error=error,
         status=status,
         pending_import=pending_import,

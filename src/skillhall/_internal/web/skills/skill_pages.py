@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -22,9 +23,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.collection import (
-        CollectionEntry,
         CollectionSnapshot,
-        SkillSize,
     )
     from skillhall._internal.web.page_request import PageRequest
 
@@ -36,38 +35,17 @@ SORT_KEYS = ("id", "name", "source", "tokens")
 _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 
-class SkillRow(NamedTuple):
-    """Skill in the table."""
-
-    entry: CollectionEntry
-    size: SkillSize
-
-
-class FilterLink(NamedTuple):
-    """Link that filters or sorts the table."""
-
-    key: str
-    url: str
-    skill_count: int
-    is_selected: bool
-
-
-class FindingRow(NamedTuple):
-    """Finding with a link to its line."""
-
-    judged: JudgedFinding
-    url: str
-
-
 class SkillPages(PageHandlers):
     """Handlers of the pages that show skills."""
 
     def list_skills(self, request: PageRequest) -> Response:
         """Show the table of skills, filtered, searched and sorted."""
         snapshot = self._collection.snapshot(MAX_AGE)
-        query = _TableQuery.from_request(request)
-        matches = self._find_ids(query.text, snapshot)
-        skills, source = snapshot.skills, query.source
+        query = TableQuery.from_request(request)
+        skills, source, matches = snapshot.skills, query.source, snapshot.ids
+        if query.text:
+            results = self._collection.search(query.text, max_age=MAX_AGE).skills
+            matches = [result.id for result in results if result.id in skills]
         ids = [match for match in matches if not source or skills[match].source == source]
         if query.sort != "id" and not query.text:  # search results are sorted by relevance
             ids = self._sort_ids(ids, snapshot, query.sort)
@@ -75,25 +53,21 @@ class SkillPages(PageHandlers):
         number = min(query.page, page_count)
         start = (number - 1) * ROWS_PER_PAGE
         rows = [
-            SkillRow(snapshot.get_entry(row), self._collection.measure_skill(skills[row]))
+            (snapshot.get_entry(row), self._collection.measure_skill(skills[row]))
             for row in ids[start : start + ROWS_PER_PAGE]
         ]
         return render(
             request,
             "skills.html",
-            request.translations("skills.title"),
             rows=rows,
             total=len(ids),
-            is_empty=not matches,
             first=start + 1,
             last=start + len(rows),
-            query=query.text,
-            source=source,
-            sort=query.sort,
-            source_filters=_build_source_filters(query, snapshot, matches),
-            sort_links=[
-                FilterLink(key, query.url(sort=key), 0, key == query.sort) for key in SORT_KEYS
-            ],
+            table=query,
+            sources=SOURCES,
+            sort_keys=SORT_KEYS,
+            source_counts=Counter(skills[match].source for match in matches),
+            match_count=len(matches),  # of all sources
             previous_url=query.url(page=number - 1) if number > 1 else "",
             next_url=query.url(page=number + 1) if number < page_count else "",
             url=query.url(page=number),
@@ -114,7 +88,8 @@ class SkillPages(PageHandlers):
         details = self._collection.details(skill_id)
         entry, skill = details.entry, self._collection.find(skill_id)
         origin, folder = self._collection.origin(skill_id), _SOURCE_FOLDERS.get(entry.source)
-        findings = _finding_rows(details.findings, skill_id)
+        files_url = f"/skill/{quote(skill_id, safe='')}/files"
+        accepted, actionable = _split_findings(details.findings)
         return render(
             request,
             "skill.html",
@@ -123,9 +98,9 @@ class SkillPages(PageHandlers):
             file=skill.file,
             location=f"{folder}/{skill.folder}".strip("/") if folder else origin.repository,
             commit=origin.commit,
-            body=self._site.markdown.render(details.body, _files_url(skill_id)),
-            accepted_findings=[row for row in findings if row.judged.effect is Effect.ACCEPT],
-            actionable_findings=[row for row in findings if row.judged.effect is not Effect.ACCEPT],
+            body=self._site.markdown.render(details.body, files_url),
+            accepted_findings=accepted,
+            actionable_findings=actionable,
             listing=self._site.agent_skills.render_prompt_for_skill(skill_id),
             activation=self._site.agent_skills.render_activation_text(skill_id),
             is_editable=entry.source == "user",
@@ -142,7 +117,9 @@ class SkillPages(PageHandlers):
         skill_id, path = request.path_params["id"], request.path_params["path"]
         data = self._collection.read_file(skill_id, path)
         findings = self._collection.details(skill_id).findings
-        rows = _finding_rows((row for row in findings if row.finding.path == path), skill_id)
+        accepted, actionable = _split_findings(
+            [row for row in findings if row.finding.path == path]
+        )
         return render(
             request,
             "file.html",
@@ -152,15 +129,9 @@ class SkillPages(PageHandlers):
             size=len(data),
             digest=f"sha256:{sha256_hex(data)}",
             lines=_highlight_lines(data, path),  # None if it is not text or too large
-            findings=rows,
-            finding_lines=frozenset(row.judged.finding.line for row in rows),
+            findings=[*actionable, *accepted],
+            finding_lines={row.finding.line for row in (*actionable, *accepted)},
         )
-
-    def _find_ids(self, text: str, snapshot: CollectionSnapshot) -> Sequence[str]:
-        if not text:
-            return snapshot.ids
-        results = self._collection.search(text, max_age=MAX_AGE).skills
-        return [result.id for result in results if result.id in snapshot.skills]
 
     def _sort_ids(self, ids: Iterable[str], snapshot: CollectionSnapshot, sort: str) -> list[str]:
         skills, measure = snapshot.skills, self._collection.measure_skill
@@ -171,7 +142,7 @@ class SkillPages(PageHandlers):
         return sorted(ids, key=lambda row: (SOURCES.index(skills[row].source), row))
 
 
-class _TableQuery(NamedTuple):
+class TableQuery(NamedTuple):
     """Search text, filter, order and page of the table."""
 
     text: str
@@ -180,7 +151,8 @@ class _TableQuery(NamedTuple):
     page: int
 
     @classmethod
-    def from_request(cls, request: PageRequest) -> _TableQuery:
+    def from_request(cls, request: PageRequest) -> TableQuery:
+        """Parse the query of a request; invalid values count as absent."""
         query = request.query_params
         source, sort = query.get("source", ""), query.get("sort", "id")
         return cls(
@@ -202,32 +174,12 @@ class _TableQuery(NamedTuple):
         return f"/skills?{query}" if query else "/skills"
 
 
-def _build_source_filters(
-    query: _TableQuery, snapshot: CollectionSnapshot, ids: Sequence[str]
-) -> tuple[FilterLink, ...]:
-    counts = dict.fromkeys(SOURCES, 0)
-    for skill_id in ids:
-        counts[snapshot.skills[skill_id].source] += 1
-    links = [FilterLink("all", query.url(source=""), len(ids), not query.source)]
-    for source in SOURCES:
-        is_selected = source == query.source
-        links.append(FilterLink(source, query.url(source=source), counts[source], is_selected))
-    return tuple(links)
-
-
-def _finding_rows(findings: Iterable[JudgedFinding], skill_id: str) -> tuple[FindingRow, ...]:
-    """Return the findings with their links, those that need action first."""
-    rows = []
-    for judged in findings:
-        finding = judged.finding
-        line = f"#L{finding.line}" if finding.line else ""
-        url = f"{_files_url(skill_id)}/{quote(finding.path)}{line}" if finding.path else ""
-        rows.append(FindingRow(judged, url))
-    return tuple(sorted(rows, key=lambda row: row.judged.effect is Effect.ACCEPT))
-
-
-def _files_url(skill_id: str) -> str:
-    return f"/skill/{quote(skill_id, safe='')}/files"
+def _split_findings(
+    findings: Sequence[JudgedFinding],
+) -> tuple[list[JudgedFinding], list[JudgedFinding]]:
+    """Return the findings that need no action, then the others."""
+    accepted = [row for row in findings if row.effect is Effect.ACCEPT]
+    return accepted, [row for row in findings if row.effect is not Effect.ACCEPT]
 
 
 def _highlight_lines(data: bytes, path: str) -> tuple[Markup, ...] | None:
