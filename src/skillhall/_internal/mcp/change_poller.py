@@ -66,20 +66,19 @@ class ChangePoller:
 
     async def record_baseline(self, uris: Sequence[str] = ()) -> None:
         """Record the current state, so that later changes are noticed for new subscribers."""
-        if self._has_baseline(uris):
+        if self._baseline is not None and not self._find_unknown(uris):
             return
         async with self._poll_lock:
-            if not self._has_baseline(uris):
-                known = self._baseline
-                unknown = [uri for uri in uris if known is None or uri not in known.file_states]
+            unknown = self._find_unknown(uris)
+            if unknown or self._baseline is None:
                 observed = await run_sync(self._observe, unknown)
-                known = known or observed
+                known = self._baseline or observed
                 file_states = {**observed.file_states, **known.file_states}
                 self._baseline = known._replace(file_states=file_states)
 
-    def _has_baseline(self, uris: Sequence[str]) -> bool:
+    def _find_unknown(self, uris: Sequence[str]) -> list[str]:
         known = self._baseline
-        return known is not None and all(uri in known.file_states for uri in uris)
+        return [uri for uri in uris if known is None or uri not in known.file_states]
 
     async def run(self) -> None:
         """Poll and notify until cancelled. Slow polls are followed by longer pauses."""

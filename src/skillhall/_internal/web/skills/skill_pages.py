@@ -42,7 +42,8 @@ class SkillPages(PageHandlers):
         """Show the table of skills, filtered, searched and sorted."""
         snapshot = self._collection.snapshot(MAX_AGE)
         query = TableQuery.from_request(request)
-        skills, source, matches = snapshot.skills, query.source, snapshot.ids
+        skills, source = snapshot.skills, query.source
+        matches: Sequence[str] = snapshot.ids
         if query.text:
             results = self._collection.search(query.text, max_age=MAX_AGE).skills
             matches = [result.id for result in results if result.id in skills]
