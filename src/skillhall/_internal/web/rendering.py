@@ -39,7 +39,7 @@ class PageError(NamedTuple):
 def render(
     request: PageRequest,
     template: str,
-    title: str = "",
+    title: str | None = None,
     *,
     error: SkillhallError | None = None,
     status: int | None = None,
@@ -50,7 +50,8 @@ def render(
     The title defaults to the text `<template>.title`. An error becomes `page.problem` and the
     status, unless another is given.
     """
-    title = title or request.translations(f"{template.removesuffix('.html')}.title")
+    if title is None:
+        title = request.translations(f"{template.removesuffix('.html')}.title")
     problem = describe_error(request, error) if error else None
     text = (
         jinja_environment()
