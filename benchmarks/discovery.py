@@ -22,9 +22,10 @@ FIND, COLD_LIST, WARM_LIST = "find", "list --no-index --json", "list --json, ind
 COLD_LOAD, WARM_LOAD = "discovery, cold", "discovery, index present"
 # A program that only discovers: the catalog with all findings, nothing printed.
 LOAD = """
-import sys, skillhall
-settings = skillhall.Settings(".", sys.argv[2], use_index=sys.argv[3] == "index")
-skillhall.load_catalog([sys.argv[1]], settings=settings)
+import os, sys
+from skillhall import Skills
+os.environ["SKILLHALL_CACHE_DIR"] = sys.argv[2]
+Skills.load(sys.argv[1], cache=sys.argv[3] == "index")
 """
 
 

@@ -2,14 +2,12 @@
 
 from pathlib import Path
 
-import skillhall
+from skillhall import Skills
 
-SKILLS = Path(__file__).parent / "skills"
+skills = Skills.load(Path(__file__).parent / "skills")
+print(skills.listing())
 
-catalog = skillhall.load_catalog([str(SKILLS)])
-print(skillhall.render_listing(catalog.visible))
+for finding in skills.findings:
+    print(finding)
 
-for judged in catalog.findings:
-    print(f"{judged.effect}: {judged.finding.message}")
-
-print(skillhall.activate(catalog.find("csv-report")))
+print(skills.activate("csv-report"))

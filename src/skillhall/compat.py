@@ -1,7 +1,7 @@
 """The functions and types of the founding designs, under their original names."""
 
 from skillhall._internal.agents.file_tools import ReadTools
-from skillhall._internal.agents.instruction_skills import InstructionSkills
+from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
 from skillhall._internal.api.compat.remote_skills import fetch_skill, fetch_skills
 from skillhall._internal.api.compat.sandbox import (
     FolderSandbox,
@@ -22,12 +22,15 @@ from skillhall._internal.api.compat.skills_module import (
 )
 from skillhall._internal.api.compat.tool_guard import ToolGuard
 from skillhall._internal.api.compat.toolbox import tools_for
+from skillhall._internal.policy.selection import Globs
 from skillhall._internal.render.local_listing import render_local
 from skillhall._internal.skill_store.folder_store import FolderStore as LocalSkills
 
 __all__ = [
     "FolderSandbox",
+    "Globs",
     "InstructionSkills",
+    "InstructionSource",
     "LocalSkills",
     "MemorySandbox",
     "ReadTools",

@@ -27,6 +27,78 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+__all__ = [
+    "AgentHasNoHook",
+    "AgentHasNoPlace",
+    "ArchiveRejected",
+    "BackupRejected",
+    "BlockMovedError",
+    "Busy",
+    "ConfigError",
+    "ConfigInvalid",
+    "Conflict",
+    "DatabaseFull",
+    "DatabaseNewer",
+    "DatabaseUnavailable",
+    "EditRefused",
+    "Edited",
+    "FieldRefused",
+    "FolderScanOff",
+    "FollowingOff",
+    "InstallError",
+    "InvalidArguments",
+    "InvalidInputError",
+    "InvalidSkillError",
+    "LockInvalid",
+    "LockMismatch",
+    "LockNotFound",
+    "McpSkillNotFound",
+    "MissingArguments",
+    "ModelError",
+    "ModelUnavailable",
+    "NoSkillThere",
+    "NotAFile",
+    "NotASkill",
+    "NotAuthenticated",
+    "NotFoundError",
+    "NotInstalledError",
+    "NothingToUndo",
+    "PackageNotInstalled",
+    "PromptNotFound",
+    "PromptsSourceError",
+    "RateLimited",
+    "ReadOnly",
+    "RecordNotFound",
+    "ReviewGone",
+    "ServedSkillRejected",
+    "ServerRefused",
+    "SkillFileNotFound",
+    "SkillNotFound",
+    "SkillNotInSource",
+    "SkillParseError",
+    "SkillRejected",
+    "SkillhallError",
+    "SkillsNotServed",
+    "SourceError",
+    "SourceNotFound",
+    "SourceRejected",
+    "SourceTimedOut",
+    "SourceUnavailable",
+    "SourceUnknown",
+    "StaleVersionError",
+    "StoreError",
+    "TextRefused",
+    "TokenNotFound",
+    "TooLarge",
+    "UnknownAgent",
+    "UnknownMcpServer",
+    "UnknownProfile",
+    "UnsafePath",
+    "UnsavedFilesError",
+    "UploadRejected",
+    "VersionConflict",
+]
+
 ArchiveReason: TypeAlias = Literal[
     "path",  # a name that is not a plain relative path
     "link",
@@ -51,10 +123,19 @@ class SkillhallError(Exception):
 
     A subclass declares its facts as annotated attributes, in the order of its constructor, and a
     template for the message.
+
+    ```python
+    from skillhall import SkillhallError, Skills
+
+    try:
+        Skills.load("missing")
+    except SkillhallError as error:
+        print(error.code, error, dict(error.facts))
+    ```
     """
 
     code = "internal"
-    kind = "internal"  # unique for each class
+    kind: ClassVar[str] = "internal"  # unique for each class
     template = ""
     hint = ""  # advice about the input, where the code that raises the error has some
     _fact_names: tuple[str, ...] = ()
@@ -123,7 +204,17 @@ class NotFoundError(SkillhallError):
 
 
 class InvalidSkillError(SkillhallError):
-    """A SKILL.md or a folder that cannot be used as a skill."""
+    """A SKILL.md or a folder that cannot be used as a skill.
+
+    ```python
+    from skillhall import InvalidSkillError, parse_skill_metadata
+
+    try:
+        parse_skill_metadata("no frontmatter", "SKILL.md")
+    except InvalidSkillError as error:
+        print(error)
+    ```
+    """
 
     code = "invalid_skill"
 
@@ -135,19 +226,52 @@ class InvalidInputError(SkillhallError):
 
 
 class SourceError(SkillhallError):
-    """A source of skills that cannot be used."""
+    """A source of skills that cannot be used.
+
+    ```python
+    from skillhall import Skills, SourceError
+
+    try:
+        Skills.open("acme/no-such-repository")
+    except SourceError as error:
+        print(error)
+    ```
+    """
 
     code = "upstream_error"
 
 
 class InstallError(SkillhallError):
-    """An installed skill or a lock file that stands in the way of a change."""
+    """An installed skill or a lock file that prevents a change.
+
+    ```python
+    from skillhall import Installer, InstallError
+
+    try:
+        Installer.project().rollback("pdf-tools")
+    except InstallError as error:
+        print(error)
+    ```
+    """
 
     code = "conflict"
 
 
 class StoreError(SkillhallError):
-    """A change that a skill store, a workspace or a database does not accept."""
+    """A change that a skill store, a workspace or a database does not accept.
+
+    ```python
+    from skillhall import StoreError
+    from skillhall.compat import LocalSkills
+
+    try:
+        LocalSkills(".").delete("notes")
+    except StoreError as error:
+        print(error)
+    except LookupError:
+        print("not found")
+    ```
+    """
 
     code = "conflict"
 
@@ -168,7 +292,17 @@ class ModelError(SkillhallError):
 
 
 class SkillNotFound(NotFoundError, KeyError):
-    """No skill has this name; `close` are the nearest names."""
+    """No skill has this name; `close` are the nearest names.
+
+    ```python
+    from skillhall import SkillNotFound, Skills
+
+    try:
+        Skills.load("skills")["pdf-tool"]
+    except SkillNotFound as error:
+        print(error, error.close)
+    ```
+    """
 
     template = "there is no skill named {name!r}"
     name: str
@@ -524,7 +658,7 @@ class ServerRefused(SourceError):
 
     def __init__(self, host: str, status: int, problem: str) -> None:
         super().__init__(host, status, _shorten(problem))
-        self.code = self._CODES.get(status, "upstream_error")
+        self.code: str = self._CODES.get(status, "upstream_error")
 
 
 # Installed skills

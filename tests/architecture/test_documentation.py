@@ -13,6 +13,7 @@ import skillhall
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
 from skillhall._internal.skill.finding import Code
+from tests.support.library_reference import build_reference
 
 ROOT = Path(__file__).resolve().parents[2]
 FINDINGS = ROOT / "docs" / "reference" / "findings.md"
@@ -53,9 +54,11 @@ def test_every_setting_is_documented() -> None:
         assert f"`{name}`" in table
 
 
-def test_every_public_name_is_in_the_reference_and_nothing_else_is() -> None:
-    table = (ROOT / "docs/reference/library.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(skillhall.__all__)
+def test_the_reference_of_the_library_is_what_signatures_and_docstrings_say() -> None:
+    page = ROOT / "docs" / "reference" / "library.md"
+    if os.environ.get("UPDATE_GOLDEN"):
+        page.write_text(build_reference(), encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == build_reference()
 
 
 def test_every_public_name_can_be_imported() -> None:

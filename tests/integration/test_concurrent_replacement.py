@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from skillhall import activate, load_catalog, load_skill_bundle, read_skill_file
+from skillhall import load_skill_bundle
 from skillhall._internal.catalog.manifests import ManifestCache
+from skillhall._internal.catalog.reader import activate, read_skill_file
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.wiring.catalog import load_catalog
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill_md
 from tests.support.symlink_races import make_memory_folder

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pytest
 
 from skillhall._internal.catalog import head_cache
-from skillhall._internal.catalog.catalog import Catalog, Skill
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
 from skillhall._internal.policy.profiles import (
     INSTRUCTION_SKILLS,
@@ -66,7 +66,7 @@ def cache(tmp_path: Path) -> Path:
 def decode(catalog: Catalog) -> dict[str, object]:
     """Return the content of a catalog with decoded frontmatter."""
 
-    def decoded(skill: Skill) -> Skill:
+    def decoded(skill: CatalogSkill) -> CatalogSkill:
         return skill._replace(encoded_frontmatter=skill.frontmatter)
 
     return {

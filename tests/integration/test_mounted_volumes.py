@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall import activate, discover_skills, load_catalog, load_skill_bundle, read_skill_file
+from skillhall import discover_skills, load_skill_bundle
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.manifests import ManifestCache
+from skillhall._internal.catalog.reader import activate, read_skill_file
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.cli.runner import run
 from skillhall._internal.fs.handles import FolderHandle
@@ -21,6 +22,7 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import UnsafePath, UnsavedFilesError
 from tests.support.kubernetes_volumes import mount
 from tests.support.projects import make_project

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.catalog.catalog import Skill
+from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.search.fts import FtsEngine
 from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
 from skillhall._internal.catalog.search.search_index import SearchIndex
@@ -38,20 +38,20 @@ engines = pytest.mark.parametrize("engine", ENGINES)
 Kind = type[FtsEngine | LinearScanEngine]
 
 
-def build(catalog_skills: list[Skill], engine: Kind) -> SearchIndex:
+def build(catalog_skills: list[CatalogSkill], engine: Kind) -> SearchIndex:
     return SearchIndex.build(
         make_catalog(catalog_skills), lambda skill: skill.description[::-1], engine
     )
 
 
-def search_skills(index: SearchIndex, text: str) -> list[Skill]:
+def search_skills(index: SearchIndex, text: str) -> list[CatalogSkill]:
     return [hit.skill for hit in index.search(text, 100).hits]
 
 
 @engines
 @given(skills, queries)
 def test_search_never_raises_and_has_no_duplicate_hits(
-    engine: Kind, catalog_skills: list[Skill], text: str
+    engine: Kind, catalog_skills: list[CatalogSkill], text: str
 ) -> None:
     result = build(catalog_skills, engine).search(text, 100)
     folders = [hit.skill.folder for hit in result.hits]
@@ -64,7 +64,7 @@ def test_search_never_raises_and_has_no_duplicate_hits(
 @engines
 @given(skills, queries)
 def test_hit_is_independent_of_other_skills(
-    engine: Kind, catalog_skills: list[Skill], text: str
+    engine: Kind, catalog_skills: list[CatalogSkill], text: str
 ) -> None:
     for skill in search_skills(build(catalog_skills, engine), text):
         assert search_skills(build([skill], engine), text) == [skill]
@@ -73,7 +73,7 @@ def test_hit_is_independent_of_other_skills(
 @engines
 @given(skills, queries.filter(lambda text: text.strip()))
 def test_skill_with_the_exact_name_is_first(
-    engine: Kind, catalog_skills: list[Skill], text: str
+    engine: Kind, catalog_skills: list[CatalogSkill], text: str
 ) -> None:
     name = text.strip()
     index = build([*catalog_skills, make_catalog_skill(name, "", "new")], engine)
@@ -83,7 +83,7 @@ def test_skill_with_the_exact_name_is_first(
 @engines
 @given(st.data(), skills, queries)
 def test_result_is_independent_of_catalog_order(
-    engine: Kind, data: st.DataObject, catalog_skills: list[Skill], text: str
+    engine: Kind, data: st.DataObject, catalog_skills: list[CatalogSkill], text: str
 ) -> None:
     other = data.draw(st.permutations(catalog_skills))
     assert build(catalog_skills, engine).search(text) == build(list(other), engine).search(text)
@@ -92,7 +92,7 @@ def test_result_is_independent_of_catalog_order(
 @engines
 @given(skills, queries, st.integers(1, 4), st.booleans())
 def test_pages_add_up_to_the_complete_result(
-    engine: Kind, catalog_skills: list[Skill], text: str, limit: int, for_models: bool
+    engine: Kind, catalog_skills: list[CatalogSkill], text: str, limit: int, for_models: bool
 ) -> None:
     index = build(catalog_skills, engine)
     complete = index.search(text, 100, for_models=for_models)

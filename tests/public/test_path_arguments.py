@@ -7,9 +7,14 @@ from pathlib import Path
 import pytest
 
 import skillhall
+from skillhall import compat
+from skillhall._internal.catalog.catalog import CatalogSkill
+from skillhall._internal.catalog.reader import activate, read_skill_file
 from skillhall._internal.render.json_manifest import serialize_listing
-from skillhall._internal.render.listing import ListingEntry
+from skillhall._internal.render.listing import ListingEntry, render_listing
+from skillhall._internal.render.markdown import render_markdown
 from skillhall._internal.sources.folder.root import Paths
+from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError
 from tests.support.agents import make_settings
 from tests.support.skills import make_skill, make_skill_md
@@ -45,13 +50,13 @@ FORMS: list[Callable[[Path], object]] = [
 
 @pytest.mark.parametrize("form", FORMS)
 def test_loaders_accept_one_folder_or_several(root: Path, form: Callable[[Path], Paths]) -> None:
-    assert [one.name for one in skillhall.load_catalog(form(root))] == ["deploy", "pdf"]
+    assert [one.name for one in load_catalog(form(root))] == ["deploy", "pdf"]
     assert [one.name for one in skillhall.discover_skills(form(root))] == ["deploy", "pdf"]
 
 
 def test_relative_folder_string_is_accepted(root: Path) -> None:
     settings = make_settings(root.parent)
-    assert len(skillhall.load_catalog("skills", settings=settings)) == 2
+    assert len(load_catalog("skills", settings=settings)) == 2
     assert len(skillhall.discover_skills("skills", cwd=root.parent)) == 2
     assert len(skillhall.discover_skills(Path("skills"), cwd=str(root.parent))) == 2
 
@@ -62,22 +67,22 @@ def test_other_functions_accept_path_objects(
 ) -> None:
     settings = make_settings(root.parent)
     assert skillhall.load_skill_bundle(form(root / "pdf")).name == "pdf"
-    assert skillhall.LocalSkills(form(root.parent)).list().items == ()
-    assert "ReadFile" in skillhall.tools_for(form(root.parent), settings)
-    skill = skillhall.load_catalog(root).find("pdf")
-    assert skillhall.read_skill_file(skill, form(Path("SKILL.md")))[:3] == b"---"
-    assert "Skill directory: there\n" in skillhall.activate(skill, directory=form(Path("there")))
-    source = skillhall.InstructionSource(form(Path("skills")))
-    assert "<name>pdf</name>" in skillhall.InstructionSkills([source], settings).text
+    assert compat.LocalSkills(form(root.parent)).list().items == ()
+    assert "ReadFile" in compat.tools_for(form(root.parent), settings)
+    skill = load_catalog(root).find("pdf")
+    assert read_skill_file(skill, form(Path("SKILL.md")))[:3] == b"---"
+    assert "Skill directory: there\n" in activate(skill, directory=form(Path("there")))
+    source = compat.InstructionSource(form(Path("skills")))
+    assert "<name>pdf</name>" in compat.InstructionSkills([source], settings).text
     assert len(skillhall.AgentSkills.of(form(root), settings=settings).current_view()) == 1
     parsed = skillhall.parse_skill_metadata(make_skill_md("pdf"), form(root / "pdf/SKILL.md"))
     assert parsed.path == f"{root}/pdf/SKILL.md"
 
 
 def test_single_string_is_one_item(root: Path) -> None:
-    assert skillhall.Globs("pdf*", inline="deploy") == skillhall.Globs(("pdf*",), ("deploy",))
+    assert compat.Globs("pdf*", inline="deploy") == compat.Globs(("pdf*",), ("deploy",))
     skills = skillhall.discover_skills(root)
-    guard = skillhall.ToolGuard([replace(skills[0], allowed_tools=("Read",))], always="Skill")
+    guard = compat.ToolGuard([replace(skills[0], allowed_tools=("Read",))], always="Skill")
     guard.activate(skills[0].name)
     assert guard.refusal("Skill") is None
     assert guard.refusal("S") is not None
@@ -90,10 +95,10 @@ def test_list_as_single_root_is_an_error(root: Path) -> None:
         skillhall.AgentSkills.of([str(root)])  # type: ignore[arg-type]  # the mistake itself
 
 
-RENDERERS: list[Callable[[Iterable[skillhall.Skill]], object]] = [
-    skillhall.render_listing,
-    skillhall.render_markdown,
-    skillhall.render_local,
+RENDERERS: list[Callable[[Iterable[CatalogSkill]], object]] = [
+    render_listing,
+    render_markdown,
+    compat.render_local,
     skillhall.skills_to_xml,
     serialize_listing,
 ]
@@ -101,9 +106,9 @@ RENDERERS: list[Callable[[Iterable[skillhall.Skill]], object]] = [
 
 @pytest.mark.parametrize("render", RENDERERS)
 def test_renderers_accept_a_catalog_and_omit_hidden_skills(
-    root: Path, render: Callable[[Iterable[skillhall.Skill]], object]
+    root: Path, render: Callable[[Iterable[CatalogSkill]], object]
 ) -> None:
-    catalog = skillhall.load_catalog(root)
+    catalog = load_catalog(root)
     assert render(catalog) == render(list(catalog)) == render(catalog.visible)
     assert "pdf" in str(render(catalog))
     assert "deploy" not in str(render(catalog))
@@ -111,15 +116,15 @@ def test_renderers_accept_a_catalog_and_omit_hidden_skills(
 
 def test_renderers_accept_discovered_skills_and_omit_hidden_ones(root: Path) -> None:
     skills = skillhall.discover_skills(root)
-    for text in (skillhall.render_listing(skills), skillhall.render_markdown(skills)):
+    for text in (render_listing(skills), render_markdown(skills)):
         assert "pdf" in text
         assert "deploy" not in text
 
 
 def test_listing_of_only_hidden_skills_is_empty(root: Path) -> None:
-    hidden = [skillhall.load_catalog(root).find("deploy")]
-    assert skillhall.render_listing(hidden) == skillhall.render_local(hidden) == ""
-    assert skillhall.render_markdown(hidden) == ""
+    hidden = [load_catalog(root).find("deploy")]
+    assert render_listing(hidden) == compat.render_local(hidden) == ""
+    assert render_markdown(hidden) == ""
 
 
 def test_entry_without_hidden_attribute_is_shown() -> None:
@@ -127,11 +132,11 @@ def test_entry_without_hidden_attribute_is_shown() -> None:
         name, description, location = "a", "b", "/c"
 
     entry: ListingEntry = Plain()
-    assert "<name>a</name>" in skillhall.render_listing([entry])
+    assert "<name>a</name>" in render_listing([entry])
 
 
 def test_skill_tool_omits_hidden_skills(root: Path) -> None:
     skills = {one.name: one for one in skillhall.discover_skills(root)}
-    tool = skillhall.SkillTool(skills)
+    tool = compat.SkillTool(skills)
     assert "deploy" not in str(tool.parameters)
     assert "deploy" not in str(tool("deploy"))[40:]

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping
 
-from skillhall._internal.catalog.catalog import Catalog, Skill
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.search.background_index import THREAD_NAME
 from skillhall._internal.catalog.search.fts import FtsEngine
 from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
@@ -19,13 +19,13 @@ ENGINES: list[type[FtsEngine | LinearScanEngine]] = [FtsEngine, LinearScanEngine
 
 def make_catalog_skill(
     name: str, description: str = "Does it.", folder: str = "", *, hidden: bool = False
-) -> Skill:
+) -> CatalogSkill:
     """Create a catalog skill that does not exist on disk."""
     fields = Frontmatter({}, name, description)
-    return Skill(name, description, hidden, folder or name, "SKILL.md", ROOT, 0, fields)
+    return CatalogSkill(name, description, hidden, folder or name, "SKILL.md", ROOT, 0, fields)
 
 
-def make_catalog(skills: Iterable[Skill]) -> Catalog:
+def make_catalog(skills: Iterable[CatalogSkill]) -> Catalog:
     return Catalog(LENIENT, (ROOT,), skills)
 
 

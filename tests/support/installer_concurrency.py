@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from skillhall import load_catalog
 from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.project import Project
@@ -28,6 +27,7 @@ from skillhall._internal.sources.folder.bundle_reader import (
     read_bundle,
 )
 from skillhall._internal.sources.opener import open_source
+from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillFileNotFound, SkillhallError
 from tests.support.projects import make_project_settings
 from tests.support.skills import make_skill_md

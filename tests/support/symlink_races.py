@@ -17,7 +17,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-from skillhall import load_catalog
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.reader import read_skill, read_skill_file
@@ -30,6 +29,7 @@ from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_bundle
+from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError
 from tests.support.skills import make_skill_md
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillhall._internal.catalog.catalog import Catalog, RejectedCandidate, Skill
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.precedence import ShadowedSkill
@@ -15,8 +15,8 @@ from skillhall.errors import SkillNotFound
 ROOT = Root("/skills", "project")
 
 
-def skill(name: str, folder: str = "", *, hidden: bool = False) -> Skill:
-    return Skill(
+def skill(name: str, folder: str = "", *, hidden: bool = False) -> CatalogSkill:
+    return CatalogSkill(
         name=name,
         description="Does it.",
         hidden=hidden,
@@ -28,7 +28,7 @@ def skill(name: str, folder: str = "", *, hidden: bool = False) -> Skill:
     )
 
 
-def catalog(*skills: Skill) -> Catalog:
+def catalog(*skills: CatalogSkill) -> Catalog:
     return Catalog(LENIENT, (ROOT,), skills)
 
 

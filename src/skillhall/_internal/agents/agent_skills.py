@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from dataclasses import dataclass, replace
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.agents.instruction_skills import (
     InstructionLoader,
     InstructionSource,
+    LoadedInstructions,
     to_inlined,
 )
 from skillhall._internal.agents.local_host import LocalHost
+from skillhall._internal.catalog.fingerprint import Fingerprint
 from skillhall._internal.catalog.reader import activate
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
@@ -27,8 +28,7 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from os import PathLike
 
-    from skillhall._internal.agents.instruction_skills import LoadedInstructions
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
@@ -55,8 +55,25 @@ class AgentSkillsSnapshot:
     plan: PromptPlan
 
 
+class SkillSource(Protocol):
+    """Skills that tools and adapters accept: `Skills` or `AgentSkills`."""
+
+    def as_agent_skills(self) -> AgentSkills:
+        """Return the skills as those of an agent."""
+
+
 class AgentSkills:
-    """The skills of one agent, loaded again only if a file changed. Thread-safe."""
+    """The skills of one agent: its system prompt and its tools. Thread-safe.
+
+    Every call returns the current skills. Nothing is read again unless a file changed.
+
+    ```python
+    from skillhall import AgentSkills
+
+    skills = AgentSkills.of("skills")  # or AgentSkills.from_config("coding")
+    print(skills.system_prompt())
+    ```
+    """
 
     def __init__(
         self,
@@ -66,7 +83,7 @@ class AgentSkills:
         profile: Profile = INSTRUCTION_SKILLS,
     ) -> None:
         self.agent = agent
-        self.settings = settings or Settings.read()
+        self.settings: Settings = settings or Settings.read()
         self.profile = profile
         base, follow = self.settings.working_directory, self.settings.follow_links
         self._sources = [
@@ -101,6 +118,10 @@ class AgentSkills:
         path = config or find_config(settings.working_directory)
         file = path or Path(settings.working_directory, "skillhall.toml")
         return cls(read_config(file).find_agent(identity), settings)
+
+    def as_agent_skills(self) -> AgentSkills:
+        """Return itself, as adapters accept `Skills` too."""
+        return self
 
     def snapshot(self) -> AgentSkillsSnapshot:
         """Return the current skills; the same value as before if nothing changed."""
@@ -151,15 +172,15 @@ class AgentSkills:
         if previous is not None and _has_same_content(previous.instructions, loaded):
             # Keep the plan object: `mark_plan_sent` compares plans by identity.
             return replace(previous, instructions=loaded)
-        view = SkillView(_compute_revision(loaded), self.profile, loaded.skills)
-        plan = plan_prompt(self._build_plan_request(loaded, view), self.agent.budgets.catalog)
-        return AgentSkillsSnapshot(loaded, view, plan)
+        view = SkillView(loaded.fingerprint.revision, self.profile, loaded.skills)
+        return self._build_snapshot(loaded, view)
 
-    def _build_plan_request(self, loaded: LoadedInstructions, view: SkillView) -> PlanRequest:
+    def _build_snapshot(self, loaded: LoadedInstructions, view: SkillView) -> AgentSkillsSnapshot:
         entries = {id(row.skill): self._build_listing_row(row) for row in view}
         listed = [entries[id(skill)] for skill in loaded.listed]
         inlined = [(entries[id(skill)], to_inlined(skill, body)) for skill, body in loaded.inlined]
-        return PlanRequest.for_tools(self.agent.tools, listed, inlined)
+        request = PlanRequest.for_tools(self.agent.tools, listed, inlined)
+        return AgentSkillsSnapshot(loaded, view, plan_prompt(request, self.agent.budgets.catalog))
 
     def _render_prompt_for(self, entry: ListingRow) -> str:
         """Return the system prompt as if this were the only skill."""
@@ -170,7 +191,22 @@ class AgentSkills:
         return ListingRow(row.name, row.skill.description, self.get_location(row))
 
 
-def estimate_load_tokens(skill: Skill, profile: Profile) -> int | None:
+class FixedAgentSkills(AgentSkills):
+    """The skills of a view that does not change, for an agent without a config."""
+
+    def __init__(self, view: SkillView) -> None:
+        super().__init__(AgentDefinition(DEFAULT_AGENT), profile=view.profile)
+        listed = tuple(row.skill for row in view)
+        hidden = tuple(skill for skill in view.all_skills if skill.hidden)
+        loaded = LoadedInstructions(listed, (), hidden, view.findings, Fingerprint({}, 0))
+        self._fixed = self._build_snapshot(loaded, view)
+
+    def snapshot(self) -> AgentSkillsSnapshot:
+        """Return the skills, always the same value."""
+        return self._fixed
+
+
+def estimate_load_tokens(skill: CatalogSkill, profile: Profile) -> int | None:
     """Return the estimated tokens of loading a skill; `None` if that fails."""
     try:
         return estimate_tokens(activate(skill, profile))
@@ -184,8 +220,3 @@ def _has_same_content(first: LoadedInstructions, second: LoadedInstructions) -> 
 
 def _content_parts(loaded: LoadedInstructions) -> tuple[object, ...]:
     return loaded.listed, loaded.inlined, loaded.hidden, loaded.findings
-
-
-def _compute_revision(loaded: LoadedInstructions) -> str:
-    signatures = sorted(loaded.fingerprint.signatures.items())
-    return hashlib.sha256(repr(signatures).encode("utf-8", "surrogatepass")).hexdigest()

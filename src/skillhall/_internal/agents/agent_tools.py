@@ -5,7 +5,6 @@ Every call is reported as an event, recorded in the usage log and traced.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,10 +26,10 @@ from skillhall.errors import SkillNotFound, SkillRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.agents.tool_protocol import Tool
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.storage.usage_log import UsageEvent
 
@@ -50,22 +49,22 @@ class AgentTools:
 
     def __init__(
         self,
-        skills: AgentSkills,
+        skills: SkillSource,
         on_event: Callable[[ToolEvent], None] = lambda _: None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.skills = skills
+        self.skills: AgentSkills = skills.as_agent_skills()
         self.on_event = on_event
-        settings = skills.settings
+        settings = self.skills.settings
         self._recorder = _UsageRecorder(
-            skills.agent.id, settings.log_usage, settings.data_directory, now
+            self.skills.agent.id, settings.log_usage, settings.data_directory, now
         )
         self._loaded_skills = LoadedSkills()
-        self._user_called: dict[str, Skill] = {}  # hidden skills that the user called
+        self._user_called: dict[str, CatalogSkill] = {}  # hidden skills that the user called
         self._loaded_names: dict[str, None] = {}
         read = ReadTools(
             settings.working_directory,
-            skills.agent.read_extensions,
+            self.skills.agent.read_extensions,
             settings=settings,
             resolve_extra_files=self._build_file_resolver,
             path_description=LOCATION_PATH_HELP,
@@ -177,7 +176,7 @@ class AgentTools:
         self, tool: str, arguments: object, result: ToolResult, *, by_user: bool = False
     ) -> int:
         """Report a call as an event, record it and return the tokens of its result."""
-        text = to_text(result.content)
+        text = result.text
         tokens = estimate_tokens(text)
         if result.is_error:
             self.on_event(ToolFailed(tool, text.removeprefix("Error: ")))
@@ -198,6 +197,11 @@ class AgentTools:
         return tokens
 
 
+def to_agent_tools(tools: AgentTools | SkillSource) -> AgentTools:
+    """Return the tools of a conversation; new ones if `tools` are only skills."""
+    return tools if isinstance(tools, AgentTools) else AgentTools(tools)
+
+
 @dataclass(frozen=True, slots=True)
 class _RecordedTool(ToolWrapper["Tool"]):
     """A tool whose calls are reported, recorded and traced."""
@@ -213,11 +217,6 @@ class _RecordedTool(ToolWrapper["Tool"]):
             details["skillhall.tokens"] = self.agent_tools.record_call(self.name, arguments, result)
             details.update(_build_span_attributes(arguments, result))
         return result
-
-
-def to_text(content: str | Mapping[str, object]) -> str:
-    """Return the content of a tool result as text."""
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
 def _build_span_attributes(arguments: object, result: ToolResult) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_skills import (
     DEFAULT_AGENT,
@@ -22,28 +22,17 @@ from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER
 from skillhall._internal.policy.requirements import check_requirements
 from skillhall._internal.policy.visibility import is_visible_to_models
-from skillhall._internal.render.prompt_plan import plan_prompt
 from skillhall._internal.skill.frontmatter import SKILL_MD
 from skillhall._internal.skill_store.input_checks import USER
 
 if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.skill_store.collection import Collection, CollectionSnapshot
     from skillhall._internal.skill_store.input_checks import StoredSkill
 
 
 _USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USER)
-
-
-class _StaticProvider(NamedTuple):
-    """A provider of a fixed skill view."""
-
-    view: SkillView
-
-    def current_view(self) -> SkillView:
-        """Return the view."""
-        return self.view
 
 
 class CollectionSkills(AgentSkills):
@@ -63,7 +52,7 @@ class CollectionSkills(AgentSkills):
         with self._lock:
             snapshot = self._snapshot
             if snapshot is None or snapshot.skill_view.revision != current.revision:
-                snapshot = self._snapshot = self._build_snapshot(current)
+                snapshot = self._snapshot = self._snapshot_of(current)
             return snapshot
 
     def get_directory(self, row: ViewedSkill) -> str:
@@ -102,15 +91,15 @@ class CollectionSkills(AgentSkills):
         if row is None:
             view = SkillView(view.revision, self.profile, [skill._replace(hidden=False)])
             (row,) = view
-        tools = SkillTools(_StaticProvider(view), get_directory=self.get_directory)
+        tools = SkillTools(view, get_directory=self.get_directory)
         return str(tools.load_skill(row.name).content)
 
-    def _find_visible(self, skill: Skill) -> ViewedSkill | None:
+    def _find_visible(self, skill: CatalogSkill) -> ViewedSkill | None:
         return next(
             (row for row in self.current_view() if row.skill.location == skill.location), None
         )
 
-    def _build_snapshot(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
+    def _snapshot_of(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
         skills = [current.skills[skill_id] for skill_id in current.ids]
         hidden = tuple(skill for skill in skills if not is_visible_to_models(skill))
         listed = tuple(
@@ -121,6 +110,4 @@ class CollectionSkills(AgentSkills):
         )
         loaded = LoadedInstructions(listed, (), hidden, current.findings, Fingerprint({}, 0))
         view = SkillView(current.revision, self.profile, listed)
-        return AgentSkillsSnapshot(
-            loaded, view, plan_prompt(self._build_plan_request(loaded, view), None)
-        )
+        return self._build_snapshot(loaded, view)

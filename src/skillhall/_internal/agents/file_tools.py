@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.agents.file_resolver import ResolvedFile
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 
 MAX_FILE_BYTES = 1024 * 1024
 MAX_FILES = 200  # files in one result
@@ -324,7 +324,7 @@ def _render_skill_files(tools: ReadTools, name: object) -> str:
     return "\n".join(lines + more * (rest > 0))
 
 
-def _find_skill(tools: ReadTools, name: object) -> tuple[Catalog, Skill]:
+def _find_skill(tools: ReadTools, name: object) -> tuple[Catalog, CatalogSkill]:
     """Return the visible skill with this id, else with this name."""
     catalog = _load_catalog(tools)
     if not isinstance(name, str) or not name.strip():
@@ -347,7 +347,7 @@ def _format_available(catalog: Catalog) -> str:
     return f"Available skills: {', '.join(ids[:_MAX_LISTED_SKILLS])}{more}"
 
 
-def _get_directory(tools: ReadTools, skill: Skill) -> str:
+def _get_directory(tools: ReadTools, skill: CatalogSkill) -> str:
     """Return the skill's folder in the form that ReadFile accepts."""
     try:
         return Path(skill.directory).relative_to(Path(tools.run_directory).absolute()).as_posix()

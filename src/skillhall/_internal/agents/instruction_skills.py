@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import PathLike
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.policy.requirements import HostFacts
@@ -58,9 +58,9 @@ class InstructionSource:
 class LoadedInstructions:
     """The skills of the sources at one moment."""
 
-    listed: tuple[Skill, ...]
-    inlined: tuple[tuple[Skill, str], ...]  # with their bodies
-    hidden: tuple[Skill, ...]  # selected, but hidden from models
+    listed: tuple[CatalogSkill, ...]
+    inlined: tuple[tuple[CatalogSkill, str], ...]  # with their bodies
+    hidden: tuple[CatalogSkill, ...]  # selected, but hidden from models
     findings: tuple[JudgedFinding, ...]
     fingerprint: Fingerprint
 
@@ -70,12 +70,12 @@ class LoadedInstructions:
         return render_instructions(self.listed, [to_inlined(*pair) for pair in self.inlined])
 
     @property
-    def skills(self) -> tuple[Skill, ...]:
+    def skills(self) -> tuple[CatalogSkill, ...]:
         """All skills visible to the model, listed ones first."""
         return (*self.listed, *(skill for skill, _ in self.inlined))
 
 
-def to_inlined(skill: Skill, body: str) -> InlineSkill:
+def to_inlined(skill: CatalogSkill, body: str) -> InlineSkill:
     """Return the skill for inlining in a system prompt."""
     return InlineSkill(skill.name, skill.location, skill.directory, body)
 
@@ -158,10 +158,10 @@ class _SkillSelector:
 
     profile: Profile
     host: HostFacts
-    listed: list[Skill] = field(default_factory=list)
-    inlined: list[Skill] = field(default_factory=list)
-    hidden: list[Skill] = field(default_factory=list)
-    all_skills: list[Skill] = field(default_factory=list)
+    listed: list[CatalogSkill] = field(default_factory=list)
+    inlined: list[CatalogSkill] = field(default_factory=list)
+    hidden: list[CatalogSkill] = field(default_factory=list)
+    all_skills: list[CatalogSkill] = field(default_factory=list)
     findings: list[JudgedFinding] = field(default_factory=list)
 
     def add_source(self, number: int, root: Root, globs: Globs) -> None:
@@ -189,12 +189,12 @@ class _SkillSelector:
         self.listed = [skill for skill in self.listed if id(skill) in ids]
         self.inlined = [skill for skill in self.inlined if id(skill) in ids]
 
-    def read_bodies(self) -> tuple[tuple[Skill, str], ...]:
+    def read_bodies(self) -> tuple[tuple[CatalogSkill, str], ...]:
         """Return the inlined skills with their bodies. An unreadable one becomes a finding."""
         bodies = ((skill, self._read_body(skill)) for skill in self.inlined)
         return tuple((skill, body) for skill, body in bodies if body is not None)
 
-    def _filter_usable(self, skills: Iterable[Skill]) -> list[Skill]:
+    def _filter_usable(self, skills: Iterable[CatalogSkill]) -> list[CatalogSkill]:
         """Return the skills whose requirements are met; the others become findings."""
         usable = []
         for skill in skills:
@@ -206,7 +206,7 @@ class _SkillSelector:
                 self.findings += self.profile.load_policy.judge([located])
         return usable
 
-    def _read_body(self, skill: Skill) -> str | None:
+    def _read_body(self, skill: CatalogSkill) -> str | None:
         findings: tuple[Finding, ...]
         try:
             parsed = read_skill(skill, self.profile)

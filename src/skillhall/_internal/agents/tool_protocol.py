@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 
-class ToolResult(NamedTuple):
-    """The content of a tool result, and whether it is an error."""
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The result of a tool call: its content, and whether it is an error.
+
+    ```python
+    tools = {tool.name: tool for tool in Skills.load("skills").tools()}
+    result = tools["load_skill"].call({"name": "pdf-tools"})
+    print(result.text)
+    ```
+    """
 
     content: str | Mapping[str, object]
     is_error: bool = False
-    code: str = ""  # the error code, if known
+    code: str = ""
+    """The error code, if known."""
+
+    @property
+    def text(self) -> str:
+        """The content as the model reads it; JSON if it is not text."""
+        if isinstance(self.content, str):
+            return self.content
+        return json.dumps(self.content, ensure_ascii=False)
 
 
 class ToolDescription(Protocol):

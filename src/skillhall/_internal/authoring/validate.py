@@ -26,7 +26,7 @@ from skillhall.errors import SkillFileNotFound, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from skillhall._internal.catalog.catalog import Catalog, RejectedCandidate, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.settings import Settings
 
@@ -173,7 +173,7 @@ def _build_skipped_finding(result: ValidationResult) -> Finding:
     return Finding(Code.SKIPPED, message, path=result.path)
 
 
-def examine_skill(skill: Skill, profile: Profile) -> SkillExamination:
+def examine_skill(skill: CatalogSkill, profile: Profile) -> SkillExamination:
     """Read a skill of a catalog completely; findings include accepted ones."""
     return _examine_candidate(_locate_skill(skill), profile)
 
@@ -221,7 +221,7 @@ def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]
     return sorted((_build_result(c, profile) for c in candidates), key=_get_path)
 
 
-def _locate_skill(skill: Skill) -> _CandidateLocation:
+def _locate_skill(skill: CatalogSkill) -> _CandidateLocation:
     return _CandidateLocation(
         skill.folder_handle, skill.file, skill.location, skill.name, skill.findings
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.folder.root import Root
 
 
-class Skill(NamedTuple):
+class CatalogSkill(NamedTuple):
     """An accepted skill: its frontmatter and location, without the body."""
 
     name: str
@@ -84,9 +84,36 @@ class Explanation(NamedTuple):
 
     name: str
     profile: str
-    winners: tuple[Skill, ...]
-    shadowed: tuple[ShadowedSkill[Skill], ...]
+    winners: tuple[CatalogSkill, ...]
+    shadowed: tuple[ShadowedSkill[CatalogSkill], ...]
     rejected: tuple[RejectedCandidate, ...]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no candidate with this name."""
+        return not (self.winners or self.shadowed or self.rejected)
+
+    def describe(self) -> Iterator[str]:
+        """Yield the explanation, line by line."""
+        for skill in self.winners:
+            yield f"used: {skill.location} ({skill.source})"
+            others = [other for other in self.shadowed if other.winner == skill]
+            reason = others[0].rule if others else "it is the only accepted copy"
+            if len(self.winners) > 1:
+                reason = "all copies with this name are used"
+            yield f"  because {reason} (profile {self.profile!r})"
+            for judged in skill.findings:
+                yield f"  {judged.effect}[{judged.finding.code}]: {judged.finding.message}"
+        for shadowed in self.shadowed:
+            yield f"shadowed: {shadowed.skill.location} ({shadowed.skill.source})"
+            yield f"  because {shadowed.rule}: {shadowed.winner.location}"
+        for rejected in self.rejected:
+            yield f"rejected: {rejected.location}"
+            for finding, effect in rejected.findings:
+                line = f"line {finding.line}: " if finding.line else ""
+                yield f"  {effect}[{finding.code}]: {line}{finding.message}"
+        if not self.winners:
+            yield f"no copy of {self.name!r} is used"
 
 
 class Catalog:
@@ -98,9 +125,9 @@ class Catalog:
         self,
         profile: Profile,
         roots: Iterable[Root],
-        skills: Iterable[Skill] = (),
+        skills: Iterable[CatalogSkill] = (),
         rejected: Iterable[RejectedCandidate] = (),
-        shadowed: Iterable[ShadowedSkill[Skill]] = (),
+        shadowed: Iterable[ShadowedSkill[CatalogSkill]] = (),
         scan_findings: Iterable[JudgedFinding] = (),
     ) -> None:
         self.profile: Final = profile
@@ -118,14 +145,14 @@ class Catalog:
     def __hash__(self) -> int:
         return hash((self.profile.name, tuple(skill.location for skill in self.skills)))
 
-    def __iter__(self) -> Iterator[Skill]:
+    def __iter__(self) -> Iterator[CatalogSkill]:
         return iter(self.skills)
 
     def __len__(self) -> int:
         return len(self.skills)
 
     @property
-    def visible(self) -> tuple[Skill, ...]:
+    def visible(self) -> tuple[CatalogSkill, ...]:
         """The skills that are not hidden from models."""
         return tuple(skill for skill in self.skills if is_visible_to_models(skill))
 
@@ -139,7 +166,7 @@ class Catalog:
             *(judged for shadowed in self.shadowed for judged in shadowed.skill.findings),
         )
 
-    def find(self, name: str) -> Skill:
+    def find(self, name: str) -> CatalogSkill:
         """Return the skill with this name, else with this id. Raises: SkillNotFound."""
         match = next((skill for skill in self.skills if skill.name == name), None)
         match = match or next((skill for skill in self.skills if skill.id == name), None)

@@ -6,6 +6,7 @@ opened.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,6 +39,12 @@ class Fingerprint:
     def is_current(self) -> bool:
         """Whether nothing has changed since; false if the clock is too coarse to tell."""
         return self.is_stable and are_signatures_current(self.signatures.items())
+
+    @cached_property
+    def revision(self) -> str:
+        """A digest of the signatures."""
+        signatures = repr(sorted(self.signatures.items()))
+        return hashlib.sha256(signatures.encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
     def is_stable(self) -> bool:

@@ -52,7 +52,7 @@ class HeadCache:
     """Head caches of all roots, below one cache folder."""
 
     def __init__(self, directory: str) -> None:
-        self.directory = os.path.join(directory, "heads")
+        self.directory: str = os.path.join(directory, "heads")
 
     def is_large(self, real_root: str, keys: KeyCase) -> bool:
         """Whether loading the cache is slow enough to do other work in parallel."""

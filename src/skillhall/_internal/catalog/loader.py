@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.catalog import Catalog, RejectedCandidate, Skill
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.policy.effects import Effect, JudgedFinding
@@ -111,7 +111,7 @@ def _pause_gc() -> Iterator[None]:
 def _build_catalog(
     roots: Sequence[Root], real_roots: Sequence[str], profile: Profile, scans: Sequence[Scan]
 ) -> Catalog:
-    skills: list[Skill] = []
+    skills: list[CatalogSkill] = []
     rejected: list[RejectedCandidate] = []
     scan_findings: list[JudgedFinding] = []
     duplicates = _DuplicateFileFilter(real_roots, scans)
@@ -197,7 +197,7 @@ class _RootJudge:
         self.quiet_codes = profile.load_policy.accepted_codes
         self.name_policy = profile.name_policy
         self.reserved_names = profile.reserved_names
-        self.skills: list[Skill] = []
+        self.skills: list[CatalogSkill] = []
         self.rejected: list[RejectedCandidate] = []
 
     def judge(self, candidate: Candidate) -> None:
@@ -217,7 +217,7 @@ class _RootJudge:
             self.rejected.append(RejectedCandidate(skill_id, name, location, judged))
             return
         self.skills.append(
-            Skill(
+            CatalogSkill(
                 name,
                 description,
                 hidden,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle, SkillFile
@@ -182,7 +182,7 @@ def explain_exclusion(row: ViewedSkill, manifest: Manifest | None) -> Finding | 
     return Finding(Code.MCP_LEFT_OUT, message, path=row.skill.location, skill=row.skill.name)
 
 
-def _take_signatures(skill: Skill, bundle: Bundle) -> dict[str, Signature | None]:
+def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature | None]:
     root = skill.folder_handle.path
     if skill.is_flat:
         folders: set[str] = set()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from os import PathLike
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.bundle import Bundle
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
+def read_skill(skill: CatalogSkill, profile: Profile = LENIENT) -> ParsedSkill:
     """Read and parse the current SKILL.md completely.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -49,7 +49,7 @@ def read_skill(skill: Skill, profile: Profile = LENIENT) -> ParsedSkill:
     return parse_skill(data, folder, profile.key_case)
 
 
-def read_raw_body(skill: Skill) -> str:
+def read_raw_body(skill: CatalogSkill) -> str:
     """Read the body without parsing the frontmatter, for a search over many skills.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -60,7 +60,7 @@ def read_raw_body(skill: Skill) -> str:
     return data[start:].decode("utf-8", "replace")
 
 
-def read_skill_md(skill: Skill) -> bytes:
+def read_skill_md(skill: CatalogSkill) -> bytes:
     """Read the bytes of SKILL.md.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -71,7 +71,7 @@ def read_skill_md(skill: Skill) -> bytes:
     return read_file_at(folder, RelativePath.parse(path), MAX_SKILL_MD_BYTES)
 
 
-def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
+def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
     """Read one file of the skill; paths such as `./a.md` are normalized.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -79,7 +79,7 @@ def read_skill_file(skill: Skill, path: str | PathLike[str]) -> bytes:
     return read_relative_file(skill, RelativePath.parse_lenient(fspath(path)))
 
 
-def read_relative_file(skill: Skill, path: RelativePath) -> bytes:
+def read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
     """Read one file of the skill.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -91,19 +91,19 @@ def read_relative_file(skill: Skill, path: RelativePath) -> bytes:
     return read_file_at(skill.folder_handle, path)
 
 
-def read_published_file(skill: Skill, path: RelativePath) -> bytes:
+def read_published_file(skill: CatalogSkill, path: RelativePath) -> bytes:
     """Like `read_relative_file`, for remote clients: hidden files are not found."""
     if not is_publishable(path.text):
         raise SkillFileNotFound(path.text)
     return read_relative_file(skill, path)
 
 
-def open_skill_bundle(skill: Skill, policy: ScanPolicy) -> Bundle:
+def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
     """Return the skill's files; a flat skill has only one. Raises: SkillFileNotFound."""
     return with_bundle(skill, policy, lambda bundle: bundle)
 
 
-def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
+def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
     """Call `work` with the skill's files, all of one version, and return its result.
 
     Raises: SkillFileNotFound, and errors of `work`.
@@ -117,7 +117,7 @@ def with_bundle(skill: Skill, policy: ScanPolicy, work: Callable[[Bundle], _T]) 
     )
 
 
-def _with_linked_skill_md(skill: Skill, bundle: Bundle) -> Bundle:
+def _with_linked_skill_md(skill: CatalogSkill, bundle: Bundle) -> Bundle:
     """Add a SKILL.md that is a link; bundles skip links."""
     data, path = read_skill_md(skill), RelativePath.parse(skill.file)
     skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
@@ -126,7 +126,9 @@ def _with_linked_skill_md(skill: Skill, bundle: Bundle) -> Bundle:
     return replace(bundle, files=dict(sorted(files.items())), findings=findings)
 
 
-def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike[str] = "") -> str:
+def activate(
+    skill: CatalogSkill, profile: Profile = LENIENT, directory: str | PathLike[str] = ""
+) -> str:
     """Render the body of `skill`, its directory, and the names of its other files.
 
     `directory` is shown to the model instead of the absolute path.
@@ -140,7 +142,7 @@ def activate(skill: Skill, profile: Profile = LENIENT, directory: str | PathLike
     return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)
 
 
-def read_accepted_body(skill: Skill, profile: Profile) -> str:
+def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
     """Read the current body, if the profile accepts it.
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.

@@ -16,13 +16,13 @@ from skillhall._internal.skill.parsed import Frontmatter
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
 
 SCHEME = "skill://"
 _ID_PREFIX = "~"  # not allowed in names by the specification
 
 
-def assign_skill_paths(skills: Iterable[Skill]) -> tuple[list[str], list[Finding]]:
+def assign_skill_paths(skills: Iterable[CatalogSkill]) -> tuple[list[str], list[Finding]]:
     """Return a unique path per skill, and a finding per path that is not the name."""
     taken: set[str] = set()
     paths, findings = [], []
@@ -84,7 +84,7 @@ def _find_unused_path(prefix: str, name: str, taken: set[str]) -> str:
     return path
 
 
-def _build_finding(skill: Skill, path: str, reason: str) -> Finding:
+def _build_finding(skill: CatalogSkill, path: str, reason: str) -> Finding:
     message = f"MCP clients find {skill.name!r} at {SCHEME}{path}: {reason}"
     hint = "give it a unique name that follows the rules"
     return Finding(Code.MCP_ADDRESS, message, hint=hint, path=skill.location, skill=skill.name)

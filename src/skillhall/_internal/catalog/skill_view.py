@@ -5,7 +5,6 @@ Agent tools and MCP depend only on it, whether the skills come from a server or 
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -29,7 +28,7 @@ from skillhall.errors import SkillFileNotFound, SkillNotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.catalog.head_cache import HeadCache
     from skillhall._internal.policy.effects import JudgedFinding
@@ -44,7 +43,7 @@ class ViewedSkill(NamedTuple):
 
     name: str  # unique in the view; shown to models
     path: str  # in `skill://` URIs
-    skill: Skill
+    skill: CatalogSkill
 
     @property
     def uri(self) -> str:
@@ -59,18 +58,22 @@ class SkillView:
         self,
         revision: str,
         profile: Profile,
-        skills: Iterable[Skill],
+        skills: Iterable[CatalogSkill],
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
     ) -> None:
-        self.all_skills = tuple(skills)  # including hidden ones, which only users may call
+        # Including hidden ones, which only users may call.
+        self.all_skills: tuple[CatalogSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
         paths, path_findings = assign_skill_paths(visible)
         rows = map(ViewedSkill, _assign_names(visible), paths, visible)
         self.revision = revision
         self.profile = profile
         self.skills: Mapping[str, ViewedSkill] = {row.name: row for row in rows}
-        self.findings = (*findings, *profile.load_policy.judge(path_findings))
+        self.findings: tuple[JudgedFinding, ...] = (
+            *findings,
+            *profile.load_policy.judge(path_findings),
+        )
         self._get_index = get_index or self._get_own_index
         self._lock = threading.Lock()
 
@@ -88,6 +91,14 @@ class SkillView:
 
             raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
         return row
+
+    def has(self, name: str) -> bool:
+        """Whether a skill has this name or id."""
+        return name in self.skills or name in self._by_id
+
+    def current_view(self) -> SkillView:
+        """Return itself: a view is the provider of an unchanging set of skills."""
+        return self
 
     def read_body(self, row: ViewedSkill) -> str:
         """Read the current body of a skill.
@@ -168,15 +179,14 @@ class FolderSkillProvider:
         paths = [root.path for root in self._roots]
         follow_links = {root.path for root in self._roots if root.follow_links}
         fingerprint = take_fingerprint(paths, self._profile.scan_policy, follow_links)
-        signatures = repr(sorted(fingerprint.signatures.items()))
-        revision = hashlib.sha256(signatures.encode()).hexdigest()
+        revision = fingerprint.revision
         if self._cached is not None and self._cached[1].revision == revision:
             return fingerprint, self._cached[1]
         catalog = load_roots(self._roots, self._profile, self._head_cache)
         return fingerprint, SkillView(revision, self._profile, catalog, catalog.findings)
 
 
-def _assign_names(skills: Sequence[Skill]) -> Iterator[str]:
+def _assign_names(skills: Sequence[CatalogSkill]) -> Iterator[str]:
     """Yield unique names: the name of the skill, else its id, else with a number."""
     taken: set[str] = set()
     for skill in skills:

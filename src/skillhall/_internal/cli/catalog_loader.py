@@ -14,7 +14,7 @@ from skillhall.errors import SkillNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.policy.effects import JudgedFinding
 
 # Each of these is printed in full: the scan is incomplete.
@@ -78,7 +78,7 @@ def _check_named_roots(catalog: Catalog) -> None:
             raise CommandFailed("not_found", message, judged.finding.hint)
 
 
-def find_skill(catalog: Catalog, name: str) -> Skill:
+def find_skill(catalog: Catalog, name: str) -> CatalogSkill:
     """Return the skill `name`. Raises: SkillNotFound, CommandFailed if it is rejected."""
     try:
         return catalog.find(name)

@@ -124,10 +124,44 @@ RISK_EFFECTS = {
 
 
 class JudgedFinding(NamedTuple):
-    """A finding and its effect under a profile."""
+    """A finding and its effect under a profile; it has the attributes of the finding too."""
 
     finding: Finding
     effect: Effect
+
+    @property
+    def code(self) -> Code:
+        """The stable id of the kind of finding."""
+        return self.finding.code
+
+    @property
+    def message(self) -> str:
+        """What was found."""
+        return self.finding.message
+
+    @property
+    def line(self) -> int | None:
+        """The line, if the finding concerns one."""
+        return self.finding.line
+
+    @property
+    def hint(self) -> str:
+        """What to do about it."""
+        return self.finding.hint
+
+    @property
+    def path(self) -> str:
+        """The file or folder."""
+        return self.finding.path
+
+    @property
+    def skill(self) -> str:
+        """The name of the skill."""
+        return self.finding.skill
+
+    def __str__(self) -> str:
+        place = ":".join(filter(None, (self.path, str(self.line or ""))))
+        return f"{f'{place}: ' if place else ''}{self.effect}[{self.code}]: {self.message}"
 
 
 class LoadPolicy(NamedTuple):

@@ -45,7 +45,15 @@ AGENT_FOLDERS = (
 
 
 class Profile(NamedTuple):
-    """A named set of rules, in the order in which they apply."""
+    """A named set of rules, in the order in which they apply.
+
+    ```python
+    from skillhall import Skills, validate
+
+    profile = Skills.load("skills", profile="specification").profile
+    print(profile.name, profile.summary)
+    ```
+    """
 
     name: str
     summary: str

@@ -14,7 +14,7 @@ from skillhall._internal.sources.repo_layout import FileTree
 from skillhall.errors import SkillhallError, SourceNotFound, TooLarge
 
 if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
 
 MAX_TOTAL = 500 * 1024 * 1024  # bytes; the same limit as for a repository
 
@@ -38,7 +38,7 @@ def read_folder(folder: str, text: str) -> FileTree:
     return FileTree(files, findings=tuple(findings))
 
 
-def _read_skill_files(skill: Skill) -> tuple[dict[str, bytes], list[Finding]]:
+def _read_skill_files(skill: CatalogSkill) -> tuple[dict[str, bytes], list[Finding]]:
     """Read the files of one skill, all or none, and its findings."""
     prefix = f"{skill.folder}/" if skill.folder else ""
     try:

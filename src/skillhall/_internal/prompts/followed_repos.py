@@ -39,7 +39,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.prompts.checkout import CheckoutStore
     from skillhall._internal.prompts.prompt_model import FollowedRepository, SourceSelector
     from skillhall._internal.prompts.prompt_snapshot import PromptContents
@@ -59,7 +59,7 @@ class FollowedSkills(NamedTuple):
 
     contents: tuple[PromptContents, ...]
     digest: str  # changes with any source
-    skills: tuple[Skill, ...]
+    skills: tuple[CatalogSkill, ...]
 
     @classmethod
     def from_contents(cls, contents: tuple[PromptContents, ...]) -> FollowedSkills:

@@ -25,7 +25,7 @@ from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.prompts.checkout import Checkout
     from skillhall._internal.prompts.prompt_model import PromptArgument, PromptKind
@@ -42,7 +42,7 @@ _SKIPPED_FILE_CODES = frozenset({Code.FILE_LEFT_OUT, Code.FILE_TOO_LARGE, Code.T
 class _PromptEntry(NamedTuple):
     """Prompt without its body."""
 
-    skill: Skill
+    skill: CatalogSkill
     kind: PromptKind
     arguments: tuple[PromptArgument, ...]
     files: tuple[SkillFile, ...]
@@ -213,7 +213,7 @@ class _ContentsReader:
         self._update_hash(source, files)
         return self._hash.hexdigest()
 
-    def _read_entry(self, skill: Skill) -> _PromptEntry | None:
+    def _read_entry(self, skill: CatalogSkill) -> _PromptEntry | None:
         try:
             parsed = read_skill(skill, _PROFILE)
             bundle = open_skill_bundle(skill, _PROFILE.scan_policy)
@@ -239,11 +239,11 @@ class _ContentsReader:
     def _update_hash(self, *facts: object) -> None:
         self._hash.update(repr(facts).encode("utf-8", "surrogatepass"))
 
-    def _is_incomplete(self, skill: Skill) -> bool:
+    def _is_incomplete(self, skill: CatalogSkill) -> bool:
         """Whether files of the skill were skipped when the source was read."""
         return bool(skill.source != BUILT_IN and skill.folder in self._incomplete_folders)
 
-    def _add_finding(self, finding: Finding, skill: Skill) -> None:
+    def _add_finding(self, finding: Finding, skill: CatalogSkill) -> None:
         path = f"{skill.directory}{os.sep}{finding.path}" if finding.path else skill.location
         self._extra_findings.append(finding.with_location(path, skill.name))
 

@@ -15,7 +15,7 @@ from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.profiles import Profile
 
 
@@ -25,13 +25,13 @@ class SkillPrompts:
     Skills hidden from models are included, because users call prompts.
     """
 
-    def __init__(self, digest: str, skills: Sequence[Skill], profile: Profile) -> None:
+    def __init__(self, digest: str, skills: Sequence[CatalogSkill], profile: Profile) -> None:
         self.digest = digest  # changes with the skills
         self._skills = skills
         self._profile = profile
 
     @cached_property
-    def _skills_by_name(self) -> Mapping[str, Skill]:
+    def _skills_by_name(self) -> Mapping[str, CatalogSkill]:
         return {skill.name: skill for skill in reversed(self._skills)}
 
     @property
@@ -61,7 +61,7 @@ class SkillPrompts:
         message = {"role": "user", "content": {"type": "text", "text": text}}
         return json.dumps({"description": prompt.description, "messages": [message]}).encode()
 
-    def _has_files(self, skill: Skill) -> bool:
+    def _has_files(self, skill: CatalogSkill) -> bool:
         """Whether the skill has files, even skipped ones; true if it cannot be read."""
         try:
             bundle = open_skill_bundle(skill, self._profile.scan_policy.without_hidden_files)
@@ -69,7 +69,7 @@ class SkillPrompts:
             return True
         return bool(bundle.findings) or any(path != skill.file for path in bundle.files)
 
-    def _read_body(self, skill: Skill) -> str:
+    def _read_body(self, skill: CatalogSkill) -> str:
         try:
             parsed = read_skill(skill, self._profile)
         except SkillhallError:

@@ -30,7 +30,18 @@ _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|[\r\n]|\Z)")
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The bytes of a SKILL.md. Every edit returns a new document."""
+    """The bytes of a SKILL.md. Every edit returns a new document.
+
+    ```python
+    from pathlib import Path
+
+    from skillhall import Document
+
+    path = Path("skills/pdf-tools/SKILL.md")
+    document = Document(path.read_bytes()).with_field("description", "Reads and fills PDF forms.")
+    path.write_bytes(document.data)  # only that field changed
+    ```
+    """
 
     data: bytes
 

@@ -142,7 +142,15 @@ class Code(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One fact about a skill or a file."""
+    """One fact about a skill or a file. A profile decides what it means.
+
+    ```python
+    from skillhall import validate
+
+    for finding in validate("skills").findings:  # with the effect under the profile
+        print(finding.path, finding.line, finding.effect, finding.code, finding.message)
+    ```
+    """
 
     code: Code
     message: str

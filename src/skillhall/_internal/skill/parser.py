@@ -40,7 +40,16 @@ class ParsedFrontmatter(NamedTuple):
 def parse_skill(
     data: bytes, folder: str | None = None, key_case: KeyCase = KeyCase.EXACT
 ) -> ParsedSkill:
-    """Parse a complete SKILL.md; `folder` is the name of its folder, if it has one."""
+    """Parse a complete SKILL.md; `folder` is the name of its folder, if it has one.
+
+    ```python
+    from skillhall import parse_skill
+
+    with open("skills/pdf-tools/SKILL.md", "rb") as file:
+        parsed = parse_skill(file.read(), "pdf-tools")
+    print(parsed.frontmatter.name, parsed.body, parsed.findings)
+    ```
+    """
     if len(data) > MAX_SKILL_MD_BYTES:
         return ParsedSkill(EMPTY_FRONTMATTER, "", (build_too_large_finding(len(data)),))
     if (encoding_error := find_encoding_error(data)) is not None:

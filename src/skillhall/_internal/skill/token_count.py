@@ -8,7 +8,14 @@ _TOKENS_PER_EXTRA_BYTE = 0.31  # characters outside ASCII need more tokens
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of `text`."""
+    """Estimate the number of tokens of `text`.
+
+    ```python
+    from skillhall import Skills, estimate_tokens
+
+    print(estimate_tokens(Skills.load("skills").listing()))
+    ```
+    """
     if not text:
         return 0
     characters = len(text)

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
@@ -98,7 +98,7 @@ class RepositorySkillSet(NamedTuple):
     """Skills of all repositories of a server, in order of precedence."""
 
     digest: str = ""  # changes with any repository
-    skills: Sequence[Skill] = ()
+    skills: Sequence[CatalogSkill] = ()
     origins: Mapping[str, RepositoryOrigin] = MappingProxyType({})  # by root path
 
 
@@ -171,12 +171,12 @@ class CollectionSnapshot:
     """Immutable state of the collection at one moment."""
 
     revision: str
-    skills: Mapping[str, Skill]
+    skills: Mapping[str, CatalogSkill]
     findings: tuple[JudgedFinding, ...]
     ids: tuple[str, ...]  # sorted
     index_input: IndexInput  # the same skills, for the search index
     origins: Mapping[str, RepositoryOrigin]
-    shadowed: Mapping[str, tuple[Skill, ...]]  # skills that are not served, by id
+    shadowed: Mapping[str, tuple[CatalogSkill, ...]]  # skills that are not served, by id
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
 
     @property
@@ -196,7 +196,7 @@ class CollectionSnapshot:
         """Return the skills with the same id that are not served."""
         return tuple(map(self._build_entry, self.shadowed.get(identity, ())))
 
-    def _build_entry(self, skill: Skill) -> CollectionEntry:
+    def _build_entry(self, skill: CatalogSkill) -> CollectionEntry:
         name = self.origins.get(skill.root.path, RepositoryOrigin()).repository
         return CollectionEntry(
             skill.id, skill.name, skill.description, skill.source, skill.hidden, name
@@ -220,7 +220,7 @@ class Collection:
     read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
     clock: Callable[[], float] = time.monotonic
     _snapshot: CollectionSnapshot | None = None
-    _last_repository_skills: tuple[str, Sequence[Skill]] = ("", ())  # digest and skills
+    _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills
     _logged_skips: frozenset[SkippedItem] = frozenset()
     _move_count: int = 0  # how often equal repository skills moved to other folders
     _background_index: BackgroundIndex = field(default_factory=BackgroundIndex)
@@ -254,7 +254,7 @@ class Collection:
         log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
         self._logged_skips = frozenset(skipped)
 
-    def _move_suffix(self, digest: str, skills: Sequence[Skill]) -> str:
+    def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
         """Suffix of the revision that changes if equal skills move to other folders.
 
         This happens when a cache is cleared and the repository is fetched again.
@@ -335,7 +335,7 @@ class Collection:
     ) -> SkillImportResult:
         return self.changes.import_([*bundles], identity, replace=replace)
 
-    def find(self, identity: str) -> Skill:
+    def find(self, identity: str) -> CatalogSkill:
         """Return the skill with this id. Raises: SkillNotFound."""
         skills = self.snapshot().skills
         if identity not in skills:
@@ -381,7 +381,7 @@ class Collection:
         """Pack all published files as a zip file. Raises: as `bundle`, and errors of reading."""
         return with_bundle(self.find(identity), _PUBLISHED_SCAN, pack_bundle)
 
-    def measure_skill(self, skill: Skill) -> SkillSize:
+    def measure_skill(self, skill: CatalogSkill) -> SkillSize:
         """Return the numbers of a skill, cached until its SKILL.md changes."""
         signature = read_signature(skill.location)
         cached = self._sizes.get(skill.location)
@@ -492,20 +492,20 @@ def _skip_unreadable(identity: str) -> Iterator[None]:
         _LOG.warning("skill %r is not published: %s", identity, problem)
 
 
-def _get_locations(skills: Sequence[Skill]) -> list[str]:
+def _get_locations(skills: Sequence[CatalogSkill]) -> list[str]:
     return [skill.location for skill in skills]
 
 
 def _build_snapshot(
     revision: str,
     local: Catalog,
-    repository: Iterable[Skill],
+    repository: Iterable[CatalogSkill],
     origins: Mapping[str, RepositoryOrigin],
 ) -> CollectionSnapshot:
     """Merge skills by id. The store's skills win, then the first repository."""
     skills = {skill.id: skill for skill in local}
     findings = [_relativize_to_root(finding, local) for finding in local.findings]
-    shadowed: dict[str, tuple[Skill, ...]] = {}
+    shadowed: dict[str, tuple[CatalogSkill, ...]] = {}
     for loser in local.shadowed:
         shadowed[loser.skill.id] = (*shadowed.get(loser.skill.id, ()), loser.skill)
     for original in repository:
@@ -524,7 +524,7 @@ def _build_snapshot(
 
 
 def _build_shadowed_finding(
-    skill: Skill, winner: Skill, origins: Mapping[str, RepositoryOrigin]
+    skill: CatalogSkill, winner: CatalogSkill, origins: Mapping[str, RepositoryOrigin]
 ) -> Finding:
     repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
     other = f"the {winner.source} skill"
@@ -546,14 +546,14 @@ def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
     return judged._replace(finding=finding._replace(path=path, message=message))
 
 
-def _measure_skill(skill: Skill) -> SkillSize:
+def _measure_skill(skill: CatalogSkill) -> SkillSize:
     examined = examine_skill(skill, LOCAL_SKILLS)
     warnings = sum(1 for finding in examined.findings if finding.effect is not Effect.ACCEPT)
     files = max(1, len(examined.bundle.files))
     return SkillSize(estimate_tokens(examined.parsed.body), files, warnings)
 
 
-def _relativize_to_skill(judged: JudgedFinding, skill: Skill) -> JudgedFinding:
+def _relativize_to_skill(judged: JudgedFinding, skill: CatalogSkill) -> JudgedFinding:
     """Replace the absolute path of a finding by its path in the skill."""
     finding = judged.finding
     path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file

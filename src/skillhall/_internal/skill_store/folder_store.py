@@ -71,8 +71,8 @@ class FolderStore:
     def __init__(
         self, run_directory: str | os.PathLike[str], *, follow_links: bool = False
     ) -> None:
-        self.run_directory = os.path.abspath(os.path.expanduser(run_directory))
-        self.location = os.path.join(self.run_directory, ".agents")
+        self.run_directory: str = os.path.abspath(os.path.expanduser(run_directory))
+        self.location: str = os.path.join(self.run_directory, ".agents")
         self._write_count = 0  # part of quick_revision
         # A link that exists at startup is the user's choice and is followed. One that appears
         # later may be an attack and is not.

@@ -25,7 +25,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
 
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.skill.parsed import Frontmatter
 
@@ -135,7 +135,11 @@ def find_replaced_id(
 
 
 def check_deletion(
-    identity: str, user_ids: Container[str], served_skills: Iterable[Skill], *, shadowed: bool
+    identity: str,
+    user_ids: Container[str],
+    served_skills: Iterable[CatalogSkill],
+    *,
+    shadowed: bool,
 ) -> None:
     """Check that a deletion hits the intended copy of a skill.
 

@@ -35,7 +35,7 @@ from skillhall._internal.workspace.unit_of_work import get_session
 from skillhall.errors import Conflict, FolderScanOff, SkillhallError, SkillNotFound
 
 if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.storage.ports import WorkspaceReader
     from skillhall._internal.storage.records import Block, BlockContent, Session, Zone
@@ -224,7 +224,7 @@ class SkillImporter:
         return self.unit_of_work.change_session(session, work)
 
 
-def _read_scanned_skill(skill: Skill) -> BlockCandidate:
+def _read_scanned_skill(skill: CatalogSkill) -> BlockCandidate:
     try:
         candidate = read_candidate(open_skill_bundle(skill, SKILL_IMPORT.scan_policy))
     except (SkillhallError, OSError):  # the skill changed since the scan

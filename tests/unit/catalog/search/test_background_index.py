@@ -1,6 +1,6 @@
 from threading import Event
 
-from skillhall._internal.catalog.catalog import Skill
+from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall.errors import SkillFileNotFound
 from tests.support.catalogs import make_catalog, make_catalog_skill, wait_for_indexing
@@ -12,7 +12,7 @@ CATALOG = make_catalog(
 BODIES = {"pdf": "how tides work", "notes": "nothing of interest"}
 
 
-def read_body(skill: Skill) -> str:
+def read_body(skill: CatalogSkill) -> str:
     return BODIES[skill.name]
 
 
@@ -31,7 +31,7 @@ def test_bodies_are_searched_after_indexing() -> None:
 def test_heads_are_searched_while_bodies_are_read() -> None:
     may_continue = Event()
 
-    def slow(skill: Skill) -> str:
+    def slow(skill: CatalogSkill) -> str:
         assert may_continue.wait(DEADLINE)
         return read_body(skill)
 
@@ -47,7 +47,7 @@ def test_heads_are_searched_while_bodies_are_read() -> None:
 def test_indexing_stops_when_a_newer_state_is_pending() -> None:
     started, may_continue, read = Event(), Event(), list[str]()
 
-    def record(skill: Skill) -> str:
+    def record(skill: CatalogSkill) -> str:
         read.append(skill.name)
         started.set()
         assert may_continue.wait(DEADLINE)
@@ -80,7 +80,7 @@ def test_total_size_of_bodies_is_limited() -> None:
 
 
 def test_unreadable_body_does_not_affect_other_skills() -> None:
-    def failing(skill: Skill) -> str:
+    def failing(skill: CatalogSkill) -> str:
         if skill.name == "notes":
             raise SkillFileNotFound("SKILL.md")
         return read_body(skill)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from skillhall._internal.catalog.catalog import Skill
+from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.search.fts import FtsEngine
 from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
 from skillhall._internal.catalog.search.search_index import SearchIndex
@@ -180,7 +180,7 @@ def test_equal_names_are_sorted_by_path() -> None:
 
 
 def test_skill_with_unreadable_body_is_still_found() -> None:
-    def fail(skill: Skill) -> str:
+    def fail(skill: CatalogSkill) -> str:
         raise SkillFileNotFound(skill.name)
 
     index = SearchIndex.build(make_catalog([make_catalog_skill("a", "Tea.")]), fail)

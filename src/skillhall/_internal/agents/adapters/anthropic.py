@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from anthropic.lib.tools import BetaBuiltinFunctionTool, ToolError
 
-from skillhall._internal.agents.agent_tools import to_text
+from skillhall._internal.agents.agent_tools import to_agent_tools
 
 if TYPE_CHECKING:
     from anthropic.types.beta import BetaToolUnionParam
 
+    from skillhall._internal.agents.agent_skills import SkillSource
     from skillhall._internal.agents.agent_tools import AgentTools
     from skillhall._internal.agents.tool_protocol import Tool
 
@@ -36,13 +37,14 @@ class AnthropicSkillTool(BetaBuiltinFunctionTool):
         """Call the tool. Raises: ToolError, which the model reads."""
         result = self._tool.call(input)
         if result.is_error:
-            raise ToolError(to_text(result.content))
-        return to_text(result.content)
+            raise ToolError(result.text)
+        return result.text
 
 
-def skill_tools(tools: AgentTools) -> list[AnthropicSkillTool]:
+def skill_tools(tools: AgentTools | SkillSource) -> list[AnthropicSkillTool]:
     """Return the tools for `client.beta.messages.tool_runner(tools=…)`.
 
-    Use `tools.system_prompt()` as its `system`.
+    Pass `AgentTools` for one conversation, so that no skill is loaded twice in it. Use its
+    `system_prompt()` as `system`.
     """
-    return [AnthropicSkillTool(tool) for tool in tools.tools()]
+    return [AnthropicSkillTool(tool) for tool in to_agent_tools(tools).tools()]

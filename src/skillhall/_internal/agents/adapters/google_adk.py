@@ -10,7 +10,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
 from google.genai.types import FunctionDeclaration
 
-from skillhall._internal.agents.agent_tools import AgentTools, to_text
+from skillhall._internal.agents.agent_tools import AgentTools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
 
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_skills import SkillSource
     from skillhall._internal.agents.tool_protocol import Tool
 
 
@@ -29,7 +29,7 @@ class SkillsToolset(BaseToolset):
     It is stateless: the events of each session show which skills are loaded.
     """
 
-    def __init__(self, skills: AgentSkills) -> None:
+    def __init__(self, skills: SkillSource) -> None:
         super().__init__()
         self._skills = skills
 
@@ -50,7 +50,7 @@ class SkillsToolset(BaseToolset):
 
 
 class _AdkTool(BaseTool):
-    def __init__(self, tool: Tool, skills: AgentSkills) -> None:
+    def __init__(self, tool: Tool, skills: SkillSource) -> None:
         super().__init__(name=tool.name, description=tool.description)
         self._parameters = json.loads(json.dumps(tool.parameters))
         self._skills = skills
@@ -65,7 +65,7 @@ class _AdkTool(BaseTool):
         tools = AgentTools(self._skills)
         tools.sync_history(_iter_tool_results(tool_context))
         result = await asyncio.to_thread(tools.call, self.name, args)
-        return {"error" if result.is_error else "result": to_text(result.content)}
+        return {"error" if result.is_error else "result": result.text}
 
 
 def _iter_tool_results(context: ToolContext) -> Iterator[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, TypedDict
 
-from skillhall._internal.agents.agent_tools import to_text
+from skillhall._internal.agents.agent_tools import to_agent_tools
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from skillhall._internal.agents.agent_skills import SkillSource
     from skillhall._internal.agents.agent_tools import AgentTools
 
 
@@ -28,7 +29,7 @@ class ToolSchema(TypedDict):
     function: FunctionSchema
 
 
-def tool_schemas(tools: AgentTools) -> list[ToolSchema]:
+def tool_schemas(tools: AgentTools | SkillSource) -> list[ToolSchema]:
     """Return the current tools in the schema of OpenAI's chat API, which many providers accept."""
     return [
         {
@@ -39,13 +40,15 @@ def tool_schemas(tools: AgentTools) -> list[ToolSchema]:
                 "parameters": tool.parameters,
             },
         }
-        for tool in tools.tools()
+        for tool in to_agent_tools(tools).tools()
     ]
 
 
-def call_tool(tools: AgentTools, name: str, arguments: str | Mapping[str, object]) -> str:
+def call_tool(
+    tools: AgentTools | SkillSource, name: str, arguments: str | Mapping[str, object]
+) -> str:
     """Call a tool and return the text for the model. `arguments` may be (invalid) JSON text."""
-    return to_text(tools.call(name, _parse_arguments(arguments)).content)
+    return to_agent_tools(tools).call(name, _parse_arguments(arguments)).text
 
 
 def _parse_arguments(arguments: str | Mapping[str, object]) -> object:

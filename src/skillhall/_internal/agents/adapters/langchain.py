@@ -9,7 +9,7 @@ from langchain.agents.middleware import AgentMiddleware
 from langchain_core.messages import SystemMessage, ToolMessage
 
 from skillhall._internal.agents.adapters.json_schema import tool_schemas
-from skillhall._internal.agents.agent_tools import AgentTools, to_text
+from skillhall._internal.agents.agent_tools import AgentTools
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from langchain.agents.middleware.types import ToolCallRequest
     from langgraph.types import Command
 
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_skills import SkillSource
 
 
 class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -27,9 +27,9 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
     It is stateless: the messages of each thread show which skills are loaded.
     """
 
-    def __init__(self, skills: AgentSkills) -> None:
+    def __init__(self, skills: SkillSource) -> None:
         super().__init__()
-        self._skills = skills
+        self._skills = skills.as_agent_skills()
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -82,5 +82,5 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         call = request.tool_call
         result = tools.call(call["name"], call["args"])
         status = "error" if result.is_error else "success"
-        text = to_text(result.content)
+        text = result.text
         return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from agents import Agent, RunContextWrapper, Usage
     from agents.tool_context import ToolContext
 
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_skills import SkillSource
     from skillhall._internal.agents.tool_protocol import Tool
 
 
-def with_skills(agent: Agent[Any], skills: AgentSkills) -> Agent[Any]:
+def with_skills(agent: Agent[Any], skills: SkillSource) -> Agent[Any]:
     """Return the agent with the current skills. Call it for each message; it is cheap.
 
     The agent's own instructions come first, if they are a string.
@@ -44,7 +44,7 @@ class _RunTools:
     Interleaved runs of one agent reset each other; a skill may then be loaded again.
     """
 
-    def __init__(self, skills: AgentSkills) -> None:
+    def __init__(self, skills: SkillSource) -> None:
         self._skills = skills
         self._tools = AgentTools(skills)
         self._usage: Usage | None = None

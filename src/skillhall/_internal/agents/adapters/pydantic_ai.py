@@ -10,7 +10,7 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from skillhall._internal.agents.agent_tools import AgentTools, to_text
+from skillhall._internal.agents.agent_tools import AgentTools
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic_ai import RunContext
     from pydantic_ai.messages import ModelMessage
 
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_skills import SkillSource
 
 MAX_RETRIES = 3  # small models sometimes send arguments that are not JSON
 _ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())  # the tools validate their arguments
@@ -31,12 +31,12 @@ class SkillsToolset(AbstractToolset[Any]):
     """
 
     def __init__(
-        self, skills: AgentSkills, shared_tools: AgentTools | None = None, name: str = "skillhall"
+        self, skills: SkillSource, shared_tools: AgentTools | None = None, name: str = "skillhall"
     ) -> None:
         self._name = name
         self._skills = skills
         self._shared_tools = shared_tools  # shared by all runs, if set
-        self.tools = shared_tools or AgentTools(skills)
+        self.tools: AgentTools = shared_tools or AgentTools(skills)
 
     @property
     def id(self) -> str:
@@ -85,7 +85,7 @@ class SkillsToolset(AbstractToolset[Any]):
         """Call the tool. Errors are returned too, for the model to read."""
         del ctx, tool
         result = await asyncio.to_thread(self.tools.call, name, tool_args)
-        return to_text(result.content)
+        return result.text
 
 
 def iter_texts(messages: Sequence[ModelMessage]) -> Iterator[str]:

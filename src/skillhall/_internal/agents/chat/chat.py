@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic_ai.agent import AgentRunEvents
     from pydantic_ai.messages import AgentStreamEvent, ModelMessage
 
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
     from skillhall._internal.agents.config.agent_config import AgentBudgets
 
@@ -33,13 +33,13 @@ REQUEST_TIMEOUT = 120.0  # seconds for one request to the provider
 class Chat:
     """One conversation. Each message uses the current skills."""
 
-    def __init__(self, skills: AgentSkills, model: Model | str) -> None:
-        self.skills = skills
-        self.model = open_model(model) if isinstance(model, str) else model
-        self.model_name = model if isinstance(model, str) else model.model_name
-        self.tools = AgentTools(skills, self._queue_event)
+    def __init__(self, skills: SkillSource, model: Model | str) -> None:
+        self.skills: AgentSkills = skills.as_agent_skills()
+        self.model: Model = open_model(model) if isinstance(model, str) else model
+        self.model_name: str = model if isinstance(model, str) else model.model_name
+        self.tools: AgentTools = AgentTools(self.skills, self._queue_event)
         self._pending_events: deque[ToolEvent] = deque()
-        toolset = SkillsToolset(skills, self.tools)
+        toolset = SkillsToolset(self.skills, self.tools)
         settings = ModelSettings(timeout=REQUEST_TIMEOUT)
         self._agent = Agent(self.model, toolsets=[toolset], model_settings=settings)
         self._history: list[ModelMessage] = []

@@ -26,6 +26,13 @@ def fetch_skill(ref: str, *, settings: Settings | None = None) -> SkillBundle:
     All files are fetched, or none; links are skipped with a finding. The token in GITHUB_TOKEN is
     used, if set. Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, RateLimited,
     SourceUnavailable, SkillParseError, TooLarge.
+
+    ```python
+    from skillhall import fetch_skill
+
+    bundle = fetch_skill("acme/skills/pdf@v2")
+    print(bundle.name, list(bundle.files))
+    ```
     """
     bundles = _open_bundles(ref, Settings.read() if settings is None else settings)
     if len(bundles) > 1:
@@ -40,6 +47,12 @@ def fetch_skills(
     """Fetch several skills concurrently, in the order of `refs`; a string is one ref.
 
     Raises: as `fetch_skill`, for the first that fails, after all have finished.
+
+    ```python
+    from skillhall import fetch_skills
+
+    pdf, lint = fetch_skills(["acme/skills/pdf", "acme/skills/lint"])
+    ```
     """
     resolved_settings = Settings.read() if settings is None else settings
     all_refs = (refs,) if isinstance(refs, str) else refs

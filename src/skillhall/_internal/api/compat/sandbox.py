@@ -68,6 +68,15 @@ def setup_agent_environment(
     All skills are checked before anything is written; the first with a name wins. A sandbox with
     `set_executable` gets the executable bits too.
     Raises: what `load_skill_bundle` and the sandbox raise.
+
+    ```python
+    from skillhall import discover_skills, setup_agent_environment
+    from skillhall.compat import MemorySandbox
+
+    sandbox = MemorySandbox()
+    skills = setup_agent_environment(sandbox, discover_skills("skills"))
+    print([skill.path for skill in skills])
+    ```
     """
     files: dict[str, bytes] = {}
     executables: set[str] = set()
@@ -163,7 +172,7 @@ class FolderSandbox:
     def __init__(self, root: str | os.PathLike[str]) -> None:
         path = Path(root).expanduser().absolute()
         path.mkdir(parents=True, exist_ok=True)
-        self.root = str(path)
+        self.root: str = str(path)
 
     def read_file(self, path: str) -> bytes:
         """Read a file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""

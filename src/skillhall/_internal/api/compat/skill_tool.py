@@ -46,6 +46,14 @@ def create_skill_tool(
     """Return the tool for `skills`, or `None` if all of them are hidden.
 
     With a sandbox, the paths of the skills are paths in it; without one, they are local files.
+
+    ```python
+    from skillhall import create_skill_tool, discover_skills
+
+    tool = create_skill_tool(discover_skills("skills"))
+    if tool is not None:
+        print(tool("pdf-tools"))
+    ```
     """
     first: dict[str, SkillMetadata] = {}
     for skill in filter(is_visible_to_models, skills):

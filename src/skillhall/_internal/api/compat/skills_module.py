@@ -88,7 +88,7 @@ class SkillList(list[SkillMetadata]):
         self, skills: Iterable[SkillMetadata] = (), findings: Iterable[JudgedFinding] = ()
     ) -> None:
         super().__init__(skills)
-        self.findings = tuple(findings)
+        self.findings: tuple[JudgedFinding, ...] = tuple(findings)
 
 
 def discover_skills(
@@ -98,6 +98,13 @@ def discover_skills(
     """Find the skills in `paths`, by default in the project's and the home's `.skills`.
 
     The first skill with a name wins. Never raises: problems are in the list's `findings`.
+
+    ```python
+    from skillhall import discover_skills
+
+    skills = discover_skills("skills")
+    print([skill.name for skill in skills], skills.findings)
+    ```
     """
     try:
         catalog = load_roots(_resolve_roots(paths, cwd), SKILLS_MODULE)
@@ -121,7 +128,17 @@ def _resolve_roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> l
 
 
 def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:
-    """Parse the metadata of a SKILL.md. Raises: SkillParseError."""
+    """Parse the metadata of a SKILL.md. Raises: SkillParseError.
+
+    ```python
+    from pathlib import Path
+
+    from skillhall import parse_skill_metadata
+
+    path = Path("skills/pdf-tools/SKILL.md")
+    print(parse_skill_metadata(path.read_text(), path).description)
+    ```
+    """
     path = os.fspath(path)
     data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
     head = parse_frontmatter(data)
@@ -153,6 +170,13 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
     """Read all files of a skill's folder, hidden ones too; links are skipped with a finding.
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
+
+    ```python
+    from skillhall import load_skill_bundle
+
+    bundle = load_skill_bundle("skills/pdf-tools")
+    print(bundle.files["SKILL.md"])
+    ```
     """
     handle = FolderHandle(str(Path(directory).expanduser().absolute()))
     read = partial(read_skill_bundle, folder=handle.path, separator=os.sep)
@@ -185,10 +209,24 @@ def find_skill_md(files: Collection[str], folder: str) -> str:
 
 
 def load_skill_bundles(skills: Iterable[SkillMetadata]) -> list[SkillBundle]:
-    """Read the bundles of discovered skills, in order. Raises: as `load_skill_bundle`."""
+    """Read the bundles of discovered skills, in order. Raises: as `load_skill_bundle`.
+
+    ```python
+    from skillhall import discover_skills, load_skill_bundles
+
+    bundles = load_skill_bundles(discover_skills("skills"))
+    ```
+    """
     return [load_skill_bundle(Path(skill.path).parent) for skill in skills]
 
 
 def skills_to_xml(skills: Iterable[ListingEntry]) -> str:
-    """Return the listing for a system prompt; an empty element if there are no skills."""
+    """Return the listing for a system prompt; an empty element if there are no skills.
+
+    ```python
+    from skillhall import discover_skills, skills_to_xml
+
+    print(skills_to_xml(discover_skills("skills")))
+    ```
+    """
     return render_listing(skills) or EMPTY_LISTING

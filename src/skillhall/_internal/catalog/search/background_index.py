@@ -15,7 +15,7 @@ from skillhall._internal.catalog.search.search_index import SearchIndex
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 
 MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
 MAX_TOTAL_BODIES = 64 * 1024 * 1024  # characters; the index needs two thirds of it in memory
@@ -42,7 +42,9 @@ class BackgroundIndex:
     """Search indexes of the latest state; thread-safe."""
 
     def __init__(
-        self, body_reader: Callable[[Skill], str] = read_raw_body, max_chars: int = MAX_TOTAL_BODIES
+        self,
+        body_reader: Callable[[CatalogSkill], str] = read_raw_body,
+        max_chars: int = MAX_TOTAL_BODIES,
     ) -> None:
         self._body_reader = body_reader
         self._max_chars = max_chars
@@ -88,7 +90,7 @@ class BackgroundIndex:
     def _build(self, state: IndexInput) -> None:
         remaining = self._max_chars
 
-        def read_body(skill: Skill) -> str:
+        def read_body(skill: CatalogSkill) -> str:
             nonlocal remaining
             if self._pending is not None:
                 raise _Outdated

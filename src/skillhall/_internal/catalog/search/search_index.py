@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.search.linear_scan import Matches, ScoredRow, SearchEngine
     from skillhall._internal.catalog.search.query import Query
 
-    BodyReader: TypeAlias = Callable[[Skill], str]
+    BodyReader: TypeAlias = Callable[[CatalogSkill], str]
     EngineFactory: TypeAlias = Callable[[Iterable[SearchRow], Iterable[int]], SearchEngine]
 
 DEFAULT_LIMIT = 20
@@ -47,10 +47,10 @@ _ANY_TERM, _SUBSTRINGS, _ALL_TERMS, _NAME_PREFIX, _NAME_FIRST_WORDS, _NAME_EXACT
 _KIND_COUNT = 6
 
 
-class SearchHit(NamedTuple):
+class IndexHit(NamedTuple):
     """A matching skill."""
 
-    skill: Skill
+    skill: CatalogSkill
     score: float  # from 0 to 1; comparable only within one result
     snippet: Snippet
 
@@ -58,7 +58,7 @@ class SearchHit(NamedTuple):
 class SearchResult(NamedTuple):
     """One page of hits, best first."""
 
-    hits: tuple[SearchHit, ...]
+    hits: tuple[IndexHit, ...]
     total: int
     has_more: bool
 
@@ -75,13 +75,16 @@ class SearchIndex:
     """Search index of one catalog; immutable and thread-safe."""
 
     def __init__(
-        self, skills: Sequence[Skill], body_reader: BodyReader | None, make_engine: EngineFactory
+        self,
+        skills: Sequence[CatalogSkill],
+        body_reader: BodyReader | None,
+        make_engine: EngineFactory,
     ) -> None:
         # Sorted by name: row numbers break ties, and names with a common prefix are adjacent.
         self._skills = sorted(skills, key=_name_sort_key)
         self._names = [fold_line(skill.name) for skill in self._skills]
         self._body_reader = body_reader
-        self._unreadable: list[Skill] = []
+        self._unreadable: list[CatalogSkill] = []
         hidden = [number for number, skill in enumerate(self._skills) if skill.hidden]
         self._hidden = frozenset(hidden)
         self._engine = make_engine(self._build_rows(body_reader), hidden)
@@ -103,7 +106,7 @@ class SearchIndex:
         return len(self._skills)
 
     @property
-    def unreadable_skills(self) -> tuple[Skill, ...]:
+    def unreadable_skills(self) -> tuple[CatalogSkill, ...]:
         """Skills with unreadable bodies; they are indexed by name and description."""
         return tuple(self._unreadable)
 
@@ -121,7 +124,7 @@ class SearchIndex:
         hits = tuple(self._build_hits(query, _iterate_page(stages, limit, offset)))
         return SearchResult(hits, total, offset + len(hits) < total)
 
-    def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[Skill], int]:
+    def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[CatalogSkill], int]:
         """Return the skills of the first page and the total, without snippets."""
         stages = self._find_stages(parse_query(text), RowExclusions())
         skills = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
@@ -132,7 +135,7 @@ class SearchIndex:
             body = fold_text(self._read_body(skill, body_reader)) if body_reader else ""
             yield SearchRow(name, fold_text(skill.description), body)
 
-    def _read_body(self, skill: Skill, body_reader: BodyReader) -> str:
+    def _read_body(self, skill: CatalogSkill, body_reader: BodyReader) -> str:
         try:
             return body_reader(skill)
         except SkillhallError:
@@ -217,15 +220,15 @@ class SearchIndex:
 
     def _build_hits(
         self, query: Query, rows: Iterable[tuple[int, ScoredRow]]
-    ) -> Iterator[SearchHit]:
+    ) -> Iterator[IndexHit]:
         words, parts = SnippetBuilder(query), SnippetBuilder(query, inside_words=True)
         for kind, (row, row_score) in rows:
             skill = self._skills[row]
             score = (kind + row_score / (1 + row_score)) / _KIND_COUNT
             snippet = self._build_snippet(skill, parts if kind == _SUBSTRINGS else words)
-            yield SearchHit(skill, score, snippet)
+            yield IndexHit(skill, score, snippet)
 
-    def _build_snippet(self, skill: Skill, builder: SnippetBuilder) -> Snippet:
+    def _build_snippet(self, skill: CatalogSkill, builder: SnippetBuilder) -> Snippet:
         description = builder.build(skill.description)
         if description.marks or self._body_reader is None:
             return description
@@ -245,7 +248,7 @@ def choose_engine() -> EngineFactory:
     return fts.FtsEngine if fts.is_available() else LinearScanEngine
 
 
-def _name_sort_key(skill: Skill) -> tuple[str, ...]:
+def _name_sort_key(skill: CatalogSkill) -> tuple[str, ...]:
     return fold_line(skill.name), skill.name, skill.root.path, skill.folder, skill.file
 
 

@@ -27,7 +27,7 @@ from skillhall._internal.cli.terminal import print_message, print_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.render.inline import InlineSkill
 
@@ -120,7 +120,7 @@ def _render(output_format: str, catalog: Catalog) -> str:
     return render_listing(catalog.visible)
 
 
-def _read_bodies(skills: Sequence[Skill], catalog: Catalog) -> Iterator[InlineSkill]:
+def _read_bodies(skills: Sequence[CatalogSkill], catalog: Catalog) -> Iterator[InlineSkill]:
     from skillhall._internal.catalog.reader import read_accepted_body
     from skillhall._internal.render.inline import InlineSkill
     from skillhall.errors import SkillhallError

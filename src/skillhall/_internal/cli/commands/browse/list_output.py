@@ -20,7 +20,7 @@ from skillhall._internal.cli.terminal import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.cli.fast_list import ListRequest
     from skillhall._internal.cli.json_output import Json
 
@@ -62,7 +62,7 @@ def _print_skills(catalog: Catalog, *, long: bool) -> None:
     )
 
 
-def _measure_columns(skill: Skill, catalog: Catalog, *, long: bool) -> Iterator[int]:
+def _measure_columns(skill: CatalogSkill, catalog: Catalog, *, long: bool) -> Iterator[int]:
     if long:
         tokens, files = measure_skill(skill, catalog)
         yield tokens
@@ -88,7 +88,7 @@ def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
         )
 
 
-def serialize_skill(skill: Skill) -> dict[str, Json]:
+def serialize_skill(skill: CatalogSkill) -> dict[str, Json]:
     """Return a skill for JSON output."""
     return {
         "id": skill.id,
@@ -100,7 +100,7 @@ def serialize_skill(skill: Skill) -> dict[str, Json]:
     }
 
 
-def measure_skill(skill: Skill, catalog: Catalog) -> tuple[int, list[str]]:
+def measure_skill(skill: CatalogSkill, catalog: Catalog) -> tuple[int, list[str]]:
     """Return the estimated tokens of the body and the paths of the other files."""
     from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
     from skillhall._internal.skill.token_count import estimate_tokens

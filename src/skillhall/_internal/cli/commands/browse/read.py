@@ -17,7 +17,7 @@ from skillhall._internal.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import Catalog, Skill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 
 
 @click.command("read", epilog="Example: skillhall read pdf-tools references/forms.md")
@@ -50,7 +50,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return 0
 
 
-def _print_activation(skill: Skill, catalog: Catalog, *, as_json: bool) -> None:
+def _print_activation(skill: CatalogSkill, catalog: Catalog, *, as_json: bool) -> None:
     from skillhall._internal.catalog.reader import activate
     from skillhall._internal.cli.terminal import print_text
 
@@ -62,7 +62,7 @@ def _print_activation(skill: Skill, catalog: Catalog, *, as_json: bool) -> None:
         print_text(f"{text}\n")
 
 
-def _print_file(skill: Skill, file: str, *, as_json: bool) -> None:
+def _print_file(skill: CatalogSkill, file: str, *, as_json: bool) -> None:
     from skillhall._internal.catalog.reader import read_skill_file
     from skillhall._internal.cli.file_output import print_content, serialize_content
 

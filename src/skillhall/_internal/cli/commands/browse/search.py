@@ -30,7 +30,7 @@ from skillhall._internal.cli.terminal import (
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.catalog.search.search_index import SearchHit, SearchIndex, SearchResult
+    from skillhall._internal.catalog.search.search_index import IndexHit, SearchIndex, SearchResult
 
 _SCORE_DIGITS = 4
 
@@ -111,7 +111,7 @@ def _print_json(result: SearchResult, catalog: Catalog) -> None:
     print_json_report("search", data, findings)
 
 
-def _serialize_hit(hit: SearchHit) -> dict[str, object]:
+def _serialize_hit(hit: IndexHit) -> dict[str, object]:
     return {
         "name": hit.skill.name,
         "description": hit.skill.description,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillhall._internal.authoring.validate import SkillExamination
-    from skillhall._internal.catalog.catalog import Skill
+    from skillhall._internal.catalog.catalog import CatalogSkill
 
 
 @click.command("show", epilog="Example: skillhall show pdf-tools")
@@ -52,7 +52,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return 0
 
 
-def _print_json(skill: Skill, examination: SkillExamination) -> None:
+def _print_json(skill: CatalogSkill, examination: SkillExamination) -> None:
     from skillhall._internal.cli.commands.browse.list_output import serialize_skill
     from skillhall._internal.render.json_manifest import build_manifest
     from skillhall._internal.skill.token_count import estimate_tokens
@@ -69,7 +69,7 @@ def _print_json(skill: Skill, examination: SkillExamination) -> None:
     print_json_report("show", {"skill": data}, examination.findings)
 
 
-def _print_text(skill: Skill, examination: SkillExamination) -> None:
+def _print_text(skill: CatalogSkill, examination: SkillExamination) -> None:
     from skillhall._internal.cli.terminal import sanitize_line
 
     for label, value in _format_fields(skill, examination):
@@ -80,7 +80,7 @@ def _print_text(skill: Skill, examination: SkillExamination) -> None:
         )
 
 
-def _format_fields(skill: Skill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
+def _format_fields(skill: CatalogSkill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
     from skillhall._internal.skill.token_count import estimate_tokens
 
     yield "name", skill.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -16,10 +15,9 @@ from skillhall._internal.cli.options import (
     roots_option,
     search_options,
 )
+from skillhall._internal.cli.terminal import print_lines, sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from skillhall._internal.catalog.catalog import Explanation
 
 
@@ -41,40 +39,13 @@ def command(  # noqa: PLR0913 - one parameter for each option
     """Explain which copy of the skill NAME is used, by which rule, and which are not."""
     catalog = load_with_progress(roots, profile, SearchOptions(depth, follow_links))
     explanation = catalog.explain(name)
-    if not (explanation.winners or explanation.shadowed or explanation.rejected):
+    if explanation.is_empty:
         catalog.find(name)  # raises SkillNotFound with similar names
     if as_json:
         _print_json(explanation)
     else:
-        from skillhall._internal.cli.terminal import sanitize_line
-
-        sys.stdout.writelines(
-            f"{sanitize_line(line)}\n" for line in _format_explanation(explanation)
-        )
+        print_lines(sanitize_line(line) for line in explanation.describe())
     return 0
-
-
-def _format_explanation(explanation: Explanation) -> Iterator[str]:
-    name, profile = explanation.name, explanation.profile
-    for skill in explanation.winners:
-        yield f"used: {skill.location} ({skill.source})"
-        others = [other for other in explanation.shadowed if other.winner == skill]
-        reason = others[0].rule if others else "it is the only accepted copy"
-        if len(explanation.winners) > 1:
-            reason = "all copies with this name are used"
-        yield f"  because {reason} (profile {profile!r})"
-        for judged in skill.findings:
-            yield f"  {judged.effect}[{judged.finding.code}]: {judged.finding.message}"
-    for shadowed in explanation.shadowed:
-        yield f"shadowed: {shadowed.skill.location} ({shadowed.skill.source})"
-        yield f"  because {shadowed.rule}: {shadowed.winner.location}"
-    for rejected in explanation.rejected:
-        yield f"rejected: {rejected.location}"
-        for finding, effect in rejected.findings:
-            line = f"line {finding.line}: " if finding.line else ""
-            yield f"  {effect}[{finding.code}]: {line}{finding.message}"
-    if not explanation.winners:
-        yield f"no copy of {name!r} is used"
 
 
 def _print_json(explanation: Explanation) -> None:

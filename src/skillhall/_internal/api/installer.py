@@ -1,0 +1,140 @@
+"""`Installer`: the public entrance to installed skills."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.locked_install import install_locked
+from skillhall._internal.installer.preflight import select_bundles
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.remove import remove
+from skillhall._internal.installer.rollback import roll_back
+from skillhall._internal.installer.targets import resolve_targets
+from skillhall._internal.installer.update import find_outdated, update
+from skillhall._internal.installer.verify import verify
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.opener import open_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from skillhall._internal.installer.locked_install import LockedInstallResult
+    from skillhall._internal.installer.preflight import AddReport
+    from skillhall._internal.installer.rollback import PastChange
+    from skillhall._internal.installer.update import ConflictChoice, UpdateResult
+    from skillhall._internal.installer.verify import VerifyResult
+
+    StrPath = str | os.PathLike[str]
+    Progress = Callable[[str, int, int], None]
+
+
+class Installer:
+    """Installs skills into a project or a user's home folder, and records them in a lock file.
+
+    It does what `skillhall add`, `update`, `remove` and the other commands do. Every change is
+    written completely or not at all, and `rollback` undoes it.
+
+    ```python
+    from skillhall import Installer
+
+    installer = Installer.project()
+    report = installer.add("acme/skills", skills=["pdf-tools"], agents=["claude-code"])
+    print([skill.name for skill in report.added], installer.installed)
+    ```
+    """
+
+    def __init__(self, project: Project, progress: Progress | None = None) -> None:
+        """Private: use `Installer.project` or `Installer.user`."""
+        self._project = project
+        self._progress = progress
+
+    @classmethod
+    def project(cls, path: StrPath = ".", *, progress: Progress | None = None) -> Installer:
+        """Return the installer of the project at `path`.
+
+        `progress` is called with a step, the completed and the total amount during downloads.
+        """
+        settings = Settings.read()
+        root = os.path.abspath(os.path.join(settings.working_directory, path))  # noqa: PTH100, PTH118 - `..` is resolved without following links
+        return cls(Project.from_settings(settings._replace(working_directory=root)), progress)
+
+    @classmethod
+    def user(cls, *, progress: Progress | None = None) -> Installer:
+        """Return the installer of the user's home folder, whose skills all projects share."""
+        return cls(Project.from_settings(Settings.read(), user=True), progress)
+
+    @property
+    def installed(self) -> tuple[str, ...]:
+        """The names of the skills in the lock file, sorted. Raises: LockInvalid."""
+        return tuple(sorted(entry.name for entry in self._project.read_lock().entries.values()))
+
+    def add(
+        self,
+        source: StrPath,
+        *,
+        skills: Iterable[str] = (),
+        agents: Iterable[str] = (),
+        overwrite: bool = False,
+        dry_run: bool = False,
+    ) -> AddReport:
+        """Install the skills of a source, by default all of them.
+
+        A path object is always a local folder or archive. A string is read as on the command line;
+        an existing folder takes precedence over a repository. Skills that exist are skipped unless
+        you set `overwrite`. Nothing is written if this raises.
+        Raises: SourceError, SkillNotFound, UnknownAgent, InstallError.
+        """
+        text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - as above
+        opened = open_source(text, self._project.settings, self._progress)
+        return install(
+            self._project,
+            opened,
+            select_bundles(opened.bundles, skills),
+            resolve_targets(self._project, agents),
+            overwrite=overwrite,
+            dry_run=dry_run,
+        )
+
+    def update(self, *names: str, conflicts: ConflictChoice | None = None) -> list[UpdateResult]:
+        """Update skills, by default all, and merge local edits.
+
+        A skill with conflicts is not changed, unless `conflicts` says which version wins.
+        Raises: LockNotFound, LockInvalid, SkillNotFound.
+        """
+        return update(self._project, names, conflicts=conflicts, progress=self._progress)
+
+    def outdated(self, *names: str) -> list[UpdateResult]:
+        """Compare skills with their sources. Raises: LockNotFound, LockInvalid, SkillNotFound."""
+        return find_outdated(self._project, names, self._progress)
+
+    def remove(self, *names: str, force: bool = False) -> list[str]:
+        """Remove skills from all agents' folders; return the removed paths.
+
+        Edited skills and those not in the lock file are removed only with `force`.
+        Raises: SkillNotFound, NotInstalledError, Edited, LockInvalid.
+        """
+        return remove(self._project, names, force=force)
+
+    def rollback(self, name: str, *, force: bool = False) -> PastChange:
+        """Undo the last change of a skill; later edits are lost only with `force`.
+
+        Raises: NothingToUndo, Edited.
+        """
+        return roll_back(self._project, name, force=force)
+
+    def verify(self, *names: str) -> list[VerifyResult]:
+        """Compare installed files with the lock file.
+
+        Raises: LockNotFound, LockInvalid, SkillNotFound.
+        """
+        return verify(self._project, names)
+
+    def install(self, *, frozen: bool = False) -> list[LockedInstallResult]:
+        """Install the missing skills of the lock file.
+
+        With `frozen`, a source whose files differ from the lock file is a failure.
+        Raises: LockInvalid.
+        """
+        return install_locked(self._project, frozen=frozen, progress=self._progress)

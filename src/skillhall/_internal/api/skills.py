@@ -1,0 +1,463 @@
+"""`Skills` and `Skill`: the public snapshot of the skills in folders or in a source."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Literal
+
+from skillhall._internal.agents.agent_skills import FixedAgentSkills, ListingRow
+from skillhall._internal.agents.skill_tools import SkillTools
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.fingerprint import take_fingerprint
+from skillhall._internal.catalog.head_cache import HeadCache
+from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.catalog.reader import activate, read_accepted_body, read_raw_body
+from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
+from skillhall._internal.installer.preflight import add_to_folder
+from skillhall._internal.policy.selection import matches_glob
+from skillhall._internal.render.json_manifest import serialize_listing
+from skillhall._internal.render.listing import render_listing
+from skillhall._internal.render.markdown import render_markdown
+from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.wiring.catalog import find_profile, resolve_roots
+from skillhall.errors import SkillFileNotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.tool_protocol import Tool
+    from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.policy.profiles import Profile
+
+    StrPath = str | os.PathLike[str]
+
+ListingFormat = Literal["xml", "markdown", "json"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skill:
+    """One skill: its frontmatter, instructions and files.
+
+    The fields are those of the moment when it was loaded. The body and the files are read when you
+    ask for them.
+
+    ```python
+    from skillhall import Skills
+
+    skill = Skills.load("skills")["pdf-tools"]
+    print(skill.description, skill.files)
+    print(skill.read_text("references/forms.md"))
+    ```
+    """
+
+    name: str
+    id: str
+    """The folder of the skill relative to its root."""
+    description: str
+    path: Path
+    """The SKILL.md."""
+    hidden: bool
+    """Whether models must not see the skill: `disable-model-invocation: true`."""
+    source: str
+    """Where its root comes from: `project`, `user` or `given`."""
+    findings: tuple[JudgedFinding, ...] = ()
+    _row: ViewedSkill = field(repr=False, compare=False)
+    _view: SkillView = field(repr=False, compare=False)
+
+    @property
+    def directory(self) -> Path:
+        """The folder of the skill."""
+        return self.path.parent
+
+    @property
+    def frontmatter(self) -> Mapping[str, object]:
+        """All fields of the frontmatter, as written."""
+        return self._row.skill.frontmatter.fields
+
+    @property
+    def body(self) -> str:
+        """The Markdown below the frontmatter, read from disk.
+
+        Raises: SkillRejected if the file is no longer a valid skill, SkillFileNotFound.
+        """
+        return read_accepted_body(self._row.skill, self._view.profile)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The paths of the files besides SKILL.md, without hidden ones."""
+        return tuple(self._view.list_files(self._row))
+
+    def read_bytes(self, path: StrPath) -> bytes:
+        """Read a file of the skill.
+
+        Raises: SkillFileNotFound, UnsafePath for a path outside of the skill, NotAFile, TooLarge.
+        """
+        return self._view.read_file(self._row, os.fspath(path))
+
+    def read_text(self, path: StrPath) -> str:
+        """Read a UTF-8 file of the skill.
+
+        Raises: as `read_bytes`, and UnicodeDecodeError.
+        """
+        return self.read_bytes(path).decode("utf-8")
+
+    def activate(self) -> str:
+        """Return the text for a model that loads the skill: body, folder and names of files.
+
+        Raises: SkillRejected, SkillFileNotFound.
+        """
+        return activate(self._row.skill, self._view.profile)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchHit:
+    """A skill that matches a query.
+
+    ```python
+    from skillhall import Skills
+
+    for hit in Skills.load("skills").search("forms"):
+        print(hit.skill.name, hit.snippet)
+    ```
+    """
+
+    skill: Skill
+    snippet: str
+    """The part of the description or the body that matches."""
+    score: float
+    """From 0 to 1; comparable only within one result."""
+
+
+class Skills(Mapping[str, Skill]):
+    """The skills of some folders at one moment, by name. Immutable and thread-safe.
+
+    Skills that are hidden from models are in `hidden` and nowhere else.
+
+    ```python
+    from skillhall import Skills
+
+    skills = Skills.load("skills")
+    print(list(skills))
+    system_prompt = skills.listing()
+    text = skills.activate("pdf-tools")  # when the model asks for it
+    ```
+    """
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        origin: _FolderOrigin | _SourceOrigin,
+        keep: Callable[[str], bool] | None = None,
+    ) -> None:
+        """Private: use `Skills.load` or `Skills.open`."""
+        chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
+        self._catalog = catalog
+        self._origin = origin
+        self._keep = keep
+        self._view = SkillView("", catalog.profile, chosen, catalog.findings)
+
+    @classmethod
+    def load(
+        cls, *roots: StrPath, profile: str | Profile = "lenient", cache: bool = True
+    ) -> Skills:
+        """Load the skills below `roots`, by default below the folders where agents keep skills.
+
+        Only frontmatter is read. Invalid skills are skipped and reported in `findings`. With
+        `cache`, frontmatter that did not change is not read again.
+        Raises: SkillFileNotFound if a root does not exist, UnknownProfile.
+
+        ```python
+        skills = Skills.load()  # .agents/skills, .claude/skills, …
+        skills = Skills.load("skills", "more-skills", profile="specification")
+        ```
+        """
+        settings = Settings.read()
+        chosen = find_profile(profile) if isinstance(profile, str) else profile
+        paths = resolve_roots(roots, chosen, settings)
+        for path, root in zip(roots, paths, strict=False):
+            if not Path(root.path).is_dir():
+                raise SkillFileNotFound(os.fspath(path))
+        use_cache = cache and settings.use_head_cache
+        head_cache = HeadCache(settings.cache_directory) if use_cache else None
+        origin = _FolderOrigin(paths, chosen, head_cache)
+        return cls(origin.load_catalog(), origin)
+
+    @classmethod
+    def open(cls, source: str, *, profile: str | Profile = "lenient") -> Skills:
+        """Load the skills of any source: `owner/repo`, a URL, an archive, `mcp:label`.
+
+        The files are copied to a temporary folder, which exists as long as the `Skills` object.
+        `refresh` opens the source again.
+        Raises: SourceError, SkillFileNotFound, UnknownMcpServer, UnknownProfile.
+
+        ```python
+        skills = Skills.open("skills.zip")
+        ```
+        """
+        chosen = find_profile(profile) if isinstance(profile, str) else profile
+        origin = _SourceOrigin(source, chosen, Settings.read())
+        return cls(origin.load_catalog(), origin)
+
+    def __getitem__(self, name: str) -> Skill:
+        """Return the skill with this name, else with this id. Raises: SkillNotFound."""
+        return self._build_skill(self._view.find(name))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._view.skills)
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._view.has(name)
+
+    def __repr__(self) -> str:
+        return f"<Skills: {len(self)} skills>"
+
+    @cached_property
+    def hidden(self) -> Mapping[str, Skill]:
+        """The skills that models must not see, by name. Users can still call them."""
+        hidden = [skill for skill in self._view.all_skills if skill.hidden]
+        view = SkillView("", self._view.profile, [skill._replace(hidden=False) for skill in hidden])
+        return {row.name: replace(self._build_skill(row), hidden=True) for row in view}
+
+    @property
+    def profile(self) -> Profile:
+        """The rules that decide which skills are accepted."""
+        return self._view.profile
+
+    @property
+    def findings(self) -> tuple[JudgedFinding, ...]:
+        """Every skill that was skipped or repaired, and why."""
+        return self._view.findings
+
+    @property
+    def revision(self) -> str:
+        """A digest that changes whenever a skill is added, removed or edited."""
+        return self._origin.revision
+
+    def search(self, query: str, *, limit: int = 10, bodies: bool = False) -> list[SearchHit]:
+        """Return the skills that match best, by name and description, optionally by body.
+
+        The first search with `bodies` reads every SKILL.md.
+        """
+        index = self._body_index if bodies else self._index
+        rows = {row.skill.location: row for row in self._view}
+        return [
+            SearchHit(
+                skill=self._build_skill(rows[hit.skill.location]),
+                snippet=hit.snippet.text,
+                score=hit.score,
+            )
+            for hit in index.search(query, limit).hits
+        ]
+
+    def listing(self, *, max_tokens: int | None = None, format: ListingFormat = "xml") -> str:  # noqa: A002 - the word users know
+        """Return the `<available_skills>` block for a system prompt; "" without skills.
+
+        If the block is larger than `max_tokens`, descriptions are shortened, then left out, then
+        names are left out too; a last line says how many. Only the xml format has a limit.
+
+        ```python
+        system = "You are helpful." + skills.listing(max_tokens=2_000)
+        ```
+        """
+        if max_tokens is not None and format != "xml":
+            raise ValueError(f"max_tokens needs format='xml', not {format!r}")
+        if format == "markdown":
+            return render_markdown(self._rows)
+        if format == "json":
+            return json.dumps(serialize_listing(self._rows), ensure_ascii=False, indent=2)
+        if max_tokens is None:
+            return render_listing(self._rows)
+        return plan_prompt(PlanRequest(self._rows, search_hint=""), max_tokens).text
+
+    def activate(self, name: str) -> str:
+        """Return the text for a model that loads the skill `name`, read at this moment.
+
+        Raises: SkillNotFound, SkillRejected, SkillFileNotFound.
+        """
+        return self[name].activate()
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return list_skills, search_skills, load_skill and read_skill_file for a model.
+
+        Each has a name, a description, a JSON Schema and `call`. Without skills, there are none.
+
+        ```python
+        tools = {tool.name: tool for tool in skills.tools()}
+        result = tools["load_skill"].call({"name": "pdf-tools"})
+        print(result.text, result.is_error)
+        ```
+        """
+        return SkillTools(self._view, get_directory=lambda row: row.skill.directory).tools()
+
+    def select(self, *patterns: str) -> Skills:
+        """Return only the skills whose names match a pattern: `*` and `?` are wildcards."""
+        previous = self._keep
+
+        def keep(name: str) -> bool:
+            is_kept = previous is None or previous(name)
+            return is_kept and any(matches_glob(pattern, name) for pattern in patterns)
+
+        return Skills(self._catalog, self._origin, keep)
+
+    def explain(self, name: str) -> str:
+        """Explain which copy of a skill is used, and why the others are not.
+
+        Raises: SkillNotFound.
+        """
+        explanation = self._catalog.explain(name)
+        if explanation.is_empty:
+            self._catalog.find(name)  # raises SkillNotFound with similar names
+        return "\n".join(explanation.describe())
+
+    def refresh(self) -> Skills:
+        """Return the current skills; the same object if nothing changed.
+
+        Costs one `stat` per skill, so you can call it before every turn of a conversation.
+
+        ```python
+        skills = skills.refresh()
+        ```
+        """
+        origin = self._origin
+        if origin.is_current():
+            return self
+        renewed = origin.renew()
+        is_same = renewed.revision == origin.known_revision
+        catalog = self._catalog if is_same else renewed.load_catalog()
+        if is_same or (origin.known_revision is None and catalog == self._catalog):
+            self._origin = renewed
+            return self
+        return Skills(catalog, renewed, self._keep)
+
+    def as_agent_skills(self) -> AgentSkills:
+        """Return the skills for an adapter, as those of an agent without a configuration."""
+        return FixedAgentSkills(self._view)
+
+    @cached_property
+    def _rows(self) -> Sequence[ListingRow]:
+        return [
+            ListingRow(row.name, row.skill.description, row.skill.location) for row in self._view
+        ]
+
+    @cached_property
+    def _index(self) -> SearchIndex:
+        return SearchIndex.build(self._visible_catalog)
+
+    @cached_property
+    def _body_index(self) -> SearchIndex:
+        return SearchIndex.build(self._visible_catalog, read_raw_body)
+
+    @property
+    def _visible_catalog(self) -> Catalog:
+        return Catalog(self._view.profile, (), [row.skill for row in self._view])
+
+    def _build_skill(self, row: ViewedSkill) -> Skill:
+        skill = row.skill
+        return Skill(
+            name=row.name,
+            id=skill.id,
+            description=skill.description,
+            path=Path(skill.location),
+            hidden=skill.hidden,
+            source=skill.source,
+            findings=skill.findings,
+            _row=row,
+            _view=self._view,
+        )
+
+
+class _FolderOrigin:
+    """Folders that can be loaded again."""
+
+    def __init__(
+        self, roots: Sequence[Root], profile: Profile, head_cache: HeadCache | None
+    ) -> None:
+        self._roots = roots
+        self._profile = profile
+        self._head_cache = head_cache
+
+    def load_catalog(self) -> Catalog:
+        return load_roots(self._roots, self._profile, self._head_cache)
+
+    def is_current(self) -> bool:
+        return self.known_revision is not None and self._fingerprint.is_current()
+
+    def renew(self) -> _FolderOrigin:
+        """Return the same folders with their current revision. Call it before loading them."""
+        renewed = _FolderOrigin(self._roots, self._profile, self._head_cache)
+        _ = renewed.revision
+        return renewed
+
+    @property
+    def revision(self) -> str:
+        return self._fingerprint.revision
+
+    @property
+    def known_revision(self) -> str | None:
+        """The revision, if it was ever asked for."""
+        return self.revision if "_fingerprint" in vars(self) else None
+
+    # A fingerprint costs as much as loading, and many programs load their skills once.
+    @cached_property
+    def _fingerprint(self) -> Fingerprint:
+        paths = [root.path for root in self._roots]
+        follow_links = {root.path for root in self._roots if root.follow_links}
+        return take_fingerprint(paths, self._profile.scan_policy, follow_links)
+
+
+class _SourceOrigin:
+    """A copy of the skills of a source, in a temporary folder."""
+
+    def __init__(self, text: str, profile: Profile, settings: Settings) -> None:
+        opened = open_source(text, settings)
+        self._text = text
+        self._profile = profile
+        self._settings = settings
+        self._folder = mkdtemp(prefix="skillhall-")
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        bundles = [opened.load_bundle(bundle) for bundle in opened.bundles]
+        self._report = add_to_folder(bundles, self._folder)
+        added = sorted((skill.id, skill.digest) for skill in self._report.added)
+        self.revision: str = hashlib.sha256(repr(added).encode()).hexdigest()
+
+    def load_catalog(self) -> Catalog:
+        catalog = load_roots([Root(self._folder, self._text)], self._profile)
+        findings = (*self._report.findings, *catalog.scan_findings)
+        return Catalog(
+            catalog.profile,
+            catalog.roots,
+            catalog.skills,
+            catalog.rejected,
+            catalog.shadowed,
+            findings,
+        )
+
+    def is_current(self) -> bool:
+        return False  # only the source knows
+
+    def renew(self) -> _SourceOrigin:
+        """Open the source again; return `self` if it has the same skills."""
+        renewed = _SourceOrigin(self._text, self._profile, self._settings)
+        return self if renewed.revision == self.revision else renewed
+
+    @property
+    def known_revision(self) -> str:
+        return self.revision

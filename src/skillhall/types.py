@@ -1,0 +1,37 @@
+"""The types of values that Skillhall returns, for annotations."""
+
+from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+from skillhall._internal.api.skills import SearchHit
+from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
+from skillhall._internal.authoring.validate import ValidationReport, ValidationResult
+from skillhall._internal.installer.locked_install import LockedInstallResult
+from skillhall._internal.installer.preflight import AddedSkill, AddReport, SkippedSkill
+from skillhall._internal.installer.rollback import PastChange
+from skillhall._internal.installer.update import UpdateResult
+from skillhall._internal.installer.verify import VerifyResult
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.parsed import Frontmatter, ParsedSkill
+
+__all__ = [
+    "AddReport",
+    "AddedSkill",
+    "Code",
+    "Effect",
+    "Frontmatter",
+    "JudgedFinding",
+    "LockedInstallResult",
+    "ParsedSkill",
+    "PastChange",
+    "Risk",
+    "ScanReport",
+    "ScannedSkill",
+    "SearchHit",
+    "SkippedSkill",
+    "Tool",
+    "ToolResult",
+    "UpdateResult",
+    "ValidationReport",
+    "ValidationResult",
+    "VerifyResult",
+]
