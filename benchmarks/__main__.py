@@ -15,6 +15,7 @@ from benchmarks import (
     searching,
     serving,
     startup,
+    walks,
     web,
     workspace,
 )
@@ -41,11 +42,14 @@ TRIALS: dict[str, Callable[[float], bool]] = {
     "hammer": hammer.run,
     "crowd": crowd.run,
 }
+WALKS = "walks"  # counts functions instead of seconds
 
 
 def main() -> int:
     """Zero when everything ran, whatever the figures say; trials must be passed."""
     options = _parser().parse_args()
+    if options.benchmark == WALKS:
+        return 0 if walks.run(verbose=options.verbose) else 1
     if options.benchmark in TRIALS:
         return 0 if TRIALS[options.benchmark](options.seconds) else 1
     plan = Plan(SCALES[options.scale], options.rounds, options.data, options.executable)
@@ -76,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m benchmarks", description="Ratios of Skillhall to a baseline."
     )
     parser.add_argument(
-        "benchmark", nargs="?", choices=[*BENCHMARKS, *TRIALS, "all"], default="all"
+        "benchmark", nargs="?", choices=[*BENCHMARKS, *TRIALS, WALKS, "all"], default="all"
     )
     parser.add_argument(
         "--rounds",
@@ -93,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
         "--executable", type=Path, default=installed_executable(), help="the skillhall to measure"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--verbose", action="store_true", help="print the functions of each walk")
     return parser
 
 

@@ -4,8 +4,8 @@ from skillhall._internal.agents.tool_protocol import Tool, ToolResult
 from skillhall._internal.api.skills import SearchHit
 from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult
+from skillhall._internal.installer.install import AddedSkill, AddReport, SkippedSkill
 from skillhall._internal.installer.locked_install import LockedInstallResult
-from skillhall._internal.installer.preflight import AddedSkill, AddReport, SkippedSkill
 from skillhall._internal.installer.rollback import PastChange
 from skillhall._internal.installer.update import UpdateResult
 from skillhall._internal.installer.verify import VerifyResult

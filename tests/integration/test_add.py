@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.cli.runner import run
-from skillhall._internal.installer.preflight import (
+from skillhall._internal.installer.install import (
     AddReport,
     add_to_folder,
     choose_folder_name,
@@ -212,7 +212,7 @@ def test_adding_several_skills_needs_confirmation(
 
 ADD = """
 import sys
-from skillhall._internal.installer.preflight import add_to_folder
+from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.settings import Settings
 for _ in range(5):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.installer.npx_hashes import compute_npx_hash
+from skillhall._internal.installer.npx_lock import compute_npx_hash
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.update import find_outdated
 from skillhall._internal.installer.verify import verify

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.lock import read_lock
 from skillhall._internal.installer.locked_install import install_locked
 from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import list_changes, roll_back
-from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source
@@ -79,7 +79,9 @@ def test_agent_folder_linked_to_the_universal_folder_gets_no_link(
     bench.installed_path(".claude/skills").symlink_to("../.agents/skills")
     bench.add("claude-code", "windsurf")
     assert not bench.installed_path(PDF).is_symlink()
-    assert read_lock(str(bench.project)).entries[PDF].get_link_paths() == [".windsurf/skills/pdf"]
+    assert read_lock(str(bench.project)).entries[PDF].get_target_paths("link") == [
+        ".windsurf/skills/pdf"
+    ]
 
 
 def test_link_out_of_the_project_is_not_followed(bench: ProjectFixture) -> None:

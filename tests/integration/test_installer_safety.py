@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.installer.install import install
+from skillhall._internal.installer.agent_folders import InstallTargets
+from skillhall._internal.installer.install import add_to_folder, install
 from skillhall._internal.installer.lock import (
     Lock,
     LockedFile,
@@ -19,10 +20,8 @@ from skillhall._internal.installer.lock import (
     render_lock,
 )
 from skillhall._internal.installer.locked_install import install_locked
-from skillhall._internal.installer.preflight import add_to_folder
 from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import roll_back
-from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import UpdateStatus, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.sources.opener import open_source

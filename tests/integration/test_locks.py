@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.installer.lock import read_lock
-from skillhall._internal.installer.npx_lock import get_project_lock_path, read_npx_lock
+from skillhall._internal.installer.npx_lock import PROJECT_FORMAT, NpxLockPath, read_npx_lock
 
 DEADLINE = 120  # seconds; a process that takes longer hangs
 EDIT_LOCK = """
@@ -23,13 +23,14 @@ for number in range(10):
 EDIT_NPX_LOCK = """
 import sys
 from datetime import UTC, datetime
-from skillhall._internal.installer.npx_lock import NpxEntry, get_project_lock_path, upsert_entries
-path = get_project_lock_path(sys.argv[1])
+from skillhall._internal.installer import npx_lock
+from skillhall._internal.installer.npx_lock import NpxEntry, edit_npx_lock
+path = npx_lock.NpxLockPath(sys.argv[1], "skills-lock.json", npx_lock.PROJECT_FORMAT)
 print("ready", flush=True)
 sys.stdin.readline()
 for number in range(10):
     new = NpxEntry(f"skills/{sys.argv[2]}-{number}", "a/b", "github")
-    assert upsert_entries(path, [new], datetime.now(UTC), create=True).is_written
+    assert edit_npx_lock(path, {new.name: new}, datetime.now(UTC)).is_written
 """
 
 
@@ -72,5 +73,6 @@ def test_concurrent_edits_of_the_lock_file_lose_no_entry(tmp_path: Path) -> None
 @pytest.mark.skipif(sys.platform == "win32", reason="folders cannot be locked there")
 def test_concurrent_edits_of_an_npx_lock_lose_no_entry(tmp_path: Path) -> None:
     run_at_once(EDIT_NPX_LOCK, tmp_path)
-    assert len(read_npx_lock(get_project_lock_path(str(tmp_path))).entries) == 80
-    assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]
+    path = NpxLockPath(str(tmp_path), "skills-lock.json", PROJECT_FORMAT)
+    assert len(read_npx_lock(path)) == 80
+    assert [file.name for file in tmp_path.iterdir()] == ["skills-lock.json"]

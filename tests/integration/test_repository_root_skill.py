@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.installer.agent_folders import resolve_targets
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.locked_install import install_locked
 from skillhall._internal.installer.project import Project
-from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.sources.opener import open_source
 from skillhall.errors import SkillNotFound

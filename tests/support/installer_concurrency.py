@@ -14,11 +14,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from skillhall._internal.fs.atomic_swap import swap_names
+from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.install import install
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import roll_back
-from skillhall._internal.installer.targets import InstallTargets
 from skillhall._internal.installer.update import update
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.bundle_reader import (

@@ -5,8 +5,8 @@ from shutil import rmtree
 from typing import TypeAlias
 
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.installer.lock import read_lock
-from skillhall._internal.installer.preflight import add_to_folder
 from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import roll_back
 from skillhall._internal.installer.update import update

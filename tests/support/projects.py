@@ -4,10 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillhall._internal.installer.install import install
-from skillhall._internal.installer.preflight import AddReport
+from skillhall._internal.installer.agent_folders import resolve_targets
+from skillhall._internal.installer.install import AddReport, install
 from skillhall._internal.installer.project import Project
-from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.opener import open_source
 from tests.support.skills import make_skill_md

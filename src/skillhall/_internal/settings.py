@@ -108,7 +108,7 @@ class ClientSettings(NamedTuple):
     git_token_hosts: tuple[str, ...] = ()  # hosts of those repositories
 
     @classmethod
-    def read(cls, env: Mapping[str, str]) -> ClientSettings:
+    def read(cls, env: Mapping[str, str], git_token_hosts: tuple[str, ...]) -> ClientSettings:
         """Read the settings of a client."""
         return cls(
             server=env.get("SKILLHALL_SERVER") or cls().server,
@@ -117,7 +117,7 @@ class ClientSettings(NamedTuple):
             or _read_secret(env, "SKILLHALL_AUTH_TOKEN"),
             git_token=_read_secret(env, "SKILLHALL_GIT_TOKEN")
             or _read_secret(env, "DOT_AI_GIT_TOKEN"),
-            git_token_hosts=_git_token_hosts(env),
+            git_token_hosts=git_token_hosts,
         )
 
 
@@ -150,23 +150,45 @@ class Settings(NamedTuple):
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Read the settings from the environment and the working directory."""
         env = os.environ if environment is None else environment
+        cache_directory, data_directory = _default_directories(env)
+        github_url = (env.get("SKILLHALL_GITHUB_URL") or GITHUB_URL).rstrip("/")
+        is_enterprise = github_url != GITHUB_URL  # GitHub Enterprise Server
+        api_url = f"{github_url}/api/v3" if is_enterprise else GITHUB_API_URL
+        api_url = (env.get("SKILLHALL_GITHUB_API_URL") or api_url).rstrip("/")
+        github_hosts = tuple(
+            url.partition("://")[2].partition("/")[0].lower() for url in (github_url, api_url)
+        )
+        git_token_hosts = _split_list(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or github_hosts
+        # The last variable that is set wins: specific tokens have priority over general ones.
+        token_hosts = {
+            "DOT_AI_GIT_TOKEN": git_token_hosts,
+            "SKILLHALL_GIT_TOKEN": git_token_hosts,
+            "GITLAB_TOKEN": ("gitlab.com",),
+            "GH_TOKEN": github_hosts,
+            "GITHUB_TOKEN": github_hosts,
+        }
         return cls(
             working_directory=os.getcwd(),
-            cache_directory=env.get("SKILLHALL_CACHE_DIR") or _default_cache_directory(env),
+            cache_directory=env.get("SKILLHALL_CACHE_DIR") or cache_directory,
             use_head_cache=_read_flag(env, "SKILLHALL_INDEX"),
             use_git=_read_flag(env, "SKILLHALL_GIT"),
             follow_links=_read_flag(env, "SKILLHALL_FOLLOW_LINKS", "off"),
-            data_directory=env.get("SKILLHALL_DATA_DIR") or _default_data_directory(env),
+            data_directory=env.get("SKILLHALL_DATA_DIR") or data_directory,
             database_url=_read_secret(env, "SKILLHALL_DATABASE_URL"),
             home=os.path.expanduser("~"),
             allowed_networks=_split_list(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
-            github_url=_read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL),
-            github_api_url=_read_github_api_url(env),
-            tokens=_read_tokens(env),
+            github_url=github_url,
+            github_api_url=api_url,
+            tokens={
+                host: Secret(env[name])
+                for name, hosts in token_hosts.items()
+                if env.get(name)
+                for host in hosts
+            },
             variables={name: env[name] for name in _AGENT_VARIABLES if env.get(name)},
             prompts=PromptSettings.read(env),
             server=ServerSettings.read(env),
-            client=ClientSettings.read(env),
+            client=ClientSettings.read(env, git_token_hosts),
             model=env.get("SKILLHALL_MODEL", ""),
             read_extensions=_split_list(env.get("SKILLHALL_READ_EXTENSIONS", "")),
             log_usage=_read_flag(env, "SKILLHALL_USAGE_LOG"),
@@ -217,60 +239,19 @@ def _read_secret(env: Mapping[str, str], name: str) -> Secret | None:
     return Secret(env[name]) if env.get(name) else None
 
 
-def _default_cache_directory(env: Mapping[str, str]) -> str:
+def _default_directories(env: Mapping[str, str]) -> tuple[str, str]:
+    """Return the folders for the cache and for persistent data."""
+    home = os.path.expanduser("~")
     if sys.platform == "win32":
-        base = env.get("LOCALAPPDATA") or os.path.expanduser("~\\AppData\\Local")
-    elif sys.platform == "darwin":
-        base = os.path.expanduser("~/Library/Caches")
-    else:
-        base = env.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.path.join(base, "skillhall")
-
-
-def _default_data_directory(env: Mapping[str, str]) -> str:
-    if sys.platform == "win32":
-        return os.path.join(_default_cache_directory(env), "Data")
+        base = env.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
+        cache = os.path.join(base, "skillhall")
+        return cache, os.path.join(cache, "Data")
     if sys.platform == "darwin":
-        return os.path.expanduser("~/Library/Application Support/skillhall")
-    base = env.get("XDG_DATA_HOME") or os.path.expanduser("~/.local/share")
-    return os.path.join(base, "skillhall")
-
-
-def _read_url(env: Mapping[str, str], name: str, default: str) -> str:
-    return (env.get(name) or default).rstrip("/")
-
-
-def _read_github_api_url(env: Mapping[str, str]) -> str:
-    url = _read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL)
-    default = GITHUB_API_URL if url == GITHUB_URL else f"{url}/api/v3"  # GitHub Enterprise Server
-    return _read_url(env, "SKILLHALL_GITHUB_API_URL", default)
-
-
-def _read_tokens(env: Mapping[str, str]) -> dict[str, Secret]:
-    """Read the tokens by host."""
-    github, general = _github_hosts(env), _git_token_hosts(env)
-    # The last variable that is set wins: specific tokens have priority over general ones.
-    variables = (
-        ("DOT_AI_GIT_TOKEN", general),
-        ("SKILLHALL_GIT_TOKEN", general),
-        ("GITLAB_TOKEN", ("gitlab.com",)),
-        ("GH_TOKEN", github),
-        ("GITHUB_TOKEN", github),
-    )
-    return {host: Secret(env[name]) for name, hosts in variables if env.get(name) for host in hosts}
-
-
-def _github_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
-    url = _read_url(env, "SKILLHALL_GITHUB_URL", GITHUB_URL)
-    return _authority(url), _authority(_read_github_api_url(env))
-
-
-def _git_token_hosts(env: Mapping[str, str]) -> tuple[str, ...]:
-    return _split_list(env.get("SKILLHALL_GIT_TOKEN_HOSTS", "")) or _github_hosts(env)
-
-
-def _authority(url: str) -> str:
-    return url.partition("://")[2].partition("/")[0].lower()
+        library = os.path.join(home, "Library")
+        return f"{library}/Caches/skillhall", f"{library}/Application Support/skillhall"
+    cache = env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
+    data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
+    return os.path.join(cache, "skillhall"), os.path.join(data, "skillhall")
 
 
 def _split_list(text: str) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.authoring.fix import FixResult, WriteMode, fix
+from skillhall._internal.authoring.fix import FixResult, fix
 from skillhall._internal.policy.profiles import LENIENT, SPECIFICATION
 from skillhall._internal.settings import Settings
 from tests.support.skills import make_skill, make_skill_md
@@ -13,9 +13,9 @@ FIXED = make_skill_md("pdf-tools", "Use for: PDF files.")
 BROKEN = FIXED.replace(b'"', b"")
 
 
-def run_fix(folder: Path, write_mode: WriteMode = WriteMode.WRITE) -> tuple[FixResult, ...]:
+def run_fix(folder: Path, *, dry_run: bool = False) -> tuple[FixResult, ...]:
     settings = Settings(str(folder), str(folder / "cache"), use_head_cache=False)
-    return fix(["."], SPECIFICATION, settings, write_mode).results
+    return fix(["."], SPECIFICATION, settings, dry_run=dry_run)
 
 
 def test_repaired_value_is_quoted_on_disk(tmp_path: Path) -> None:
@@ -28,14 +28,14 @@ def test_repaired_value_is_quoted_on_disk(tmp_path: Path) -> None:
 
 def test_dry_run_returns_a_diff_and_writes_nothing(tmp_path: Path) -> None:
     skill_md = make_skill(tmp_path, data=BROKEN) / "SKILL.md"
-    (fixed,) = run_fix(tmp_path, WriteMode.DRY_RUN)
+    (fixed,) = run_fix(tmp_path, dry_run=True)
     assert skill_md.read_bytes() == BROKEN
     assert "\n-description: Use for: PDF files.\n+description: " in fixed.diff
 
 
 def test_diff_marks_a_missing_final_newline(tmp_path: Path) -> None:
     make_skill(tmp_path, data=BROKEN.rstrip(b"\n"))
-    (fixed,) = run_fix(tmp_path, WriteMode.DRY_RUN)
+    (fixed,) = run_fix(tmp_path, dry_run=True)
     assert fixed.diff.endswith(" # Steps\n\\ No newline at end of file\n")
 
 
@@ -104,5 +104,5 @@ def test_write_failure_is_reported_and_other_files_are_fixed(
 def test_profile_decides_whether_a_fix_is_an_improvement(tmp_path: Path) -> None:
     make_skill(tmp_path, data=make_skill_md(allowed_tools="[Read, Write]"))
     settings = Settings(str(tmp_path), str(tmp_path / "cache"), use_head_cache=False)
-    (fixed,) = fix(["pdf-tools"], LENIENT, settings).results
+    (fixed,) = fix(["pdf-tools"], LENIENT, settings)
     assert fixed.changes == ("wrote 'allowed-tools' with spaces",)

@@ -4,7 +4,7 @@ import pytest
 
 from skillhall._internal.authoring.risk_report import ScanReport, scan
 from skillhall._internal.authoring.validate import validate
-from skillhall._internal.installer.preflight import add_to_folder
+from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code

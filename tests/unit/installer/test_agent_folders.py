@@ -5,22 +5,24 @@ import pytest
 
 from skillhall._internal.installer.agent_folders import (
     AGENTS,
-    LEGACY_UNIVERSAL_FOLDER,
     VARIABLE_DEFAULTS,
     CodingAgent,
     detect_agents,
-    find_agent,
-    get_project_folder,
-    resolve_read_folders,
+    find_agents,
     resolve_user_folder,
-    uses_universal_folder,
 )
+from skillhall._internal.installer.project import Project
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall.errors import UnknownAgent
+from tests.support.projects import make_project_settings
 
 HOME = str(Path("/home/ada").absolute())
 ELSEWHERE = str(Path("/opt/elsewhere").absolute())
 ALL = pytest.mark.parametrize("agent", AGENTS.values(), ids=lambda agent: agent.id)
+
+
+def make_project(folder: Path) -> Project:
+    return Project.from_settings(make_project_settings(folder))
 
 
 def in_home(*names: str) -> str:
@@ -43,18 +45,12 @@ def test_agent_is_listed_under_its_id(agent: CodingAgent) -> None:
 @ALL
 def test_agent_folders_are_safe_paths_below_a_known_base(agent: CodingAgent) -> None:
     RelativePath.parse(agent.project_folder)
-    for folder in (agent.user_folder, *agent.markers, *agent.extra_read_folders):
+    for folder in (agent.user_folder, *agent.markers):
         base, _, rest = folder.partition("/")
         if base.startswith("$"):
             assert base[1:] in VARIABLE_DEFAULTS
         if rest:
             RelativePath.parse(rest if base[0] in "~$" else folder)
-
-
-@ALL
-def test_legacy_folder_is_never_a_target(agent: CodingAgent) -> None:
-    folders = (agent.project_folder, agent.user_folder.removeprefix("~/"))
-    assert LEGACY_UNIVERSAL_FOLDER not in folders
 
 
 @pytest.mark.parametrize(
@@ -78,15 +74,13 @@ def test_legacy_folder_is_never_a_target(agent: CodingAgent) -> None:
 def test_agent_folders_match_the_documentation(
     name: str, project: str, user: tuple[str, ...]
 ) -> None:
-    agent = find_agent(name)
-    assert get_project_folder(agent) == project
-    assert resolve_user_folder(agent, HOME, {}) == in_home(*user)
-    assert uses_universal_folder(agent) == (project == ".agents/skills")
+    assert AGENTS[name].project_folder == project
+    assert resolve_user_folder(AGENTS[name], HOME, {}) == in_home(*user)
 
 
 @pytest.mark.parametrize("name", ["eve", "promptscript"])
 def test_agent_may_have_no_user_folder(name: str) -> None:
-    assert resolve_user_folder(find_agent(name), HOME, {}) is None
+    assert resolve_user_folder(AGENTS[name], HOME, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -102,27 +96,27 @@ def test_agent_may_have_no_user_folder(name: str) -> None:
 def test_variable_changes_the_user_folder(
     variable: str, agent: str, below: tuple[str, ...]
 ) -> None:
-    folder = resolve_user_folder(find_agent(agent), HOME, {variable: f" {ELSEWHERE} "})
+    folder = resolve_user_folder(AGENTS[agent], HOME, {variable: f" {ELSEWHERE} "})
     assert folder == str(Path(ELSEWHERE, *below))
 
 
 @pytest.mark.parametrize("value", ["", "  ", "relative", "../up", "~/x"])
 def test_variable_without_an_absolute_path_is_ignored(value: str) -> None:
-    codex = find_agent("codex")
+    codex = AGENTS["codex"]
     assert resolve_user_folder(codex, HOME, {"CODEX_HOME": value}) == in_home(".codex", "skills")
 
 
-def test_unknown_agent_is_rejected_with_close_matches() -> None:
+def test_unknown_agent_is_rejected_with_close_matches(tmp_path: Path) -> None:
     with pytest.raises(UnknownAgent) as caught:
-        find_agent("claude")
+        find_agents(make_project(tmp_path), ["claude"])
     assert caught.value.code == "not_found"
     assert caught.value.close == ("claude-code",)
     assert "'claude-code'" in caught.value.suggestion
 
 
-def test_unknown_agent_without_close_matches_has_a_hint() -> None:
+def test_unknown_agent_without_close_matches_has_a_hint(tmp_path: Path) -> None:
     with pytest.raises(UnknownAgent) as caught:
-        find_agent("../../x")
+        find_agents(make_project(tmp_path), ["../../x"])
     assert caught.value.close == ()
     assert caught.value.suggestion == ""
 
@@ -142,11 +136,3 @@ def test_agents_are_detected_by_home_and_project_folders(tmp_path: Path) -> None
 def test_universal_folder_does_not_detect_an_agent(tmp_path: Path) -> None:
     (tmp_path / ".agents" / "skills").mkdir(parents=True)
     assert detect_agents(str(tmp_path), str(tmp_path), {}) == []
-
-
-def test_legacy_folder_is_read() -> None:
-    assert resolve_read_folders(find_agent("universal"), HOME, ELSEWHERE, {}) == [
-        str(Path(ELSEWHERE, ".agents", "skills")),
-        in_home(".agents", "skills"),
-        str(Path(ELSEWHERE, ".agent", "skills")),
-    ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.hints import find_hint
+from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.installer.lock import (
     MAX_LOCK_SIZE,
     PROJECT_LOCK,
@@ -29,7 +30,6 @@ from skillhall._internal.installer.lock import (
     to_locked_files,
     to_portable_source,
 )
-from skillhall._internal.installer.preflight import compute_bundle_digest
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.ref import parse_source_ref

@@ -1,13 +1,16 @@
 """Npx locks; the files in `support/npx_locks` are from `npx skills` 1.5.18."""
 
+import hashlib
 import json
 import os
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skillhall._internal.installer.npx_hashes import HashedFile
 from skillhall._internal.installer.npx_lock import (
     PROJECT_FORMAT,
     USER_FORMAT,
@@ -15,12 +18,15 @@ from skillhall._internal.installer.npx_lock import (
     NpxLockPath,
     NpxLockResult,
     build_npx_entry,
-    get_project_lock_path,
-    get_user_lock_path,
+    compute_git_tree_id,
+    compute_npx_hash,
+    edit_npx_lock,
+    has_portable_order,
     read_npx_lock,
-    remove_entries,
-    upsert_entries,
 )
+from skillhall._internal.installer.project import Project
+from skillhall._internal.settings import Settings
+from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.ref import parse_source_ref
 
 THEIRS = Path(__file__).parents[2] / "support" / "npx_locks"
@@ -28,20 +34,29 @@ NOW = datetime(2027, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)
 NOTES = "---\nname: notes\ndescription: Keeps notes.\n---\nWrite it down.\n"
 # Files of the skills when `npx skills` wrote its lock files.
 FILES = {
-    "notes": {"SKILL.md": HashedFile(NOTES.encode())},
-    "Daily Notes": {"SKILL.md": HashedFile(NOTES.replace("notes", "Daily Notes", 1).encode())},
+    "notes": {"SKILL.md": FileState(NOTES.encode())},
+    "Daily Notes": {"SKILL.md": FileState(NOTES.replace("notes", "Daily Notes", 1).encode())},
     "pdf-tools": {
-        "SKILL.md": HashedFile(
+        "SKILL.md": FileState(
             b"---\nname: pdf-tools\ndescription: Reads PDF files.\n---\n# Steps\n"
         ),
-        "metadata.json": HashedFile(b"{}\n"),
-        "references/Page.md": HashedFile(b"A page.\n"),
-        "scripts/A.py": HashedFile(b"x = 3\n"),
-        "scripts/a-b.py": HashedFile(b"x = 1\n"),
-        "scripts/a_b.py": HashedFile(b"x = 2\n"),
-        "scripts/run.sh": HashedFile(b"#!/bin/sh\necho ready\n", executable=True),
+        "metadata.json": FileState(b"{}\n"),
+        "references/Page.md": FileState(b"A page.\n"),
+        "scripts/A.py": FileState(b"x = 3\n"),
+        "scripts/a-b.py": FileState(b"x = 1\n"),
+        "scripts/a_b.py": FileState(b"x = 2\n"),
+        "scripts/run.sh": FileState(b"#!/bin/sh\necho ready\n", executable=True),
     },
 }
+
+
+def get_project_lock_path(root: str) -> NpxLockPath:
+    return Project(root, is_user=False, settings=Settings(root, root)).npx_lock_path
+
+
+def get_user_lock_path(home: str, variables: dict[str, str]) -> NpxLockPath:
+    settings = Settings(home, home, variables=variables)
+    return Project(home, is_user=True, settings=settings).npx_lock_path
 
 
 def project(folder: Path, text: str | bytes | None = None) -> NpxLockPath:
@@ -75,9 +90,8 @@ def reference(kind: str, source: str, url: str = "", ref: str = "", path: str = 
 
 
 def test_project_lock_is_parsed(tmp_path: Path) -> None:
-    lock = read_npx_lock(project(tmp_path))
-    assert lock.notes == ()
-    assert {name: entry.to_reference() for name, entry in lock.entries.items()} == {
+    entries = read_npx_lock(project(tmp_path))
+    assert {name: entry.to_reference() for name, entry in entries.items()} == {
         "Daily Notes": "/home/user/project/local-skills",
         "notes": "https://git.example.org/team/skills.git/skills/notes",
         "pdf-tools": "acme/skills/skills/pdf-tools@v1",
@@ -85,9 +99,7 @@ def test_project_lock_is_parsed(tmp_path: Path) -> None:
 
 
 def test_user_lock_is_parsed(tmp_path: Path) -> None:
-    lock = read_npx_lock(user(tmp_path))
-    assert lock.notes == ()
-    assert lock.entries["pdf-tools"] == NpxEntry(
+    assert read_npx_lock(user(tmp_path))["pdf-tools"] == NpxEntry(
         "pdf-tools",
         "acme/skills",
         "github",
@@ -108,11 +120,11 @@ def test_user_lock_is_parsed(tmp_path: Path) -> None:
 def test_project_entry_equals_that_of_npx(name: str, text: str, tmp_path: Path) -> None:
     path = project(tmp_path)
     ours = entry(name, text, f"skills/{name}", path)
-    assert upsert_entries(path, [ours], NOW) == NpxLockResult(is_written=False)
+    assert edit_npx_lock(path, {name: ours}, NOW) == NpxLockResult(is_written=False)
     theirs = bytes_at(path)
-    assert remove_entries(path, [name]) == NpxLockResult(is_written=True)
-    assert name not in read_npx_lock(path).entries
-    assert upsert_entries(path, [ours], NOW) == NpxLockResult(is_written=True)
+    assert edit_npx_lock(path, {name: None}, NOW) == NpxLockResult(is_written=True)
+    assert name not in read_npx_lock(path)
+    assert edit_npx_lock(path, {name: ours}, NOW) == NpxLockResult(is_written=True)
     assert bytes_at(path) == theirs
 
 
@@ -125,7 +137,8 @@ def test_user_entry_equals_that_of_npx_except_for_the_time(
 ) -> None:
     path = user(tmp_path)
     theirs = json.loads(bytes_at(path))
-    assert upsert_entries(path, [entry(name, text, f"skills/{name}", path)], NOW).is_written
+    new = entry(name, text, f"skills/{name}", path)
+    assert edit_npx_lock(path, {name: new}, NOW).is_written
     ours = json.loads(bytes_at(path))
     assert ours["skills"][name].pop("updatedAt") == "2027-01-02T03:04:05.678Z"
     theirs["skills"][name].pop("updatedAt")
@@ -136,7 +149,7 @@ def test_user_entry_equals_that_of_npx_except_for_the_time(
 def test_new_user_entry_is_appended_with_timestamps(tmp_path: Path) -> None:
     path = user(tmp_path)
     new = NpxEntry("new", "a/b", "github", "https://github.com/a/b.git", "v2", "SKILL.md", "0")
-    upsert_entries(path, [new], NOW)
+    edit_npx_lock(path, {"new": new}, NOW)
     skills = json.loads(bytes_at(path))["skills"]
     assert list(skills) == ["pdf-tools", "notes", "new"]
     assert list(skills["new"].items()) == [
@@ -238,37 +251,34 @@ def test_unsafe_or_unsupported_entry_has_no_reference(
 def test_invalid_lock_is_left_unchanged(text: str | bytes, reason: str, tmp_path: Path) -> None:
     path = project(tmp_path, text)
     before = bytes_at(path)
-    result = upsert_entries(path, [NpxEntry("x", "a/b", "github")], NOW, create=True)
+    result = edit_npx_lock(path, {"x": NpxEntry("x", "a/b", "github")}, NOW)
     assert not result.is_written
     assert result.note.startswith("skills-lock.json is left unchanged: ")
     assert reason in result.note
-    assert remove_entries(path, ["a"]) == result
-    assert result.note in read_npx_lock(path).notes
+    assert edit_npx_lock(path, {"a": None}, NOW) == result
     assert bytes_at(path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["skills-lock.json"]
 
 
 def test_lock_of_another_version_is_read(tmp_path: Path) -> None:
     text = '{"version": 9, "skills": {"x": {"source": "a/b", "sourceType": "github"}}}'
-    assert list(read_npx_lock(project(tmp_path, text)).entries) == ["x"]
+    assert list(read_npx_lock(project(tmp_path, text))) == ["x"]
 
 
 def test_lock_behind_a_link_is_left_unchanged(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text('{"version": 1, "skills": {}}', encoding="utf-8")
     (tmp_path / "skills-lock.json").symlink_to("elsewhere")
     path = get_project_lock_path(str(tmp_path))
-    result = upsert_entries(path, [NpxEntry("x", "a/b", "github")], NOW)
+    result = edit_npx_lock(path, {"x": NpxEntry("x", "a/b", "github")}, NOW)
     assert "not a regular file" in result.note
     assert (tmp_path / "skills-lock.json").is_symlink()
 
 
-def test_invalid_entry_is_reported_and_preserved(tmp_path: Path) -> None:
+def test_invalid_entry_is_skipped_and_preserved(tmp_path: Path) -> None:
     invalid = {"a": 7, "b": {"source": 7, "sourceType": "github"}, "c": {"sourceType": "git"}}
     path = project(tmp_path, json.dumps({"version": 1, "skills": invalid}))
-    lock = read_npx_lock(path)
-    assert lock.entries == {}
-    assert [note.partition("invalid entry ")[2] for note in lock.notes] == ["'a'", "'b'", "'c'"]
-    upsert_entries(path, [NpxEntry("x", "a/b", "github")], NOW)
+    assert read_npx_lock(path) == {}
+    edit_npx_lock(path, {"x": NpxEntry("x", "a/b", "github")}, NOW)
     skills = json.loads(bytes_at(path))["skills"]
     assert {name: skills[name] for name in invalid} == invalid
 
@@ -284,7 +294,7 @@ def test_unknown_fields_are_preserved(tmp_path: Path) -> None:
         },
     }
     path = project(tmp_path, json.dumps(before))
-    upsert_entries(path, [NpxEntry("x", "a/b", "github", skill_path="SKILL.md", hash="2")], NOW)
+    edit_npx_lock(path, {"x": NpxEntry("x", "a/b", "github", skill_path="SKILL.md", hash="2")}, NOW)
     after = json.loads(bytes_at(path))
     assert list(after) == ["dismissed", "version", "later", "skills"]
     assert list(after["skills"]) == ["x", "z"]
@@ -298,15 +308,14 @@ def test_unknown_fields_are_preserved(tmp_path: Path) -> None:
     ]
 
 
-def test_missing_lock_is_created_only_on_request(tmp_path: Path) -> None:
+def test_missing_lock_is_created_for_a_new_entry_only(tmp_path: Path) -> None:
     path = get_project_lock_path(str(tmp_path))
     new = entry("notes", "acme/skills", "notes", path)
-    assert upsert_entries(path, [new], NOW) == NpxLockResult(is_written=False)
-    assert remove_entries(path, ["notes"]) == NpxLockResult(is_written=False)
+    assert edit_npx_lock(path, {"notes": None}, NOW) == NpxLockResult(is_written=False)
     assert list(tmp_path.iterdir()) == []
-    assert not read_npx_lock(path).exists
-    assert upsert_entries(path, [new], NOW, create=True) == NpxLockResult(is_written=True)
-    assert read_npx_lock(path).entries["notes"].source == "acme/skills"
+    assert read_npx_lock(path) == {}
+    assert edit_npx_lock(path, {"notes": new}, NOW) == NpxLockResult(is_written=True)
+    assert read_npx_lock(path)["notes"].source == "acme/skills"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions of other systems differ")
@@ -314,23 +323,23 @@ def test_write_preserves_the_file_mode(tmp_path: Path) -> None:
     path = user(tmp_path)
     file = Path(path.folder) / path.name
     file.chmod(0o600)
-    assert remove_entries(path, ["notes"]).is_written
+    assert edit_npx_lock(path, {"notes": None}, NOW).is_written
     assert file.stat().st_mode & 0o777 == 0o600
 
 
 def test_missing_folder_is_an_empty_lock(tmp_path: Path) -> None:
     path = get_user_lock_path(str(tmp_path), {"XDG_STATE_HOME": str(tmp_path / "state")})
-    assert remove_entries(path, ["x"]) == NpxLockResult(is_written=False)
-    assert read_npx_lock(path).entries == {}
+    assert edit_npx_lock(path, {"x": None}, NOW) == NpxLockResult(is_written=False)
+    assert read_npx_lock(path) == {}
     new = entry("notes", "acme/skills", "notes", path)
-    assert upsert_entries(path, [new], NOW, create=True).is_written
+    assert edit_npx_lock(path, {"notes": new}, NOW).is_written
     created = json.loads((tmp_path / "state" / "skills" / ".skill-lock.json").read_bytes())
     assert (created["version"], created["dismissed"]) == (3, {})
 
 
 def test_removing_a_missing_entry_does_not_write(tmp_path: Path) -> None:
     path = project(tmp_path, '{"version":1,"skills":{}}')
-    assert remove_entries(path, ["x"]) == NpxLockResult(is_written=False)
+    assert edit_npx_lock(path, {"x": None}, NOW) == NpxLockResult(is_written=False)
     assert bytes_at(path) == b'{"version":1,"skills":{}}'
 
 
@@ -338,3 +347,58 @@ def test_removing_a_missing_entry_does_not_write(tmp_path: Path) -> None:
 def test_relative_state_home_is_ignored(state: str, tmp_path: Path) -> None:
     path = get_user_lock_path(str(tmp_path), {"XDG_STATE_HOME": state})
     assert Path(path.folder) / path.name == tmp_path / ".agents" / ".skill-lock.json"
+
+
+TREES = [
+    {},
+    {"SKILL.md": FileState(b"x")},
+    {
+        "a/b": FileState(b"1"),
+        "a.b": FileState(b"2"),
+        "a-b": FileState(b"3"),
+        "a0": FileState(b"4"),
+    },
+    {"run.sh": FileState(b"#!/bin/sh\n", executable=True), "run": FileState(b"")},
+    {"größe/ä.md": FileState("ü".encode()), "deep/er/and/deeper": FileState(bytes(range(256)))},
+]
+
+
+@pytest.mark.parametrize("files", TREES, ids=",".join)
+def test_git_tree_id_equals_that_of_git(files: dict[str, FileState], tmp_path: Path) -> None:
+    def git(*args: str) -> str:
+        result = subprocess.run(["git", *args], cwd=tmp_path, check=True, capture_output=True)
+        return result.stdout.decode().strip()
+
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(content.data)
+        (tmp_path / path).chmod(0o755 if content.executable else 0o644)
+    git("init", "-q")
+    git("-c", "core.autocrlf=false", "add", "-A")
+    assert compute_git_tree_id(files) == git("write-tree")
+
+
+def test_npx_hash_uses_the_order_of_javascript() -> None:
+    # The order of `sort((a, b) => a.localeCompare(b))`.
+    names = ["_a", "-a", ".a", "a", "A", "a b", "a_b", "a-b", "a.md", "a/b", "a/B", "A/b", "a1"]
+    names += ["a10", "a2", "ab", "aB", "Ab", "AB", "ab.md", "b", "B", "references/a.md"]
+    names += ["Scripts/run", "scripts/run.py", "SKILL.md", "skill.txt"]
+    expected = hashlib.sha256("".join(f"{name}\n" for name in names).encode()).hexdigest()
+    assert compute_npx_hash(dict.fromkeys(sorted(names), b"\n")) == expected
+
+
+def test_git_and_npm_folders_are_not_hashed() -> None:
+    files = {"SKILL.md": b"x", "node_modules": b"a file", "lib/.git": b"a file"}
+    ignored = {".git/HEAD": b"", "node_modules/a/b": b"", "lib/node_modules/c": b""}
+    assert compute_npx_hash({**files, **ignored}) == compute_npx_hash(files)
+    assert compute_npx_hash(files) != compute_npx_hash({"SKILL.md": b"x"})
+
+
+def test_only_ascii_paths_have_a_portable_order() -> None:
+    assert has_portable_order({"SKILL.md": b"", "a b/c": b""})
+    assert not has_portable_order({"SKILL.md": b"", "größe.md": b""})
+
+
+@given(st.dictionaries(st.text("ab/é😀", min_size=1), st.binary(max_size=3)))
+def test_npx_hash_does_not_depend_on_file_order(files: dict[str, bytes]) -> None:
+    assert compute_npx_hash(files) == compute_npx_hash(dict(reversed(files.items())))

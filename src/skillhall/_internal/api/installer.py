@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from skillhall._internal.installer.install import install
+from skillhall._internal.installer.agent_folders import resolve_targets
+from skillhall._internal.installer.install import install, select_bundles
 from skillhall._internal.installer.locked_install import install_locked
-from skillhall._internal.installer.preflight import select_bundles
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import roll_back
-from skillhall._internal.installer.targets import resolve_targets
 from skillhall._internal.installer.update import find_outdated, update
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.settings import Settings
@@ -20,8 +19,8 @@ from skillhall._internal.sources.opener import open_source
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from skillhall._internal.installer.install import AddReport
     from skillhall._internal.installer.locked_install import LockedInstallResult
-    from skillhall._internal.installer.preflight import AddReport
     from skillhall._internal.installer.rollback import PastChange
     from skillhall._internal.installer.update import ConflictChoice, UpdateResult
     from skillhall._internal.installer.verify import VerifyResult

@@ -23,7 +23,7 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import activate, read_accepted_body, read_raw_body
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
-from skillhall._internal.installer.preflight import add_to_folder
+from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.policy.selection import matches_glob
 from skillhall._internal.render.json_manifest import serialize_listing
 from skillhall._internal.render.listing import render_listing

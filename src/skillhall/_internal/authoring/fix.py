@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.authoring.validate import validate
+from skillhall._internal.authoring.validate import ValidationResult, validate
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import rename_file, replace_file
 from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from skillhall._internal.authoring.validate import ValidationResult
-    from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.settings import Settings
-
-
-class WriteMode(Enum):
-    """Whether fixes are written to disk."""
-
-    WRITE = "write"
-    DRY_RUN = "show only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,40 +34,21 @@ class FixResult:
     problem: str = ""  # why it could not be written
 
 
-@dataclass(frozen=True, slots=True)
-class FixReport:
-    """Fixed files, in path order."""
-
-    results: tuple[FixResult, ...]
-
-
-class _Severity(NamedTuple):
-    """Findings of a file by effect; compares in field order."""
-
-    rejections: int
-    warnings: int
-    findings: int
-
-
 def fix(
-    paths: Sequence[str],
-    profile: Profile,
-    settings: Settings,
-    write_mode: WriteMode = WriteMode.WRITE,
-) -> FixReport:
+    paths: Sequence[str], profile: Profile, settings: Settings, *, dry_run: bool = False
+) -> tuple[FixResult, ...]:
     """Apply safe fixes below `paths`; files that would not improve are left unchanged.
 
+    With `dry_run`, nothing is written. The results are in path order.
     Raises: SkillFileNotFound if a path does not exist.
     """
     # Links may be followed to read files outside of the paths, never to write there.
     report = validate(paths, profile, settings._replace(follow_links=False))
-    results = (_fix_file(result, profile, write_mode) for result in report.results)
-    return FixReport(tuple(result for result in results if result is not None))
+    results = (_fix_file(result, profile, dry_run=dry_run) for result in report.results)
+    return tuple(result for result in results if result is not None)
 
 
-def _fix_file(
-    result: ValidationResult, profile: Profile, write_mode: WriteMode
-) -> FixResult | None:
+def _fix_file(result: ValidationResult, profile: Profile, *, dry_run: bool) -> FixResult | None:
     location = Path(result.location)
     if not result.findings or not is_skill_md(location.name):
         return None
@@ -95,21 +63,20 @@ def _fix_file(
         return None
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")
-    diff = _format_diff(data, fixed, location)
-    if write_mode is WriteMode.DRY_RUN:
-        return FixResult(result.location, changes, diff, written=False)
-    problem = _write_fix(location, data, fixed)
-    return FixResult(result.location, changes, diff, not problem, problem)
-
-
-def _measure_severity(data: bytes, location: Path, profile: Profile) -> _Severity:
-    findings: list[Finding] = list(
-        parse_skill(data, location.parent.name, profile.key_case).findings
+    problem = "" if dry_run else _write_fix(location, data, fixed)
+    is_written = not dry_run and not problem
+    return FixResult(
+        result.location, changes, _format_diff(data, fixed, location), is_written, problem
     )
-    if location.name != SKILL_MD:
-        findings.append(Finding(Code.CASE_VARIANT, location.name))
-    effects = [profile.load_policy.get_effect(finding.code) for finding in findings]
-    return _Severity(effects.count(Effect.REJECT), effects.count(Effect.WARN), len(effects))
+
+
+def _measure_severity(data: bytes, location: Path, profile: Profile) -> tuple[int, int, int]:
+    """Return the numbers of rejections, warnings and findings, to be compared in this order."""
+    parsed = parse_skill(data, location.parent.name, profile.key_case)
+    codes = [finding.code for finding in parsed.findings]
+    codes += [Code.CASE_VARIANT] if location.name != SKILL_MD else []
+    effects = [profile.load_policy.get_effect(code) for code in codes]
+    return effects.count(Effect.REJECT), effects.count(Effect.WARN), len(effects)
 
 
 def _write_fix(location: Path, before: bytes, after: bytes) -> str:
@@ -128,18 +95,14 @@ def _write_fix(location: Path, before: bytes, after: bytes) -> str:
 
 
 def _format_diff(before: bytes, after: bytes, location: Path) -> str:
-    lines = difflib.unified_diff(
-        _split_lines(before), _split_lines(after), str(location), str(location.with_name(SKILL_MD))
+    names = str(location), str(location.with_name(SKILL_MD))
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(_split_lines(before), _split_lines(after), *names)
     )
-    return "".join(_mark_missing_newline(lines))
 
 
 def _split_lines(data: bytes) -> list[str]:
     # For `patch`, only "\n" ends a line; `splitlines` also splits at a dozen other characters.
     *lines, last = data.decode("utf-8", "surrogateescape").split("\n")
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
-
-
-def _mark_missing_newline(lines: Iterable[str]) -> Iterator[str]:
-    for line in lines:
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

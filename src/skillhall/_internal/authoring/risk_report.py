@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from skillhall._internal.authoring.validate import validate
+from skillhall._internal.authoring.validate import ValidationResult, validate
+from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.scanner import finding_id
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from skillhall._internal.authoring.validate import ValidationResult
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.settings import Settings
 
 # Agents ignore hidden files, but a skill can run them.
 _ALL_FILES_PROFILE = LENIENT._replace(
@@ -90,22 +85,21 @@ def scan(
     """
     report = validate(paths, _ALL_FILES_PROFILE, settings, progress, depth=depth)
     unscanned = (judged for judged in report.findings if judged.finding.code in _UNSCANNED_CODES)
-    skills = tuple(map(_build_scanned_skill, report.results))
-    return ScanReport(skills, tuple(dict.fromkeys(unscanned)))
+    return ScanReport(
+        tuple(
+            ScannedSkill(result.path, result.name, tuple(_list_risks(result)))
+            for result in report.results
+        ),
+        tuple(dict.fromkeys(unscanned)),
+    )
 
 
-def _build_scanned_skill(result: ValidationResult) -> ScannedSkill:
-    risky = (judged for judged in result.findings if judged.finding.code in TIERS)
-    risks = tuple(_build_risk(judged, result) for judged in risky)
-    return ScannedSkill(result.path, result.name, risks)
-
-
-def _build_risk(judged: JudgedFinding, result: ValidationResult) -> Risk:
-    relative = judged.finding.with_location(_get_relative_path(judged.finding.path, result))
-    return Risk(finding_id(relative), TIERS[judged.finding.code], judged)
-
-
-def _get_relative_path(path: str, result: ValidationResult) -> str:
-    is_flat = result.path == result.location
-    inside = Path(path).relative_to(Path(result.path).parent if is_flat else result.path)
-    return "" if inside == Path() else inside.as_posix()
+def _list_risks(result: ValidationResult) -> Iterator[Risk]:
+    path = Path(result.path)
+    folder = path.parent if result.path == result.location else path  # of a flat file, its parent
+    for judged in result.findings:
+        tier = TIERS.get(judged.finding.code)
+        if tier is not None:
+            inside = Path(judged.finding.path).relative_to(folder)
+            relative = judged.finding.with_location("" if inside == Path() else inside.as_posix())
+            yield Risk(finding_id(relative), tier, judged)

@@ -1,4 +1,4 @@
-"""Supported coding agents and their skill folders.
+"""Supported coding agents, their skill folders, and the folders that an installation writes to.
 
 The ids are those of `npx skills`. Folders are data: `.claude/skills` is relative to the project,
 `~/.claude/skills` to the home folder, and `$CODEX_HOME/skills` to the value of the variable or its
@@ -12,13 +12,16 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from skillhall.errors import UnknownAgent
+from skillhall.errors import AgentHasNoPlace, UnknownAgent
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from skillhall._internal.installer.lock import TargetKind
+    from skillhall._internal.installer.project import Project
+
+ALL_AGENTS = "*"  # every agent detected here
 UNIVERSAL_FOLDER: Final = ".agents/skills"  # shared by many agents
-LEGACY_UNIVERSAL_FOLDER: Final = ".agent/skills"  # former name: read, never written
 
 # Defaults below the home folder; "" means that the folder exists only if the variable is set.
 VARIABLE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
@@ -34,6 +37,94 @@ VARIABLE_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+# Agents with one folder name: id, label, and the folder in the project and in the home folder.
+_OWN_FOLDER_AGENTS = """
+adal | AdaL | .adal
+aider-desk | AiderDesk | .aider-desk
+augment | Augment | .augment
+bob | IBM Bob | .bob
+codearts-agent | CodeArts Agent | .codeartsdoer
+codebuddy | CodeBuddy | .codebuddy
+codemaker | Codemaker | .codemaker
+codestudio | Code Studio | .codestudio
+command-code | Command Code | .commandcode
+continue | Continue | .continue
+droid | Droid | .factory
+forgecode | ForgeCode | .forge
+iflow-cli | iFlow CLI | .iflow
+inference-sh | inference.sh | .inferencesh
+jazz | Jazz | .jazz
+junie | Junie | .junie
+kilo | Kilo Code | .kilocode
+kiro-cli | Kiro CLI | .kiro
+kode | Kode | .kode
+lingma | Lingma | .lingma
+mcpjam | MCPJam | .mcpjam
+moxby | Moxby | .moxby
+mux | Mux | .mux
+neovate | Neovate | .neovate
+ona | Ona | .ona
+openhands | OpenHands | .openhands
+pochi | Pochi | .pochi
+qoder | Qoder | .qoder
+qwen-code | Qwen Code | .qwen
+reasonix | Reasonix | .reasonix
+roo | Roo Code | .roo
+rovodev | Rovo Dev | .rovodev
+terramind | Terramind | .terramind
+tinycloud | Tinycloud | .tinycloud
+trae | Trae | .trae
+zcode | ZCode | .zcode
+zencoder | Zencoder | .zencoder
+zenflow | Zenflow | .zencoder
+"""
+
+# Agents that read the shared folder of a project: id, label, the parent of the user's folder
+# `skills` (may be empty), and markers.
+_UNIVERSAL_FOLDER_AGENTS = """
+amp | Amp | $XDG_CONFIG_HOME/agents | $XDG_CONFIG_HOME/amp
+antigravity | Antigravity | ~/.gemini/antigravity | ~/.gemini/antigravity
+antigravity-cli | Antigravity CLI | ~/.gemini/antigravity-cli | ~/.gemini/antigravity-cli
+cline | Cline | ~/.agents | ~/.cline .cline
+codex | Codex | $CODEX_HOME | $CODEX_HOME .codex
+cursor | Cursor | ~/.cursor | ~/.cursor .cursor
+deepagents | Deep Agents | ~/.deepagents/agent | ~/.deepagents
+dexto | Dexto | ~/.agents | ~/.dexto
+firebender | Firebender | ~/.firebender | ~/.firebender
+gemini-cli | Gemini CLI | ~/.gemini | ~/.gemini .gemini
+github-copilot | GitHub Copilot | ~/.copilot |
+  ~/.copilot .github/skills .github/copilot-instructions.md
+kimi-code-cli | Kimi Code CLI | ~/.agents | ~/.kimi-code ~/.kimi
+loaf | Loaf | ~/.agents | ~/.loaf
+opencode | OpenCode | $XDG_CONFIG_HOME/opencode | $XDG_CONFIG_HOME/opencode .opencode
+promptscript | PromptScript | | .promptscript promptscript.yaml
+replit | Replit | $XDG_CONFIG_HOME/agents | .replit
+warp | Warp | ~/.agents | ~/.warp .warp
+zed | Zed | ~/.agents | $XDG_CONFIG_HOME/zed $APPDATA/Zed $FLATPAK_XDG_CONFIG_HOME/zed .zed
+"""
+
+# All others: id, label, folder in the project, user's folder (may be empty), and markers.
+_OTHER_AGENTS = """
+astrbot | AstrBot | data/skills | ~/.astrbot/data/skills | ~/.astrbot data/skills
+autohand-code | Autohand Code CLI | .autohand/skills | $AUTOHAND_HOME/skills |
+  $AUTOHAND_HOME .autohand
+claude-code | Claude Code | .claude/skills | $CLAUDE_CONFIG_DIR/skills | $CLAUDE_CONFIG_DIR .claude
+cortex | Cortex Code | .cortex/skills | ~/.snowflake/cortex/skills | ~/.snowflake/cortex .cortex
+crush | Crush | .crush/skills | ~/.config/crush/skills | ~/.config/crush .crush
+devin | Devin for Terminal | .devin/skills | $XDG_CONFIG_HOME/devin/skills |
+  $XDG_CONFIG_HOME/devin .devin
+eve | Eve | agent/skills |  | agent/skills
+goose | Goose | .goose/skills | $XDG_CONFIG_HOME/goose/skills | $XDG_CONFIG_HOME/goose .goose
+hermes-agent | Hermes Agent | .hermes/skills | $HERMES_HOME/skills | $HERMES_HOME .hermes
+mistral-vibe | Mistral Vibe | .vibe/skills | $VIBE_HOME/skills | $VIBE_HOME .vibe
+openclaw | OpenClaw | skills | ~/.openclaw/skills | ~/.openclaw ~/.clawdbot ~/.moltbot
+pi | Pi | .pi/skills | ~/.pi/agent/skills | ~/.pi/agent .pi
+qoder-cn | Qoder CN | .qoder/skills | ~/.qoder-cn/skills | ~/.qoder-cn
+tabnine-cli | Tabnine CLI | .tabnine/agent/skills | ~/.tabnine/agent/skills | ~/.tabnine .tabnine
+trae-cn | Trae CN | .trae/skills | ~/.trae-cn/skills | ~/.trae-cn
+windsurf | Windsurf | .windsurf/skills | ~/.codeium/windsurf/skills | ~/.codeium/windsurf .windsurf
+"""
+
 
 class CodingAgent(NamedTuple):
     """Coding agent and its skill folders."""
@@ -43,283 +134,86 @@ class CodingAgent(NamedTuple):
     project_folder: str
     user_folder: str  # "" if the agent has no user scope
     markers: tuple[str, ...]  # the agent is in use if one of these paths exists
-    extra_read_folders: tuple[str, ...] = ()  # read by the agent, never written by us
 
 
-def _agent_with_own_folder(agent: str, label: str, folder: str) -> CodingAgent:
-    """Build an agent whose project and user folders have the same name."""
-    markers = (f"~/{folder}", folder)
-    return CodingAgent(agent, label, f"{folder}/skills", f"~/{folder}/skills", markers)
+def _parse_tables() -> Iterator[CodingAgent]:
+    for agent, label, folder in _split_rows(_OWN_FOLDER_AGENTS):
+        markers = (f"~/{folder}", folder)
+        yield CodingAgent(agent, label, f"{folder}/skills", f"~/{folder}/skills", markers)
+    for agent, label, parent, marks in _split_rows(_UNIVERSAL_FOLDER_AGENTS):
+        user_folder = f"{parent}/skills" if parent else ""
+        yield CodingAgent(agent, label, UNIVERSAL_FOLDER, user_folder, tuple(marks.split()))
+    for agent, label, folder, user_folder, marks in _split_rows(_OTHER_AGENTS):
+        yield CodingAgent(agent, label, folder, user_folder, tuple(marks.split()))
 
 
-def _agent_with_universal_folder(
-    agent: str, label: str, user: str, *markers: str, extra_read_folders: tuple[str, ...] = ()
-) -> CodingAgent:
-    """Build an agent that reads the shared project folder."""
-    return CodingAgent(agent, label, UNIVERSAL_FOLDER, user, markers, extra_read_folders)
+def _split_rows(table: str) -> Iterator[list[str]]:
+    rows = table.strip().replace("\n  ", " ").splitlines()  # an indented line continues a row
+    return ([cell.strip() for cell in row.split("|")] for row in rows)
 
 
-_XDG_CONFIG = "$XDG_CONFIG_HOME"
-_AGENTS = (
-    CodingAgent(
-        "universal",
-        "Universal",
-        UNIVERSAL_FOLDER,
-        f"~/{UNIVERSAL_FOLDER}",
-        (),
-        (LEGACY_UNIVERSAL_FOLDER,),
-    ),
-    _agent_with_own_folder("adal", "AdaL", ".adal"),
-    _agent_with_own_folder("aider-desk", "AiderDesk", ".aider-desk"),
-    _agent_with_universal_folder(
-        "amp", "Amp", f"{_XDG_CONFIG}/agents/skills", f"{_XDG_CONFIG}/amp"
-    ),
-    _agent_with_universal_folder(
-        "antigravity",
-        "Antigravity",
-        "~/.gemini/antigravity/skills",
-        "~/.gemini/antigravity",
-        extra_read_folders=(LEGACY_UNIVERSAL_FOLDER,),
-    ),
-    _agent_with_universal_folder(
-        "antigravity-cli",
-        "Antigravity CLI",
-        "~/.gemini/antigravity-cli/skills",
-        "~/.gemini/antigravity-cli",
-    ),
-    CodingAgent(
-        "astrbot",
-        "AstrBot",
-        "data/skills",
-        "~/.astrbot/data/skills",
-        ("~/.astrbot", "data/skills"),
-    ),
-    _agent_with_own_folder("augment", "Augment", ".augment"),
-    CodingAgent(
-        "autohand-code",
-        "Autohand Code CLI",
-        ".autohand/skills",
-        "$AUTOHAND_HOME/skills",
-        ("$AUTOHAND_HOME", ".autohand"),
-    ),
-    _agent_with_own_folder("bob", "IBM Bob", ".bob"),
-    CodingAgent(
-        "claude-code",
-        "Claude Code",
-        ".claude/skills",
-        "$CLAUDE_CONFIG_DIR/skills",
-        ("$CLAUDE_CONFIG_DIR", ".claude"),
-    ),
-    _agent_with_universal_folder(
-        "cline",
-        "Cline",
-        f"~/{UNIVERSAL_FOLDER}",
-        "~/.cline",
-        ".cline",
-        extra_read_folders=(".cline/skills",),
-    ),
-    _agent_with_own_folder("codearts-agent", "CodeArts Agent", ".codeartsdoer"),
-    _agent_with_own_folder("codebuddy", "CodeBuddy", ".codebuddy"),
-    _agent_with_own_folder("codemaker", "Codemaker", ".codemaker"),
-    _agent_with_own_folder("codestudio", "Code Studio", ".codestudio"),
-    _agent_with_universal_folder(
-        "codex",
-        "Codex",
-        "$CODEX_HOME/skills",
-        "$CODEX_HOME",
-        ".codex",
-        extra_read_folders=(f"~/{UNIVERSAL_FOLDER}", ".codex/skills"),
-    ),
-    _agent_with_own_folder("command-code", "Command Code", ".commandcode"),
-    _agent_with_own_folder("continue", "Continue", ".continue"),
-    CodingAgent(
-        "cortex",
-        "Cortex Code",
-        ".cortex/skills",
-        "~/.snowflake/cortex/skills",
-        ("~/.snowflake/cortex", ".cortex"),
-    ),
-    CodingAgent(
-        "crush", "Crush", ".crush/skills", "~/.config/crush/skills", ("~/.config/crush", ".crush")
-    ),
-    _agent_with_universal_folder(
-        "cursor",
-        "Cursor",
-        "~/.cursor/skills",
-        "~/.cursor",
-        ".cursor",
-        extra_read_folders=(".cursor/skills",),
-    ),
-    _agent_with_universal_folder(
-        "deepagents", "Deep Agents", "~/.deepagents/agent/skills", "~/.deepagents"
-    ),
-    CodingAgent(
-        "devin",
-        "Devin for Terminal",
-        ".devin/skills",
-        f"{_XDG_CONFIG}/devin/skills",
-        (f"{_XDG_CONFIG}/devin", ".devin"),
-    ),
-    _agent_with_universal_folder("dexto", "Dexto", f"~/{UNIVERSAL_FOLDER}", "~/.dexto"),
-    _agent_with_own_folder("droid", "Droid", ".factory"),
-    CodingAgent("eve", "Eve", "agent/skills", "", ("agent/skills",)),
-    _agent_with_universal_folder(
-        "firebender", "Firebender", "~/.firebender/skills", "~/.firebender"
-    ),
-    _agent_with_own_folder("forgecode", "ForgeCode", ".forge"),
-    _agent_with_universal_folder(
-        "gemini-cli",
-        "Gemini CLI",
-        "~/.gemini/skills",
-        "~/.gemini",
-        ".gemini",
-        extra_read_folders=(".gemini/skills",),
-    ),
-    _agent_with_universal_folder(
-        "github-copilot",
-        "GitHub Copilot",
-        "~/.copilot/skills",
-        "~/.copilot",
-        ".github/skills",
-        ".github/copilot-instructions.md",
-        extra_read_folders=(".github/skills",),
-    ),
-    CodingAgent(
-        "goose",
-        "Goose",
-        ".goose/skills",
-        f"{_XDG_CONFIG}/goose/skills",
-        (f"{_XDG_CONFIG}/goose", ".goose"),
-    ),
-    CodingAgent(
-        "hermes-agent",
-        "Hermes Agent",
-        ".hermes/skills",
-        "$HERMES_HOME/skills",
-        ("$HERMES_HOME", ".hermes"),
-    ),
-    _agent_with_own_folder("iflow-cli", "iFlow CLI", ".iflow"),
-    _agent_with_own_folder("inference-sh", "inference.sh", ".inferencesh"),
-    _agent_with_own_folder("jazz", "Jazz", ".jazz"),
-    _agent_with_own_folder("junie", "Junie", ".junie"),
-    _agent_with_own_folder("kilo", "Kilo Code", ".kilocode"),
-    _agent_with_universal_folder(
-        "kimi-code-cli", "Kimi Code CLI", f"~/{UNIVERSAL_FOLDER}", "~/.kimi-code", "~/.kimi"
-    ),
-    _agent_with_own_folder("kiro-cli", "Kiro CLI", ".kiro"),
-    _agent_with_own_folder("kode", "Kode", ".kode"),
-    _agent_with_own_folder("lingma", "Lingma", ".lingma"),
-    _agent_with_universal_folder("loaf", "Loaf", f"~/{UNIVERSAL_FOLDER}", "~/.loaf"),
-    _agent_with_own_folder("mcpjam", "MCPJam", ".mcpjam"),
-    CodingAgent(
-        "mistral-vibe",
-        "Mistral Vibe",
-        ".vibe/skills",
-        "$VIBE_HOME/skills",
-        ("$VIBE_HOME", ".vibe"),
-    ),
-    _agent_with_own_folder("moxby", "Moxby", ".moxby"),
-    _agent_with_own_folder("mux", "Mux", ".mux"),
-    _agent_with_own_folder("neovate", "Neovate", ".neovate"),
-    _agent_with_own_folder("ona", "Ona", ".ona"),
-    CodingAgent(
-        "openclaw",
-        "OpenClaw",
-        "skills",
-        "~/.openclaw/skills",
-        ("~/.openclaw", "~/.clawdbot", "~/.moltbot"),
-        ("~/.clawdbot/skills", "~/.moltbot/skills"),
-    ),
-    _agent_with_universal_folder(
-        "opencode",
-        "OpenCode",
-        f"{_XDG_CONFIG}/opencode/skills",
-        f"{_XDG_CONFIG}/opencode",
-        ".opencode",
-        extra_read_folders=(".opencode/skills",),
-    ),
-    _agent_with_own_folder("openhands", "OpenHands", ".openhands"),
-    CodingAgent("pi", "Pi", ".pi/skills", "~/.pi/agent/skills", ("~/.pi/agent", ".pi")),
-    _agent_with_own_folder("pochi", "Pochi", ".pochi"),
-    _agent_with_universal_folder(
-        "promptscript", "PromptScript", "", ".promptscript", "promptscript.yaml"
-    ),
-    _agent_with_own_folder("qoder", "Qoder", ".qoder"),
-    CodingAgent("qoder-cn", "Qoder CN", ".qoder/skills", "~/.qoder-cn/skills", ("~/.qoder-cn",)),
-    _agent_with_own_folder("qwen-code", "Qwen Code", ".qwen"),
-    _agent_with_own_folder("reasonix", "Reasonix", ".reasonix"),
-    _agent_with_universal_folder("replit", "Replit", f"{_XDG_CONFIG}/agents/skills", ".replit"),
-    _agent_with_own_folder("roo", "Roo Code", ".roo"),
-    _agent_with_own_folder("rovodev", "Rovo Dev", ".rovodev"),
-    CodingAgent(
-        "tabnine-cli",
-        "Tabnine CLI",
-        ".tabnine/agent/skills",
-        "~/.tabnine/agent/skills",
-        ("~/.tabnine", ".tabnine"),
-    ),
-    _agent_with_own_folder("terramind", "Terramind", ".terramind"),
-    _agent_with_own_folder("tinycloud", "Tinycloud", ".tinycloud"),
-    _agent_with_own_folder("trae", "Trae", ".trae"),
-    CodingAgent("trae-cn", "Trae CN", ".trae/skills", "~/.trae-cn/skills", ("~/.trae-cn",)),
-    _agent_with_universal_folder("warp", "Warp", f"~/{UNIVERSAL_FOLDER}", "~/.warp", ".warp"),
-    CodingAgent(
-        "windsurf",
-        "Windsurf",
-        ".windsurf/skills",
-        "~/.codeium/windsurf/skills",
-        ("~/.codeium/windsurf", ".windsurf"),
-    ),
-    _agent_with_own_folder("zcode", "ZCode", ".zcode"),
-    _agent_with_universal_folder(
-        "zed",
-        "Zed",
-        f"~/{UNIVERSAL_FOLDER}",
-        f"{_XDG_CONFIG}/zed",
-        "$APPDATA/Zed",
-        "$FLATPAK_XDG_CONFIG_HOME/zed",
-        ".zed",
-    ),
-    _agent_with_own_folder("zencoder", "Zencoder", ".zencoder"),
-    _agent_with_own_folder("zenflow", "Zenflow", ".zencoder"),
+_UNIVERSAL = CodingAgent("universal", "Universal", UNIVERSAL_FOLDER, f"~/{UNIVERSAL_FOLDER}", ())
+AGENTS: Final[Mapping[str, CodingAgent]] = MappingProxyType(
+    {agent.id: agent for agent in (_UNIVERSAL, *sorted(_parse_tables()))}
 )
-AGENTS: Final[Mapping[str, CodingAgent]] = MappingProxyType({agent.id: agent for agent in _AGENTS})
 
 
-def find_agent(name: str) -> CodingAgent:
-    """Return the agent with this id. Raises: UnknownAgent."""
-    agent = AGENTS.get(name)
-    if agent is None:
-        raise UnknownAgent(name, get_close_matches(name, AGENTS))
-    return agent
+class InstallTargets(NamedTuple):
+    """Folders of a project: the first gets the files, the others get copies or links."""
+
+    folder: str = UNIVERSAL_FOLDER
+    other_folders: tuple[str, ...] = ()
+    kind: TargetKind = "link"
 
 
-def uses_universal_folder(agent: CodingAgent) -> bool:
-    """Whether the agent reads the shared project folder, so that one copy is enough."""
-    return agent.project_folder == UNIVERSAL_FOLDER
+def resolve_targets(
+    project: Project, names: Iterable[str], *, copy: bool = False
+) -> InstallTargets:
+    """Return the targets for agents with these ids; many agents share a folder.
+
+    Raises: UnknownAgent, AgentHasNoPlace.
+    """
+    folders: list[str] = []
+    for agent in find_agents(project, names):
+        folder: str | None = agent.project_folder
+        if project.is_user and folder != UNIVERSAL_FOLDER:
+            path = resolve_user_folder(agent, project.root, project.settings.variables)
+            folder = None if path is None else project.key(path)
+        if folder is None:
+            raise AgentHasNoPlace(agent.id)
+        if folder not in folders:
+            folders.append(folder)
+    if len(folders) == 1 or (copy and folders):
+        return InstallTargets(folders[0], tuple(folders[1:]), "copy")
+    # An agent's folder may itself be a link to the universal folder.
+    universal = os.path.realpath(project.path(UNIVERSAL_FOLDER))
+    others = [folder for folder in folders if os.path.realpath(project.path(folder)) != universal]
+    return InstallTargets(UNIVERSAL_FOLDER, tuple(others), "link")
 
 
-def get_project_folder(agent: CodingAgent) -> str:
-    """Return the agent's skill folder, relative to the project."""
-    return agent.project_folder
+def is_agent_folder(project: Project, folder: str) -> bool:
+    """Whether an agent reads skills from this folder."""
+    if not project.is_user:
+        return any(agent.project_folder == folder for agent in AGENTS.values())
+    home, variables = project.root, project.settings.variables
+    folders = (resolve_user_folder(agent, home, variables) for agent in AGENTS.values())
+    return folder == UNIVERSAL_FOLDER or project.path(folder) in folders
 
 
-def resolve_user_folder(agent: CodingAgent, home: str, variables: Mapping[str, str]) -> str | None:
-    """Return the absolute path of the agent's user folder; `None` if it has none."""
-    return _resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
-
-
-def resolve_read_folders(
-    agent: CodingAgent, home: str, project: str, variables: Mapping[str, str]
-) -> list[str]:
-    """Return the absolute paths of all folders the agent reads, its own folders first."""
-    folders = [agent.project_folder, agent.user_folder, *agent.extra_read_folders]
-    paths = [_resolve_folder(folder, home, project, variables) for folder in folders if folder]
-    return list(dict.fromkeys(path for path in paths if path is not None))
+def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]:
+    """Return the agents with these ids; "*" is all detected. Raises: UnknownAgent."""
+    names = list(names)
+    if ALL_AGENTS in names:
+        settings = project.settings
+        return detect_agents(settings.home, settings.working_directory, settings.variables)
+    for name in names:
+        if name not in AGENTS:
+            raise UnknownAgent(name, get_close_matches(name, AGENTS))
+    return [AGENTS[name] for name in names]
 
 
 def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list[CodingAgent]:
-    """Return the agents of which a marker exists, in the order of the table."""
+    """Return the agents of which a marker exists, in the order of `AGENTS`."""
     return [
         agent
         for agent in AGENTS.values()
@@ -328,6 +222,11 @@ def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list
             for path in (_resolve_folder(mark, home, project, variables) for mark in agent.markers)
         )
     ]
+
+
+def resolve_user_folder(agent: CodingAgent, home: str, variables: Mapping[str, str]) -> str | None:
+    """Return the absolute path of the agent's user folder; `None` if it has none."""
+    return _resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
 
 
 def _resolve_folder(
@@ -339,13 +238,8 @@ def _resolve_folder(
         return os.path.join(home, *rest.split("/"))
     if not first.startswith("$"):
         return os.path.join(project, *folder.split("/"))
-    base = _resolve_variable(first[1:], home, variables)
-    return os.path.join(base, *rest.split("/")).rstrip(os.sep) if base else None
-
-
-def _resolve_variable(name: str, home: str, variables: Mapping[str, str]) -> str | None:
-    value = variables.get(name, "").strip()
+    base, default = variables.get(first[1:], "").strip(), VARIABLE_DEFAULTS[first[1:]]
     # The XDG specification requires relative values to be ignored.
-    if value and os.path.isabs(value):
-        return value
-    return os.path.join(home, VARIABLE_DEFAULTS[name]) if VARIABLE_DEFAULTS[name] else None
+    if not os.path.isabs(base):
+        base = os.path.join(home, default) if default else ""
+    return os.path.join(base, *rest.split("/")).rstrip(os.sep) if base else None

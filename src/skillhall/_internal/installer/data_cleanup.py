@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
@@ -29,9 +30,6 @@ from skillhall._internal.storage.history import (
 )
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
 _DAY = 24 * 60 * 60.0  # seconds
 CLEANUP_INTERVAL = _DAY
 CONTENT_RETENTION = 30 * _DAY  # for unreferenced contents
@@ -49,24 +47,21 @@ class CleanupReport(NamedTuple):
 
 def clean_up_if_due(directory: str, clock: Callable[[], float] = time.time) -> CleanupReport | None:
     """Clean up the data folder if the last cleanup was over a day ago. Never raises."""
-    marker = os.path.join(directory, _LAST_RUN_FILE)
+    marker, now = os.path.join(directory, _LAST_RUN_FILE), clock()
     try:
-        if not os.path.isdir(directory) or not _is_due(marker, clock()):
+        if not os.path.isdir(directory):
             return None
-        with open(marker, "ab"):
-            os.utime(marker, (clock(), clock()))
-        return clean_up_data(directory, clock)
+        # In a new data folder, nothing is old enough to be removed.
+        is_new = not os.path.lexists(marker)
+        last_run = now if is_new else os.lstat(marker).st_mtime
+        # A time in the future means that the clock was changed.
+        is_due = not now - CLEANUP_INTERVAL < last_run <= now
+        if is_new or is_due:
+            with open(marker, "ab"):
+                os.utime(marker, (now, now))
+        return clean_up_data(directory, clock) if is_due else None
     except (OSError, SkillhallError):
         return None  # an unreadable history may reference any content
-
-
-def _is_due(marker: str, now: float) -> bool:
-    try:
-        last_run = os.lstat(marker).st_mtime
-    except FileNotFoundError:
-        return True
-    # A time in the future means that the clock was changed.
-    return not now - CLEANUP_INTERVAL < last_run <= now
 
 
 def clean_up_data(directory: str, clock: Callable[[], float] = time.time) -> CleanupReport:
@@ -84,8 +79,10 @@ def clean_up_data(directory: str, clock: Callable[[], float] = time.time) -> Cle
             referenced |= {digest for lock in _read_locks(scope) for digest in find_digests(lock)}
     referenced |= find_referenced_digests(directory)
     contents = ContentStore(directory).sweep(referenced, CONTENT_RETENTION, clock)
-    for folder in (directory, os.path.join(directory, "history")):
-        _remove_unfinished(folder, clock() - UNFINISHED_RETENTION)
+    for path in (directory, os.path.join(directory, "history")):
+        if os.path.isdir(path):
+            with WritableFolder(path) as folder, folder.lock():
+                folder.remove_stale_staging(clock() - UNFINISHED_RETENTION)
     return CleanupReport(contents, histories)
 
 
@@ -106,9 +103,3 @@ def _read_locks(scope: str) -> Iterator[bytes]:
             continue
         finally:
             root.close()
-
-
-def _remove_unfinished(path: str, oldest: float) -> None:
-    if os.path.isdir(path):
-        with WritableFolder(path) as folder, folder.lock():
-            folder.remove_stale_staging(oldest)

@@ -1,33 +1,180 @@
-"""Installation of skills from a source into a project."""
+"""Installation of skills from a source: checks, then changes of a project or a plain folder."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.lock import (
     LockEntry,
     LockTarget,
+    compute_files_digest,
     to_locked_files,
     to_portable_source,
 )
-from skillhall._internal.installer.preflight import AddReport, preflight_bundles, report_addition
-from skillhall._internal.installer.project import InstalledFiles, read_installed
-from skillhall._internal.installer.transaction import open_transaction
+from skillhall._internal.installer.project import (
+    InstalledFiles,
+    Project,
+    check_replaceable,
+    read_installed,
+    read_installed_folder,
+)
+from skillhall._internal.installer.transaction import Files, open_transaction, to_written_files
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
+from skillhall._internal.skill.checks import suggest_name
+from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
+from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.risks.scanner import scan_bundle
+from skillhall._internal.sources.opener import OpenedSource
 from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id
+from skillhall.errors import SkillNotInSource, UnsafePath
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
-    from skillhall._internal.installer.preflight import AddedSkill
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.installer.targets import InstallTargets
-    from skillhall._internal.installer.transaction import Files
-    from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.sources.opener import OpenedSource
+@dataclass(frozen=True, slots=True)
+class AddedSkill:
+    """A skill that passed the checks, before or after it is written."""
+
+    id: str  # name of its folder
+    name: str
+    path: str
+    digest: str
+    bundle: Bundle
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedSkill:
+    """A skill that was not added, with the reason."""
+
+    id: str
+    name: str
+    reason: str  # "exists" or "rejected"
+
+
+@dataclass(slots=True)
+class AddReport:
+    """Added and skipped skills, with findings."""
+
+    added: list[AddedSkill] = field(default_factory=list)
+    skipped: list[SkippedSkill] = field(default_factory=list)
+    findings: list[JudgedFinding] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # further messages for the user
+
+
+def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
+    """Return the bundles with these names or folder names; all if `names` is empty.
+
+    Raises: SkillNotFound.
+    """
+    names = list(names)
+    if not names:
+        return list(bundles)
+    by_name: dict[str, Bundle] = {}
+    for bundle in bundles:
+        by_name |= dict.fromkeys((choose_folder_name(bundle), read_bundle_name(bundle)), bundle)
+    for name in names:
+        if name not in by_name:
+            raise SkillNotInSource(name, get_close_matches(name, by_name))
+    return [by_name[name] for name in dict.fromkeys(names)]
+
+
+def add_to_folder(
+    bundles: Iterable[Bundle], folder: str, *, overwrite: bool = False, dry_run: bool = False
+) -> AddReport:
+    """Write the bundles into `folder`, which is created if missing.
+
+    Existing skills are skipped unless `overwrite`.
+    Raises: UnsavedFilesError, NotASkill, OSError.
+    """
+    report = AddReport()
+    ready = preflight_bundles(bundles, folder, report)
+    if dry_run:
+        for addition in ready:
+            is_added = overwrite or not os.path.lexists(addition.path)
+            _record(report, addition, is_added=is_added)
+        return report
+    if ready:
+        os.makedirs(folder, exist_ok=True)
+        with WritableFolder(folder) as target, target.lock():
+            target.recover()
+            for addition in ready:
+                is_added = _write_skill(target, addition, overwrite=overwrite)
+                _record(report, addition, is_added=is_added)
+    return report
+
+
+def preflight_bundles(
+    bundles: Iterable[Bundle], folder: str, report: AddReport
+) -> list[AddedSkill]:
+    """Return the bundles that can be added to `folder`; report all findings."""
+    first: dict[str, AddedSkill] = {}
+    for bundle in bundles:
+        skill = _check_bundle(bundle, folder, report)
+        if skill is None:
+            continue
+        # Ids are folded because some file systems ignore case and Unicode normalization.
+        winner = first.setdefault(fold_name(skill.id), skill)
+        if winner is not skill:
+            # Messages must not contain absolute paths of the machine.
+            parent = os.path.commonpath([winner.bundle.folder, bundle.folder]) or "."
+            first_path, path = (os.path.relpath(b.folder, parent) for b in (winner.bundle, bundle))
+            message = f"{first_path!r} of the same source uses the folder {winner.id!r}"
+            finding = Finding(Code.SHADOWED, message, hint="add them into different folders")
+            report.findings += LENIENT.load_policy.judge([finding.with_location(path, skill.name)])
+            report.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
+    return list(first.values())
+
+
+def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill | None:
+    """Return the skill if the lenient profile accepts it; report its findings."""
+    file, skill_id = _find_skill_md(bundle), choose_folder_name(bundle)
+    name, findings = skill_id, bundle.findings
+    if file is not None:
+        parsed = parse_skill(file.read(), skill_id)
+        name = parsed.frontmatter.name or skill_id
+        findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
+    elif LENIENT.load_policy.accepts(findings):  # else, they explain the missing file
+        findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
+    judged_findings = LENIENT.load_policy.judge(
+        finding.with_location(f"{skill_id}/{finding.path or SKILL_MD}", name)
+        for finding in findings
+    )
+    report.findings += [j for j in judged_findings if j.effect is not Effect.ACCEPT]
+    if any(judged.effect is Effect.REJECT for judged in judged_findings):
+        report.skipped.append(SkippedSkill(skill_id, name, "rejected"))
+        return None
+    path = os.path.join(folder, skill_id)
+    return AddedSkill(skill_id, name, path, compute_bundle_digest(bundle), bundle)
+
+
+def _record(report: AddReport, skill: AddedSkill, *, is_added: bool) -> None:
+    """Report a skill as added, or as skipped because it exists."""
+    if is_added:
+        report.added.append(skill)
+    else:
+        report.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
+
+
+def _write_skill(target: WritableFolder, addition: AddedSkill, *, overwrite: bool) -> bool:
+    files = to_written_files(read_file_states(addition.bundle))
+    if target.entry_kind(addition.id) is None:
+        target.create_folder(addition.id, files)
+        return True
+    if overwrite:
+        check_replaceable(addition.id, read_installed_folder(addition.path, addition.id))
+        target.replace_folder(addition.id, files)
+    return overwrite
 
 
 def install(  # noqa: PLR0913 - what, from where, to where, and how
@@ -48,61 +195,24 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
     report = AddReport()
     loaded = [opened_source.load_bundle(bundle) for bundle in bundles]
     ready = preflight_bundles(loaded, project.path(install_targets.folder), report)
-    requests = [
-        _InstallRequest(
-            f"{install_targets.folder}/{addition.id}",
-            addition,
-            build_lock_entry(project, opened_source, addition, install_targets),
-            overwrite,
-        )
-        for addition in ready
-    ]
+    installation = _Installation(project, opened_source, install_targets, overwrite)
     if dry_run:
         entries = project.read_lock().entries
-        for request in requests:
-            plan = _plan_install(project, entries.get(request.key), request)
-            report_addition(request.addition, report, is_added=plan.is_added)
+        for skill in ready:
+            _record(report, skill, is_added=installation.plan(skill, entries).is_added)
     elif ready:
         with open_transaction(project, "add") as transaction:
-            plans = [
-                (request, _plan_install(project, transaction.entries.get(request.key), request))
-                for request in requests
-            ]
-            for request, plan in plans:
+            plans = [installation.plan(skill, transaction.entries) for skill in ready]
+            for plan in plans:
                 if plan.entry is not None:
-                    transaction.check_targets(request.key, plan.files_by_target, plan.entry)
-            for request, plan in plans:
+                    transaction.check_targets(plan.key, plan.files_by_target, plan.entry)
+            for skill, plan in zip(ready, plans, strict=True):
                 if plan.entry is not None:
-                    files = read_file_states(request.addition.bundle)
-                    transaction.apply(request.key, plan.files_by_target, plan.entry, files)
-                report_addition(request.addition, report, is_added=plan.is_added)
+                    files = read_file_states(skill.bundle)
+                    transaction.apply(plan.key, plan.files_by_target, plan.entry, files)
+                _record(report, skill, is_added=plan.is_added)
         report.notes += transaction.notes
     return report
-
-
-def build_lock_entry(
-    project: Project,
-    opened_source: OpenedSource,
-    addition: AddedSkill,
-    install_targets: InstallTargets,
-) -> LockEntry:
-    """Build the lock file entry of a skill for these targets."""
-    reference, base = opened_source.reference, project.settings.working_directory
-    bundle_reference = opened_source.get_bundle_reference(addition.bundle)
-    targets = (
-        LockTarget(f"{folder}/{addition.id}", install_targets.kind)
-        for folder in install_targets.other_folders
-    )
-    return LockEntry(
-        source=to_portable_source(bundle_reference, project.root, base),
-        path=opened_source.get_bundle_path(addition.bundle),
-        commit=opened_source.commit,
-        digest=addition.digest,
-        files=to_locked_files(addition.bundle),
-        targets=tuple(targets),
-        pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
-        name=addition.name,
-    )
 
 
 def read_file_states(bundle: Bundle) -> dict[str, FileState]:
@@ -110,58 +220,119 @@ def read_file_states(bundle: Bundle) -> dict[str, FileState]:
     return {path: FileState(file.read(), file.executable) for path, file in bundle.files.items()}
 
 
-class _InstallRequest(NamedTuple):
-    """One skill to install, with its key and new lock file entry."""
+class _InstallPlan(NamedTuple):
+    """Planned change of a skill; without an entry, nothing is changed."""
 
     key: str
-    addition: AddedSkill
-    entry: LockEntry
-    overwrite: bool
-
-
-class _InstallPlan(NamedTuple):
-    """Planned change for a request; without an entry, nothing is changed."""
-
     is_added: bool
     entry: LockEntry | None = None
     files_by_target: Mapping[str, Files | None] = MappingProxyType({})
 
 
-def _plan_install(
-    project: Project, before: LockEntry | None, request: _InstallRequest
-) -> _InstallPlan:
-    files = read_file_states(request.addition.bundle)
-    known = {target.path: target for target in before.targets} if before else {}
-    new = [target for target in request.entry.targets if target.path not in known]
-    entry = replace(
-        request.entry,
-        targets=(*known.values(), *new),
-        unknown_fields=before.unknown_fields if before else {},
-    )
-    copies = [request.key, *entry.get_copy_paths()]
-    if request.overwrite:
-        links = entry.get_link_paths()
-        blocked = [path for path in links if _is_occupied(project, path, request.key)]
-        targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
-        return _InstallPlan(is_added=True, entry=entry, files_by_target=targets)
-    installed = {path: read_installed(project, path) for path in copies}
-    # A target with the same files counts as free: installing a skill twice is not a conflict.
-    free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
-    is_blocked = any(
-        _is_occupied(project, target.path, request.key)
-        if target.kind == "link"
-        else target.path not in free
-        for target in new
-    )
-    if is_blocked or request.key not in free:
-        return _InstallPlan(is_added=False)
-    # An installed skill counts as added if it got a target for another agent. A skill that exists
-    # but is not in the lock file is only recorded there.
-    is_added = installed[request.key] is None or bool(new)
-    is_recorded = is_added or before is None
-    return _InstallPlan(is_added, entry if is_recorded else None, dict.fromkeys(free, files))
+class _Installation(NamedTuple):
+    """From where skills are installed, to where, and how."""
+
+    project: Project
+    opened_source: OpenedSource
+    install_targets: InstallTargets
+    overwrite: bool
+
+    def plan(self, skill: AddedSkill, entries: Mapping[str, LockEntry]) -> _InstallPlan:
+        """Return what installing the skill would change."""
+        project, key = self.project, f"{self.install_targets.folder}/{skill.id}"
+        files, before = read_file_states(skill.bundle), entries.get(key)
+        entry = self.build_entry(skill)
+        known = {target.path: target for target in before.targets} if before else {}
+        new = [target for target in entry.targets if target.path not in known]
+        unknown_fields = before.unknown_fields if before else {}
+        entry = replace(entry, targets=(*known.values(), *new), unknown_fields=unknown_fields)
+        copies = [key, *entry.get_target_paths("copy")]
+        if self.overwrite:
+            links = entry.get_target_paths("link")
+            blocked = [path for path in links if _is_occupied(project, path, key)]
+            targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
+            return _InstallPlan(key, is_added=True, entry=entry, files_by_target=targets)
+        installed = {path: read_installed(project, path) for path in copies}
+        # A target with the same files counts as free: installing a skill twice is not a conflict.
+        free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
+        is_blocked = any(
+            _is_occupied(project, target.path, key)
+            if target.kind == "link"
+            else target.path not in free
+            for target in new
+        )
+        if is_blocked or key not in free:
+            return _InstallPlan(key, is_added=False)
+        # An installed skill counts as added if it got a target for another agent. A skill that
+        # exists but is not in the lock file is only recorded there.
+        is_added = installed[key] is None or bool(new)
+        is_recorded = is_added or before is None
+        return _InstallPlan(
+            key, is_added, entry if is_recorded else None, dict.fromkeys(free, files)
+        )
+
+    def build_entry(self, skill: AddedSkill) -> LockEntry:
+        """Return the entry of the lock file for a new installation."""
+        opened, targets = self.opened_source, self.install_targets
+        reference, base = opened.reference, self.project.settings.working_directory
+        bundle_reference = opened.get_bundle_reference(skill.bundle)
+        return LockEntry(
+            source=to_portable_source(bundle_reference, self.project.root, base),
+            path=opened.get_bundle_path(skill.bundle),
+            commit=opened.commit,
+            digest=skill.digest,
+            files=to_locked_files(skill.bundle),
+            targets=tuple(
+                LockTarget(f"{folder}/{skill.id}", targets.kind) for folder in targets.other_folders
+            ),
+            pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
+            name=skill.name,
+        )
 
 
 def _is_occupied(project: Project, target_path: str, key: str) -> bool:
     """Whether something other than our link exists there."""
     return os.path.lexists(project.path(target_path)) and not project.is_link_to(target_path, key)
+
+
+def choose_folder_name(bundle: Bundle) -> str:
+    """Return the folder name of a skill: as in its source if safe, else from its name."""
+    folder = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    try:
+        safe = RelativePath.parse(folder).text
+    except UnsafePath:
+        return suggest_name(_read_frontmatter(bundle).name or folder)
+    return suggest_name(safe) if safe.startswith(".") else safe
+
+
+def read_bundle_name(bundle: Bundle) -> str:
+    """Return the name in the frontmatter, else the folder name."""
+    return _read_frontmatter(bundle).name or choose_folder_name(bundle)
+
+
+def read_bundle_description(bundle: Bundle) -> str:
+    """Return the description in the frontmatter."""
+    return _read_frontmatter(bundle).description
+
+
+def build_bundle(folder: str, states: Mapping[str, FileState]) -> Bundle:
+    """Build a bundle from files in memory."""
+    files = {
+        path: SkillFile(RelativePath.parse(path), len(data), executable, partial(bytes, data))
+        for path, (data, executable) in sorted(states.items())
+    }
+    return Bundle(folder, files)
+
+
+def _find_skill_md(bundle: Bundle) -> SkillFile | None:
+    return next((file for path, file in bundle.files.items() if is_skill_md(path)), None)
+
+
+def _read_frontmatter(bundle: Bundle) -> Frontmatter:
+    file = _find_skill_md(bundle)
+    return EMPTY_FRONTMATTER if file is None else parse_skill(file.read()).frontmatter
+
+
+def compute_bundle_digest(bundle: Bundle) -> str:
+    """Compute one digest over paths, sizes and digests of the files."""
+    return compute_files_digest(to_locked_files(bundle))

@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias, cast
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
 from skillhall._internal.fs.handles import is_inside, open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.skill.bundle import RelativePath, is_in_version_control_folder
+from skillhall._internal.skill.bundle import Bundle, RelativePath, is_in_version_control_folder
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.ref import ArchiveRef, LocalRef, SourceRef, parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
@@ -30,12 +31,6 @@ from skillhall.errors import (
     TooLarge,
     UnsafePath,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from skillhall._internal.skill.bundle import Bundle
-
 
 VERSION: Final = 1
 PROJECT_LOCK: Final = "skillhall-lock.json"  # in the project root
@@ -51,6 +46,7 @@ UnknownFields: TypeAlias = Mapping[str, object]
 _COMMIT_PATTERN = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
 _DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
+_GET_PATH = attrgetter("path")
 _MAX_QUOTED = 100  # characters of an invalid value in a message
 _UPGRADE_HINT = "a newer Skillhall wrote it: update yours"
 
@@ -89,13 +85,9 @@ class LockEntry:
     name: str = ""  # from the frontmatter; the folder name may differ
     unknown_fields: UnknownFields = field(default_factory=dict)
 
-    def get_copy_paths(self) -> list[str]:
-        """Return the paths of additional copies."""
-        return [target.path for target in self.targets if target.kind == "copy"]
-
-    def get_link_paths(self) -> list[str]:
-        """Return the paths of links to the first copy."""
-        return [target.path for target in self.targets if target.kind == "link"]
+    def get_target_paths(self, kind: TargetKind) -> list[str]:
+        """Return the paths of additional copies, or of links to the first copy."""
+        return [target.path for target in self.targets if target.kind == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +129,7 @@ def to_locked_files(bundle: Bundle) -> tuple[LockedFile, ...]:
 
 def matches_entry(entry: LockEntry, bundle: Bundle) -> bool:
     """Whether the bundle has exactly the locked files, including modes."""
-    plain = (replace(file, unknown_fields={}) for file in sorted(entry.files, key=lambda f: f.path))
+    plain = (replace(file, unknown_fields={}) for file in sorted(entry.files, key=_GET_PATH))
     return to_locked_files(bundle) == tuple(plain)
 
 
@@ -154,7 +146,7 @@ def parse_target_path(text: str) -> str:
 
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
     """Compute one digest over paths, sizes and digests of files."""
-    ordered = sorted(files, key=lambda file: file.path)
+    ordered = sorted(files, key=_GET_PATH)
     lines = (f"{file.path}\0{file.size}\0sha256:{file.sha256}\n" for file in ordered)
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
 
@@ -179,20 +171,24 @@ def to_portable_source(reference: SourceRef, root: str, base: str) -> str:
 def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:
     """Read the lock file; empty if it does not exist. Raises: LockInvalid, OSError."""
     try:
-        root = open_root(folder)
-    except FileNotFoundError:
-        return Lock()
-    try:
-        data = read_below(root, RelativePath.parse(name), MAX_LOCK_SIZE)
-    except SkillFileNotFound:
-        return Lock()
+        data = read_lock_data(folder, name)
     except TooLarge:
         raise LockInvalid(name, f"larger than {MAX_LOCK_SIZE} bytes") from None
     except (NotAFile, UnsafePath):
         raise LockInvalid(name, "not a regular file") from None
-    finally:
-        root.close()
-    return parse_lock(data, name)
+    return Lock() if data is None else parse_lock(data, name)
+
+
+def read_lock_data(folder: str, name: str) -> bytes | None:
+    """Read any lock file; `None` if it does not exist.
+
+    Raises: TooLarge, NotAFile, UnsafePath, OSError.
+    """
+    if not os.path.lexists(os.path.join(folder, name)):
+        return None
+    with suppress(FileNotFoundError, SkillFileNotFound), closing(open_root(folder)) as root:
+        return read_below(root, RelativePath.parse(name), MAX_LOCK_SIZE)
+    return None
 
 
 @contextmanager
@@ -237,18 +233,16 @@ def _serialize_entry(entry: LockEntry) -> dict[str, object]:
         "path": entry.path,
         "commit": entry.commit,
         "digest": entry.digest,
-        "files": [_serialize_file(file) for file in sorted(entry.files, key=lambda f: f.path)],
+        "files": [
+            {**f.unknown_fields, "path": f.path, "sha256": f.sha256, "size": f.size, "mode": f.mode}
+            for f in sorted(entry.files, key=_GET_PATH)
+        ],
         "targets": [
             {**target.unknown_fields, "path": target.path, "kind": target.kind}
-            for target in sorted(entry.targets, key=lambda t: t.path)
+            for target in sorted(entry.targets, key=_GET_PATH)
         ],
         "pinned": entry.pinned,
     }
-
-
-def _serialize_file(file: LockedFile) -> dict[str, object]:
-    known = {"path": file.path, "sha256": file.sha256, "size": file.size, "mode": file.mode}
-    return {**file.unknown_fields, **known}
 
 
 def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
@@ -291,21 +285,15 @@ class _LockObject(NamedTuple):
             raise self.build_error(name, "is missing")
         return self.fields[name]
 
-    def require_text(self, name: str) -> str:
+    def require_text(
+        self, name: str, pattern: re.Pattern[str] | None = None, *, known: Iterable[str] = ()
+    ) -> str:
         value = self.require(name)
         if not isinstance(value, str):
             raise self.build_error(name, "is not a string")
-        return value
-
-    def require_match(self, name: str, pattern: re.Pattern[str]) -> str:
-        value = self.require_text(name)
-        if not pattern.fullmatch(value):
+        if pattern is not None and not pattern.fullmatch(value):
             raise self.build_error(name, f"is malformed: {value[:_MAX_QUOTED]!r}")
-        return value
-
-    def require_one_of(self, name: str, *known: str) -> str:
-        value = self.require_text(name)
-        if value not in known:
+        if known and value not in known:
             problem = f"is not one of {', '.join(known)}: {value[:_MAX_QUOTED]!r}"
             raise self.build_error(name, problem)
         return value
@@ -316,26 +304,10 @@ class _LockObject(NamedTuple):
             raise self.build_error(name, "is not a non-negative integer")
         return value
 
-    def read_flag(self, name: str) -> bool:
-        value = self.fields.get(name, False)
-        if not isinstance(value, bool):
-            raise self.build_error(name, "is not a boolean")
-        return value
-
-    def require_path(self, name: str) -> str:
-        return self.check_plain_path(self.require_text(name), name)
-
-    def check_target_path(self, text: str, name: str) -> str:
-        """Return the text if a skill may be installed there."""
-        return self._check_path(text, name, parse_target_path)
-
-    def check_plain_path(self, text: str, name: str) -> str:
-        """Return the text if it is a normalized relative path."""
-        return self._check_path(text, name, lambda path: RelativePath.parse(path).text)
-
-    def _check_path(self, text: str, name: str, parse: Callable[[str], str]) -> str:
+    def check_path(self, text: str, name: str, *, is_target: bool) -> str:
+        """Return the text if it is a normalized path, of a target or below a skill."""
         try:
-            path = parse(text)
+            path = parse_target_path(text) if is_target else RelativePath.parse(text).text
         except UnsafePath as error:
             raise self.build_error(name, f"is not a valid path: {error.reason}") from None
         if path != text:
@@ -356,56 +328,56 @@ class _LockObject(NamedTuple):
 
 
 def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
-    skills.check_target_path(key, f"[{key[:_MAX_QUOTED]!r}]")
+    skills.check_path(key, f"[{key[:_MAX_QUOTED]!r}]", is_target=True)
     obj = _LockObject.from_value(skills.fields[key], skills.file, f"{skills.location}[{key!r}]")
+    source, path = obj.require_text("source"), obj.require_text("path")
+    try:
+        parse_source_ref(source, allow_loopback_http=True)
+    except SourceRejected as error:
+        raise obj.build_error("source", f"is not a valid source: {error.problem}") from None
+    pinned = obj.fields.get("pinned", False)
+    if not isinstance(pinned, bool):
+        raise obj.build_error("pinned", "is not a boolean")
     entry = LockEntry(
-        source=_parse_source(obj),
-        path=obj.require_path("path") if obj.require_text("path") else "",
-        commit=obj.require_match("commit", _COMMIT_PATTERN),
-        digest=obj.require_match("digest", _DIGEST_PATTERN),
+        source=source,
+        path=obj.check_path(path, "path", is_target=False) if path else "",
+        commit=obj.require_text("commit", _COMMIT_PATTERN),
+        digest=obj.require_text("digest", _DIGEST_PATTERN),
         files=tuple(_parse_file(file) for file in obj.require_objects("files")),
         targets=tuple(_parse_target(target) for target in obj.require_objects("targets")),
-        pinned=obj.read_flag("pinned"),
+        pinned=pinned,
         name=obj.require_text("name") if "name" in obj.fields else "",
         unknown_fields=obj.collect_unknown_fields(
             "name", "source", "path", "commit", "digest", "files", "targets", "pinned"
         ),
     )
-    _reject_duplicates(obj, "files", [file.path for file in entry.files])
-    _reject_duplicates(obj, "targets", [key, *(target.path for target in entry.targets)])
+    for name, paths in (
+        ("files", [file.path for file in entry.files]),
+        ("targets", [key, *(target.path for target in entry.targets)]),
+    ):
+        if len(set(paths)) < len(paths):
+            raise obj.build_error(name, "contains a duplicate path")
     if compute_files_digest(entry.files) != entry.digest:
         raise obj.build_error("digest", "does not match the files")
     return entry
 
 
-def _parse_source(obj: _LockObject) -> str:
-    text = obj.require_text("source")
-    try:
-        parse_source_ref(text, allow_loopback_http=True)
-    except SourceRejected as error:
-        raise obj.build_error("source", f"is not a valid source: {error.problem}") from None
-    return text
-
-
 def _parse_file(obj: _LockObject) -> LockedFile:
     return LockedFile(
-        obj.require_path("path"),
-        obj.require_match("sha256", _SHA256_PATTERN),
+        obj.check_path(obj.require_text("path"), "path", is_target=False),
+        obj.require_text("sha256", _SHA256_PATTERN),
         obj.require_integer("size"),
-        cast("FileMode", obj.require_one_of("mode", "100644", "100755")),
+        cast("FileMode", obj.require_text("mode", known=("100644", "100755"))),
         obj.collect_unknown_fields("path", "sha256", "size", "mode"),
     )
 
 
 def _parse_target(obj: _LockObject) -> LockTarget:
-    kind = cast("TargetKind", obj.require_one_of("kind", "copy", "link"))
-    path = obj.check_target_path(obj.require_text("path"), "path")
-    return LockTarget(path, kind, obj.collect_unknown_fields("path", "kind"))
-
-
-def _reject_duplicates(obj: _LockObject, name: str, paths: list[str]) -> None:
-    if len(set(paths)) < len(paths):
-        raise obj.build_error(name, "contains a duplicate path")
+    return LockTarget(
+        obj.check_path(obj.require_text("path"), "path", is_target=True),
+        cast("TargetKind", obj.require_text("kind", known=("copy", "link"))),
+        obj.collect_unknown_fields("path", "kind"),
+    )
 
 
 def find_entry_keys(entries: Mapping[str, LockEntry], names: Iterable[str]) -> list[str]:

@@ -6,35 +6,31 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER
-from skillhall._internal.installer.install import install, read_file_states
-from skillhall._internal.installer.lock import matches_entry, to_locked_files
-from skillhall._internal.installer.npx_hashes import (
-    HashedFile,
+from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
+from skillhall._internal.installer.install import (
+    compute_bundle_digest,
+    install,
+    read_bundle_name,
+    read_file_states,
+    select_bundles,
+)
+from skillhall._internal.installer.lock import LockEntry, matches_entry, to_locked_files
+from skillhall._internal.installer.npx_lock import (
+    NpxEntry,
     compute_git_tree_id,
     compute_npx_hash,
     has_portable_order,
+    read_npx_lock,
 )
-from skillhall._internal.installer.npx_lock import read_npx_lock
-from skillhall._internal.installer.preflight import (
-    compute_bundle_digest,
-    read_bundle_name,
-    select_bundles,
-)
-from skillhall._internal.installer.project import read_installed
-from skillhall._internal.installer.targets import InstallTargets
+from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.installer.transaction import open_transaction
-from skillhall._internal.installer.upstream import Upstream
+from skillhall._internal.installer.update import Upstream
 from skillhall._internal.installer.verify import verify_entry
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.ref import McpRef
 from skillhall.errors import LockMismatch, SkillhallError, SkillRejected, SourceRejected
 
 if TYPE_CHECKING:
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.npx_lock import NpxEntry
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.sources.opener import Progress
 
 
@@ -70,7 +66,7 @@ def install_locked(
         for key, entry in sorted(entries.items())
     ]
     known = {name for key, e in entries.items() for name in (key.rpartition("/")[2], e.name)}
-    npx_entries = read_npx_lock(project.npx_lock_path).entries
+    npx_entries = read_npx_lock(project.npx_lock_path)
     return results + [
         _install_npx_entry(project, npx_entry, progress, frozen=frozen)
         for name, npx_entry in sorted(npx_entries.items())
@@ -103,7 +99,9 @@ def _install_entry(
                 raise LockMismatch(key, "its entry was changed by another process")
             if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
                 return result
-            transaction.install(key, new_entry, read_file_states(bundle))
+            files = read_file_states(bundle)
+            targets = dict.fromkeys([key, *new_entry.get_target_paths("copy")], files)
+            transaction.apply(key, targets, new_entry, files)
     except SkillhallError as error:
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
     return LockedInstallResult(key, LockedInstallStatus.INSTALLED)
@@ -138,8 +136,12 @@ def _install_npx_entry(
         opened = open_source(text, settings, progress)
         names = [] if len(opened.bundles) == 1 else [npx_entry.name]
         bundle = select_bundles(opened.bundles, names)[0]
-        if frozen and not _matches_npx_entry(npx_entry, bundle):
-            raise LockMismatch(key, "the source has different files")
+        if frozen:
+            files = read_file_states(bundle)
+            contents = {path: file.data for path, file in files.items()}
+            hashes = {compute_npx_hash(contents), compute_git_tree_id(files)}
+            if has_portable_order(contents) and npx_entry.hash not in hashes:
+                raise LockMismatch(key, "the source has different files")
         report = install(project, opened, [bundle], InstallTargets())
         if any(skill.reason == "rejected" for skill in report.skipped):
             raise SkillRejected(key, [judged.finding.message for judged in report.findings])
@@ -147,11 +149,3 @@ def _install_npx_entry(
         return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
     status = LockedInstallStatus.INSTALLED if report.added else LockedInstallStatus.PRESENT
     return LockedInstallResult(key, status)
-
-
-def _matches_npx_entry(npx_entry: NpxEntry, bundle: Bundle) -> bool:
-    files = {path: HashedFile(file.read(), file.executable) for path, file in bundle.files.items()}
-    contents = {path: file.data for path, file in files.items()}
-    if not has_portable_order(contents):
-        return True
-    return npx_entry.hash in {compute_npx_hash(contents), compute_git_tree_id(files)}

@@ -1,4 +1,4 @@
-"""The two lock files of `npx skills`, which we read and keep up to date.
+"""The two lock files of `npx skills`, which we read and keep up to date, and their hashes.
 
 A file that cannot be parsed is left unchanged, with a note. Unknown fields are preserved, and the
 version is never changed, because `npx skills` discards lock files of older versions. Each change
@@ -7,30 +7,32 @@ locks the folder of the file unless the caller has locked it already.
 
 from __future__ import annotations
 
+import hashlib
 import os
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from operator import methodcaller
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.installer.npx_hashes import (
-    HashedFile,
-    compute_git_tree_id,
-    compute_npx_hash,
-)
+from skillhall._internal.installer.lock import read_lock_data
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.ref import GitHubRef, GitRef, LocalRef, SourceRef, parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
-from skillhall.errors import NotAFile, SkillFileNotFound, SourceRejected, TooLarge, UnsafePath
+from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-MAX_NPX_LOCK_SIZE: Final = 4 * 1024 * 1024  # bytes, as for our own lock file
+_IGNORED_FOLDERS: Final = frozenset({".git", "node_modules"})
+# ASCII in the order of JavaScript's `localeCompare`, equal in most locales: spaces and punctuation,
+# digits, letters. Case only breaks ties.
+_COLLATION_ORDER: Final = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
+_COLLATION_RANK: Final[Mapping[str, int]] = {
+    character: rank for rank, character in enumerate(_COLLATION_ORDER)
+}
 
 
 class NpxLockFormat(NamedTuple):
@@ -52,18 +54,6 @@ class NpxLockPath(NamedTuple):
     folder: str
     name: str
     lock_format: NpxLockFormat
-
-
-def get_project_lock_path(root: str) -> NpxLockPath:
-    """Return the npx lock of the project at `root`."""
-    return NpxLockPath(root, "skills-lock.json", PROJECT_FORMAT)
-
-
-def get_user_lock_path(home: str, variables: Mapping[str, str]) -> NpxLockPath:
-    """Return the npx lock of the user with this home folder."""
-    state = variables.get("XDG_STATE_HOME", "")
-    parts = (state, "skills") if os.path.isabs(state) else (home, ".agents")
-    return NpxLockPath(os.path.join(*parts), ".skill-lock.json", USER_FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +78,6 @@ class NpxEntry:
             return build(self) if build else None
         except (SourceRejected, UnsafePath):
             return None
-
-
-@dataclass(frozen=True, slots=True)
-class NpxLock:
-    """Valid entries of an npx lock by name, with notes on invalid ones."""
-
-    entries: Mapping[str, NpxEntry] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    exists: bool = False
 
 
 def _parse_folder(entry: NpxEntry) -> str:
@@ -155,7 +136,7 @@ def build_npx_entry(
     name: str,
     reference: SourceRef,
     folder: str,
-    files: Mapping[str, HashedFile],
+    files: Mapping[str, FileState],
     lock_format: NpxLockFormat,
 ) -> NpxEntry | None:
     """Build the entry that `npx skills` would write; `None` for unsupported sources.
@@ -163,7 +144,7 @@ def build_npx_entry(
     It supports no Markdown file or archive by URL, and no Python package.
     """
     path = f"{folder}/{SKILL_MD}" if folder else SKILL_MD
-    npx_hash = compute_npx_hash({path: content.data for path, content in files.items()})
+    npx_hash = compute_npx_hash({path: file.data for path, file in files.items()})
     if isinstance(reference, GitHubRef):
         source = f"{reference.owner}/{reference.repository}"
         digest = compute_git_tree_id(files) if lock_format.has_timestamps else npx_hash
@@ -178,79 +159,54 @@ def build_npx_entry(
     return None
 
 
-def read_npx_lock(lock_path: NpxLockPath) -> NpxLock:
-    """Read the npx lock; empty, with a note, if it is invalid. Raises: OSError."""
+def read_npx_lock(lock_path: NpxLockPath) -> dict[str, NpxEntry]:
+    """Read the valid entries of the npx lock, by name. Raises: OSError."""
     try:
-        data = _read_json(lock_path)
-    except _UnsupportedNpxLock as error:
-        return NpxLock(notes=(f"{lock_path.name} is left unchanged: {error}",), exists=True)
-    if data is None:
-        return NpxLock()
-    parsed = {
-        name: _parse_entry(name, value, lock_path) for name, value in _get_skills(data).items()
-    }
-    entries = {name: entry for name, entry in parsed.items() if entry is not None}
-    problem = _check_version(data, lock_path)
-    notes = [f"{lock_path.name} is left unchanged: {problem}"] if problem else []
-    notes += [
-        f"{lock_path.name}: invalid entry {name[:100]!r}" for name in parsed if name not in entries
-    ]
-    return NpxLock(entries, tuple(notes), exists=True)
+        document = _read_document(lock_path, any_version=True)
+    except _UnsupportedNpxLock:
+        return {}
+    entries = {}
+    keys = ["source", "sourceType", "sourceUrl", "ref", "skillPath"]
+    for name, value in document.skills.items() if document else ():
+        fields = value if isinstance(value, dict) else {}
+        values = [fields.get(key, "") for key in [*keys, lock_path.lock_format.hash_field]]
+        texts = [text for text in values if isinstance(text, str)]
+        if len(texts) == len(values) and texts[0]:
+            entries[name] = NpxEntry(name, *texts)
+    return entries
 
 
 class _UnsupportedNpxLock(Exception):
     """An npx lock that must not be overwritten; the message is the reason."""
 
 
-def _read_json(lock_path: NpxLockPath) -> dict[str, object] | None:
-    """Read the JSON object; `None` if the file is missing.
+class _Document(NamedTuple):
+    """The JSON of an npx lock, and its entries."""
 
-    Raises: _UnsupportedNpxLock, OSError.
-    """
+    data: dict[str, object]
+    skills: dict[str, object]
+
+
+def _read_document(lock_path: NpxLockPath, *, any_version: bool = False) -> _Document | None:
+    """Read the file; `None` if it is missing. Raises: _UnsupportedNpxLock, OSError."""
     try:
-        root = open_root(lock_path.folder)
-    except FileNotFoundError:
-        return None
-    try:
-        data = read_below(root, RelativePath.parse(lock_path.name), MAX_NPX_LOCK_SIZE)
+        data = read_lock_data(lock_path.folder, lock_path.name)
+        if data is None:
+            return None
         value = parse_json(data, unique_keys=True)
-    except SkillFileNotFound:
-        return None
     except (NotAFile, UnsafePath):
         raise _UnsupportedNpxLock("not a regular file") from None
-    except (InvalidJson, TooLarge) as error:
-        problem = str(error) if isinstance(error, InvalidJson) else "too large"
-        raise _UnsupportedNpxLock(problem) from None
-    finally:
-        root.close()
-    if not isinstance(value, dict) or not isinstance(value.get("skills"), dict):
+    except TooLarge:
+        raise _UnsupportedNpxLock("too large") from None
+    except InvalidJson as error:
+        raise _UnsupportedNpxLock(str(error)) from None
+    skills = value.get("skills") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(skills, dict):
         raise _UnsupportedNpxLock("skills is not an object")
-    return value
-
-
-def _get_skills(data: dict[str, object]) -> dict[str, object]:
-    skills = data["skills"]
-    assert isinstance(skills, dict)  # noqa: S101 - checked by `_read_json`
-    return skills
-
-
-def _check_version(data: Mapping[str, object], lock_path: NpxLockPath) -> str:
-    version = data.get("version")
-    if isinstance(version, bool) or version != lock_path.lock_format.version:
-        return f"version is not {lock_path.lock_format.version}"
-    return ""
-
-
-def _parse_entry(name: str, value: object, lock_path: NpxLockPath) -> NpxEntry | None:
-    if not isinstance(value, dict):
-        return None
-    hash_field = lock_path.lock_format.hash_field
-    keys = ("source", "sourceType", "sourceUrl", "ref", "skillPath", hash_field)
-    values = [value.get(key, "") for key in keys]
-    texts = [text for text in values if isinstance(text, str)]
-    if len(texts) < len(values) or not texts[0]:
-        return None
-    return NpxEntry(name, *texts)
+    version, expected = value.get("version"), lock_path.lock_format.version
+    if not any_version and (isinstance(version, bool) or version != expected):
+        raise _UnsupportedNpxLock(f"version is not {expected}")
+    return _Document(value, skills)
 
 
 class NpxLockResult(NamedTuple):
@@ -260,108 +216,126 @@ class NpxLockResult(NamedTuple):
     note: str = ""
 
 
-def upsert_entries(
+def edit_npx_lock(
     lock_path: NpxLockPath,
-    entries: Iterable[NpxEntry],
+    changes: Mapping[str, NpxEntry | None],
     now: datetime,
     *,
-    create: bool = False,
     is_locked: bool = False,
 ) -> NpxLockResult:
-    """Add or replace entries; `create` also creates a missing file.
+    """Set the entries with these names; `None` removes one.
 
-    Raises: OSError, NotAFile.
+    A missing file is created for a new entry only. Raises: OSError, NotAFile.
     """
-
-    def change(skills: dict[str, object]) -> None:
-        for entry in entries:
-            before = skills.get(entry.name)
-            skills[entry.name] = merge(before if isinstance(before, dict) else {}, entry)
-
-    def merge(before: dict[str, object], entry: NpxEntry) -> dict[str, object]:
-        known = _serialize_entry(entry, lock_path.lock_format)
-        if lock_path.lock_format.has_timestamps:
-            timestamp = _format_timestamp(now)
-            known |= {"installedAt": before.get("installedAt", timestamp), "updatedAt": timestamp}
-        absent = {key for key, value in known.items() if value is None}
-        return {key: value for key, value in {**before, **known}.items() if key not in absent}
-
-    return _edit_lock(lock_path, change, create=create, is_locked=is_locked)
-
-
-def remove_entries(
-    lock_path: NpxLockPath, names: Iterable[str], *, is_locked: bool = False
-) -> NpxLockResult:
-    """Remove the entries with these names, if present. Raises: OSError, NotAFile."""
-
-    def change(skills: dict[str, object]) -> None:
-        for name in names:
-            skills.pop(name, None)
-
-    return _edit_lock(lock_path, change, create=False, is_locked=is_locked)
-
-
-def _edit_lock(
-    lock_path: NpxLockPath,
-    edit: Callable[[dict[str, object]], None],
-    *,
-    create: bool,
-    is_locked: bool,
-) -> NpxLockResult:
-    if create:
+    lock_format, can_create = lock_path.lock_format, any(changes.values())
+    if can_create:
         os.makedirs(lock_path.folder, exist_ok=True)
     elif not os.path.isdir(lock_path.folder):
         return NpxLockResult(is_written=False)
     with WritableFolder(lock_path.folder) as base, nullcontext() if is_locked else base.lock():
         try:
-            before = _read_json(lock_path)
+            before = _read_document(lock_path)
         except _UnsupportedNpxLock as error:
-            return NpxLockResult(
-                is_written=False, note=f"{lock_path.name} is left unchanged: {error}"
-            )
-        if before is None and not create:
-            return NpxLockResult(is_written=False)
-        data = before or _build_empty_lock(lock_path.lock_format)
-        if problem := _check_version(data, lock_path):
-            note = f"{lock_path.name} is left unchanged: {problem}"
+            note = f"{lock_path.name} is left unchanged: {error}"
             return NpxLockResult(is_written=False, note=note)
-        skills = dict(_get_skills(data))
-        edit(skills)
-        if before is not None and skills == _get_skills(before):
+        if before is None and not can_create:
+            return NpxLockResult(is_written=False)
+        skills = dict(before.skills) if before else {}
+        for name, entry in changes.items():
+            if entry is None:
+                skills.pop(name, None)
+            else:
+                skills[name] = _merge_entry(skills.get(name), entry, lock_format, now)
+        if before is not None and skills == before.skills:
             return NpxLockResult(is_written=False)
         mode = 0o644 if before is None else base.mode(lock_path.name)
-        content = _render_lock({**data, "skills": skills}, lock_path.lock_format)
+        content = _render_lock(before.data if before else {}, skills, lock_format)
         base.write_file(lock_path.name, content, mode)
     return NpxLockResult(is_written=True)
 
 
-def _build_empty_lock(lock_format: NpxLockFormat) -> dict[str, object]:
-    empty: dict[str, object] = {"version": lock_format.version, "skills": {}}
-    return {**empty, "dismissed": {}} if lock_format.has_timestamps else empty
-
-
-def _serialize_entry(entry: NpxEntry, lock_format: NpxLockFormat) -> dict[str, object]:
-    """Serialize in the field order of `npx skills`; `None` marks fields to omit."""
+def _merge_entry(
+    before: object, entry: NpxEntry, lock_format: NpxLockFormat, now: datetime
+) -> dict[str, object]:
+    """Return the entry in the field order of `npx skills`, with unknown fields of the old one."""
+    old = before if isinstance(before, dict) else {}
     has_url = lock_format.has_every_url or entry.source_type in {"git", "gitlab"}
     kind = {"sourceType": entry.source_type}
     origin = {"sourceUrl": entry.source_url if has_url else None, "ref": entry.ref or None}
-    return {
+    new: dict[str, object] = {
         "source": entry.source,
         **({**kind, **origin} if lock_format.has_timestamps else {**origin, **kind}),
         "skillPath": entry.skill_path or None,
         lock_format.hash_field: entry.hash,
     }
-
-
-def _render_lock(data: dict[str, object], lock_format: NpxLockFormat) -> bytes:
     if lock_format.has_timestamps:
-        return render_json(data)
+        # The format of JavaScript's `Date.toISOString`.
+        timestamp = now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        new |= {"installedAt": old.get("installedAt", timestamp), "updatedAt": timestamp}
+    absent = {key for key, value in new.items() if value is None}
+    return {key: value for key, value in {**old, **new}.items() if key not in absent}
+
+
+def _render_lock(
+    data: Mapping[str, object], skills: dict[str, object], lock_format: NpxLockFormat
+) -> bytes:
+    if lock_format.has_timestamps:
+        empty = {"version": lock_format.version, "skills": {}, "dismissed": {}}
+        return render_json({**(data or empty), "skills": skills})
     # JavaScript sorts strings by UTF-16 code units.
-    names = sorted(_get_skills(data), key=lambda name: name.encode("utf-16-be"))
-    skills = {name: _get_skills(data)[name] for name in names}
-    return render_json({**data, "skills": skills}) + b"\n"
+    names = sorted(skills, key=methodcaller("encode", "utf-16-be"))
+    skills = {name: skills[name] for name in names}
+    return render_json({**(data or {"version": lock_format.version}), "skills": skills}) + b"\n"
 
 
-def _format_timestamp(now: datetime) -> str:
-    # The format of JavaScript's `Date.toISOString`.
-    return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def compute_npx_hash(files: Mapping[str, bytes]) -> str:
+    """Compute the SHA-256 over all paths and contents, sorted like in JavaScript.
+
+    The order depends on the locale unless `has_portable_order`.
+    """
+    digest = hashlib.sha256()
+    paths = [path for path in files if _IGNORED_FOLDERS.isdisjoint(path.split("/")[:-1])]
+    for path in sorted(paths, key=_collation_key):
+        digest.update(path.encode())
+        digest.update(files[path])
+    return digest.hexdigest()
+
+
+def has_portable_order(files: Mapping[str, bytes]) -> bool:
+    """Whether `compute_npx_hash` is the same in all locales."""
+    return all(path.isascii() for path in files)
+
+
+def _collation_key(path: str) -> tuple[list[int], list[bool]]:
+    # Non-ASCII characters sort after ASCII, by code point.
+    ranks = [_COLLATION_RANK.get(c, len(_COLLATION_ORDER) + ord(c)) for c in path.lower()]
+    return ranks, [character.isupper() for character in path]
+
+
+def compute_git_tree_id(files: Mapping[str, FileState]) -> str:
+    """Compute git's tree id of a folder with these files, in a SHA-1 repository."""
+    folders: dict[str, dict[str, FileState]] = {}
+    entries: list[tuple[bytes, bytes]] = []
+    for path, file in files.items():
+        first, slash, rest = path.partition("/")
+        if slash:
+            folders.setdefault(first, {})[rest] = file
+        else:
+            mode = b"100755" if file.executable else b"100644"
+            blob_id = _compute_object_id(b"blob", file.data)
+            entries.append(_encode_tree_entry(mode, first, blob_id))
+    for name, below in folders.items():
+        entries.append(_encode_tree_entry(b"40000", name, compute_git_tree_id(below)))
+    return _compute_object_id(b"tree", b"".join(entry for _, entry in sorted(entries)))
+
+
+def _encode_tree_entry(mode: bytes, name: str, object_id: str) -> tuple[bytes, bytes]:
+    """Return the sort key and the encoded entry."""
+    encoded = name.encode()
+    slash = b"/" if mode == b"40000" else b""  # git sorts a folder as if its name ended in "/"
+    return encoded + slash, mode + b" " + encoded + b"\0" + bytes.fromhex(object_id)
+
+
+def _compute_object_id(kind: bytes, data: bytes) -> str:
+    header = kind + b" " + str(len(data)).encode() + b"\0"
+    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()

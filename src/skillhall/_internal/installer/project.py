@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle, is_inside
 from skillhall._internal.fs.write import WritableFolder
@@ -20,17 +21,15 @@ from skillhall._internal.installer.lock import (
     PROJECT_LOCK,
     USER_LOCK,
     Lock,
+    LockEntry,
     get_user_lock_folder,
     parse_target_path,
     read_lock,
 )
-from skillhall._internal.installer.npx_lock import (
-    NpxLockPath,
-    get_project_lock_path,
-    get_user_lock_path,
-)
+from skillhall._internal.installer.npx_lock import PROJECT_FORMAT, USER_FORMAT, NpxLockPath
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.frontmatter import is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.folder.bundle_reader import read_bundle
@@ -44,19 +43,9 @@ from skillhall.errors import (
     UnsavedFilesError,
 )
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.settings import Settings
-
-
 _LINK_LEAVES_PROJECT = "a link leads out of the project"
+_UTC_CLOCK = partial(datetime.now, UTC)
 _NOT_A_FOLDER_ERRORS = {errno.ELOOP, errno.ENOTDIR}
-
-
-def _get_utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +55,7 @@ class Project:
     root: str
     is_user: bool
     settings: Settings
-    clock: Callable[[], datetime] = _get_utc_now
+    clock: Callable[[], datetime] = _UTC_CLOCK
 
     @classmethod
     def from_settings(cls, settings: Settings, *, user: bool = False) -> Project:
@@ -86,9 +75,11 @@ class Project:
     @property
     def npx_lock_path(self) -> NpxLockPath:
         """The npx lock for the same skills."""
-        if self.is_user:
-            return get_user_lock_path(self.root, self.settings.variables)
-        return get_project_lock_path(self.root)
+        if not self.is_user:
+            return NpxLockPath(self.root, "skills-lock.json", PROJECT_FORMAT)
+        state = self.settings.variables.get("XDG_STATE_HOME", "")
+        parts = (state, "skills") if os.path.isabs(state) else (self.root, ".agents")
+        return NpxLockPath(os.path.join(*parts), ".skill-lock.json", USER_FORMAT)
 
     @property
     def content_store(self) -> ContentStore:
@@ -160,7 +151,12 @@ class Project:
             current = stack.enter_context(WritableFolder(handle.root))
             # Opened level by level: a link that appears in between must not be followed.
             for name in handle.relative_path.split("/") if handle.relative_path else ():
-                current = stack.enter_context(_open_child(current, name, folder, make=make))
+                try:
+                    current = stack.enter_context(current.open_folder(name, create=make))
+                except OSError as error:
+                    if error.errno in _NOT_A_FOLDER_ERRORS:
+                        raise UnsafePath(folder, _LINK_LEAVES_PROJECT) from None
+                    raise
             yield current
 
     def get_folder_handle(self, key: str) -> FolderHandle:
@@ -170,16 +166,6 @@ class Project:
             return FolderHandle(path)
         below = os.path.relpath(path, root).replace(os.sep, "/")
         return FolderHandle(root, "" if below == "." else below)
-
-
-def _open_child(parent: WritableFolder, name: str, key: str, *, make: bool) -> WritableFolder:
-    try:
-        return parent.open_folder(name, create=make)
-    except OSError as error:
-        # The path was resolved just before: the folder was replaced by a link or a file.
-        if error.errno in _NOT_A_FOLDER_ERRORS:
-            raise UnsafePath(key, _LINK_LEAVES_PROJECT) from None
-        raise
 
 
 class InstalledFiles(NamedTuple):
@@ -222,13 +208,10 @@ def read_installed_folder(
 def _list_unrestorable(path: str) -> Iterator[str]:
     # Bundles skip these entries without a finding, but users would miss them.
     for folder, folders, files in os.walk(path):
-        for name in sorted(filter(_is_unrestorable, {*folders, *files})):
-            yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
+        for name in sorted({*folders, *files}):
+            if name in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(name):
+                yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
         folders[:] = [name for name in folders if name not in ALWAYS_SKIPPED]
-
-
-def _is_unrestorable(name: str) -> bool:
-    return name in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(name)
 
 
 def check_replaceable(

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER
 from skillhall._internal.installer.lock import find_entry_keys, parse_target_path
-from skillhall._internal.installer.project import read_installed
-from skillhall._internal.installer.transaction import open_transaction
+from skillhall._internal.installer.project import Project, read_installed
+from skillhall._internal.installer.transaction import Transaction, open_transaction
 from skillhall._internal.installer.verify import verify_entry
 from skillhall.errors import Edited, NotInstalledError, SkillNotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.installer.transaction import Transaction
 
 
 def remove(project: Project, names: Iterable[str], *, force: bool = False) -> list[str]:
@@ -31,7 +25,9 @@ def remove(project: Project, names: Iterable[str], *, force: bool = False) -> li
             for key in keys:
                 _check_unedited(transaction, key)
         for key in keys:
-            transaction.remove(key)
+            entry = transaction.entries.get(key)
+            copies = entry.get_target_paths("copy") if entry else ()
+            transaction.apply(key, dict.fromkeys([key, *copies], None), None)
     return keys
 
 
@@ -49,7 +45,7 @@ def _find_keys(transaction: Transaction, name: str, *, force: bool) -> list[str]
 
 def _check_unedited(transaction: Transaction, key: str) -> None:
     entry = transaction.entries[key]
-    links = entry.get_link_paths()  # if something else replaced a link, it is not removed
+    links = entry.get_target_paths("link")  # if something else replaced a link, it is not removed
     for target in verify_entry(transaction.project, key, entry):
         if target.place not in links and (target.changed or target.extra):
             raise Edited(target.place, [*target.changed, *target.extra])

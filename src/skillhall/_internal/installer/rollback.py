@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
 
 from skillhall._internal.installer.lock import parse_lock
-from skillhall._internal.installer.transaction import NO_FILES, open_transaction, to_history_files
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.transaction import (
+    NO_FILES,
+    Transaction,
+    open_transaction,
+    to_history_files,
+)
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.storage.history import HistoryFile
+from skillhall._internal.storage.history import HistoryChange, HistoryFile
 from skillhall.errors import Edited, NothingToUndo
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.installer.transaction import Files, Transaction
-    from skillhall._internal.storage.history import HistoryChange
 
 
 class PastChange(NamedTuple):
@@ -44,15 +44,17 @@ def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange
         applied = (
             change
             for change in project.history.changes()
-            if _affects_skill(change, name)
+            if any(name in (key, key.rpartition("/")[2]) for key in change.entries)
             and change.verb != "rollback"
             and _was_applied(transaction, change)
         )
         change = next(applied, None)
         if change is None:
             raise NothingToUndo(name)
-        if not force:
-            _check_unedited(transaction, change)
+        for path, entry in change.entries.items() if not force else ():
+            now, known = _read_digests(transaction, change, path), entry.after or {}
+            if now is not None and now != entry.after:
+                raise Edited(path, sorted(p for p in {*now, *known} if now.get(p) != known.get(p)))
         _apply_previous(transaction, change)
     project.history.delete(change.id)
     return _to_past_change(change)
@@ -60,10 +62,6 @@ def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange
 
 def _to_past_change(change: HistoryChange) -> PastChange:
     return PastChange(change.id, change.verb, change.time, tuple(change.entries))
-
-
-def _affects_skill(change: HistoryChange, name: str) -> bool:
-    return any(name in (key, key.rpartition("/")[2]) for key in change.entries)
 
 
 def _was_applied(transaction: Transaction, change: HistoryChange) -> bool:
@@ -81,13 +79,6 @@ def _read_digests(
     return None if installed is None else to_history_files(installed.files)
 
 
-def _check_unedited(transaction: Transaction, change: HistoryChange) -> None:
-    for path, entry in change.entries.items():
-        now, known = _read_digests(transaction, change, path), entry.after or {}
-        if now is not None and now != entry.after:
-            raise Edited(path, sorted(p for p in {*now, *known} if now.get(p) != known.get(p)))
-
-
 def _apply_previous(transaction: Transaction, change: HistoryChange) -> None:
     key, first = next(iter(change.entries.items()))
     project = transaction.project
@@ -97,19 +88,12 @@ def _apply_previous(transaction: Transaction, change: HistoryChange) -> None:
     }
     lock = (first.lock_before or "").encode(errors="surrogatepass")
     entry = parse_lock(lock).entries.get(key) if lock else None
-    upstream = _load_upstream(project, entry) or targets[key] or NO_FILES
+    upstream = targets[key] or NO_FILES
+    if entry is not None:
+        files = {file.path: HistoryFile(file.sha256, file.mode == "100755") for file in entry.files}
+        with suppress(NothingToUndo):  # the unedited files of the source may not be stored
+            upstream = _load_files(project, files) or upstream
     transaction.apply(key, targets, entry, upstream)
-
-
-def _load_upstream(project: Project, entry: LockEntry | None) -> Files | None:
-    """Load the unedited files of the source; `None` if they are not stored."""
-    if entry is None:
-        return None
-    files = {file.path: HistoryFile(file.sha256, file.mode == "100755") for file in entry.files}
-    try:
-        return _load_files(project, files)
-    except NothingToUndo:
-        return None
 
 
 def _load_files(project: Project, files: Mapping[str, HistoryFile]) -> dict[str, FileState]:

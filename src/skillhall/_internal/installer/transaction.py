@@ -10,13 +10,15 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from skillhall._internal.installer import npx_lock
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.agent_folders import is_agent_folder
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
     Lock,
@@ -26,29 +28,21 @@ from skillhall._internal.installer.lock import (
     parse_target_path,
     render_lock,
 )
-from skillhall._internal.installer.npx_hashes import HashedFile
-from skillhall._internal.installer.project import InstalledFiles, check_replaceable, read_installed
-from skillhall._internal.installer.targets import is_agent_folder
+from skillhall._internal.installer.npx_lock import build_npx_entry, edit_npx_lock
+from skillhall._internal.installer.project import (
+    InstalledFiles,
+    Project,
+    check_replaceable,
+    read_installed,
+)
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.ref import parse_source_ref
-from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile
+from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile, Verb
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from contextlib import AbstractContextManager
-    from typing import TypeAlias
-
-    from skillhall._internal.fs.write import WritableFolder
-    from skillhall._internal.installer.lock import LockEdit
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.skill.merge import FileState
-    from skillhall._internal.storage.history import Verb
-
-    Files: TypeAlias = Mapping[str, FileState]
-
-NO_FILES: Mapping[str, FileState] = MappingProxyType({})
-_FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
+Files: TypeAlias = Mapping[str, FileState]
+NO_FILES: Files = MappingProxyType({})
 _DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 _MAX_MERGE_BASE = 1024 * 1024  # bytes; larger files are not merged
 
@@ -67,16 +61,11 @@ class Transaction:
 
     project: Project
     verb: Verb
-    lock_edit: LockEdit
+    entries: dict[str, LockEntry]  # of the lock file, including unsaved changes
     notes: list[str] = field(default_factory=list)
     _recorded_changes: list[HistoryChange] = field(default_factory=list)
     _undo_steps: list[Callable[[], None]] = field(default_factory=list)
     _pending_npx_changes: list[_NpxLockChange] = field(default_factory=list)
-
-    @property
-    def entries(self) -> dict[str, LockEntry]:
-        """Entries of the lock file, including unsaved changes."""
-        return self.lock_edit.entries
 
     def apply(
         self,
@@ -112,8 +101,8 @@ class Transaction:
     ) -> LockEntry | None:
         """Write folders and links; return the entry with the targets as they were created."""
         before = self.entries.get(key)
-        old_links = before.get_link_paths() if before else []
-        new_links = entry.get_link_paths() if entry else []
+        old_links = before.get_target_paths("link") if before else []
+        new_links = entry.get_target_paths("link") if entry else []
         for path in old_links:
             if path not in new_links and self.project.is_link_to(path, key):
                 destination = os.readlink(self.project.path(path))
@@ -148,22 +137,27 @@ class Transaction:
         return True
 
     def update_npx_lock(self) -> None:
-        """Apply the changes to the npx lock. Raises: OSError."""
-        for change in self._pending_npx_changes:
-            self._apply_npx_change(change)
+        """Apply the changes to the npx lock.
 
-    def install(
-        self, key: str, entry: LockEntry, files: Files, upstream: Files | None = None
-    ) -> None:
-        """Write the same files to all folders of a skill. Raises: UnsavedFilesError, OSError."""
-        targets = dict.fromkeys([key, *entry.get_copy_paths()], files)
-        self.apply(key, targets, entry, files if upstream is None else upstream)
-
-    def remove(self, key: str) -> None:
-        """Remove the skill, its copies and its links. Raises: UnsavedFilesError, OSError."""
-        entry = self.entries.get(key)
-        copies = entry.get_copy_paths() if entry else ()
-        self.apply(key, dict.fromkeys([key, *copies], None), None)
+        Most failures are only noted, as the skills are installed anyway. Raises: OSError.
+        """
+        lock_path = self.project.npx_lock_path
+        # If both lock files are in one folder, `edit_lock` has locked it.
+        is_locked = os.path.realpath(lock_path.folder) == os.path.realpath(self.project.lock_folder)
+        for name, entry, files in self._pending_npx_changes:
+            npx_entry = None
+            if entry is not None:
+                reference = parse_source_ref(entry.source, allow_loopback_http=True)
+                lock_format = lock_path.lock_format
+                npx_entry = build_npx_entry(name, reference, entry.path, files, lock_format)
+            try:
+                changes, now = {name: npx_entry}, self.project.clock()
+                note = edit_npx_lock(lock_path, changes, now, is_locked=is_locked).note
+            except OSError as error:
+                if error.errno in _DISK_ERRORS:
+                    raise
+                note = f"{lock_path.name} could not be written"
+            self.notes += [note] if note else []
 
     def check_targets(
         self, key: str, target_paths: Iterable[str], entry: LockEntry | None
@@ -173,11 +167,18 @@ class Transaction:
         Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
         target_paths = list(target_paths)
-        for path in (*target_paths, *(entry.get_link_paths() if entry else ())):
+        for path in (*target_paths, *(entry.get_target_paths("link") if entry else ())):
             self.project.check_folder(parse_target_path(path).rpartition("/")[0])
         installed = {path: self.read_target(key, path) for path in target_paths}
         for path, files in installed.items():
-            check_replaceable(path, files, is_skill=self._is_in_skills_folder(path))
+            folder = path.rpartition("/")[0]
+            # An agent's folder contains only skills, but one behind a link may contain anything.
+            is_skill = is_agent_folder(self.project, folder) and (
+                self.project.is_user
+                or self.project.resolve_folder(folder)
+                == os.path.join(os.path.realpath(self.project.root), *folder.split("/"))
+            )
+            check_replaceable(path, files, is_skill=is_skill)
         return installed
 
     def _record_change(
@@ -188,17 +189,20 @@ class Transaction:
         installed: Mapping[str, InstalledFiles | None],
     ) -> HistoryChange | None:
         """Store the old files and record the change in the history. Raises: OSError."""
-        before = self.entries.get(key)
-        locks = [None if e is None else _render_entry(key, e) for e in (before, entry)]
+        put, entries = self.project.content_store.put, {}
+        locks = [
+            None if lock_entry is None else render_lock(Lock({key: lock_entry})).decode()
+            for lock_entry in (self.entries.get(key), entry)
+        ]
         try:
-            entries = {
-                path: HistoryEntry(
-                    self._store_files(None if (old := installed[path]) is None else old.files),
-                    None if files is None else to_history_files(files),
-                    *(locks if path == key else (None, None)),
-                )
-                for path, files in files_by_target.items()
-            }
+            for path, files in files_by_target.items():
+                old = None
+                if (found := installed[path]) is not None:
+                    old = {
+                        p: HistoryFile(put(f.data), f.executable) for p, f in found.files.items()
+                    }
+                new = None if files is None else to_history_files(files)
+                entries[path] = HistoryEntry(old, new, *(locks if path == key else (None, None)))
             time = self.project.clock().isoformat(timespec="seconds")
             change = HistoryChange(secrets.token_hex(8), self.verb, time, entries)
             self.project.history.record(change)
@@ -214,23 +218,9 @@ class Transaction:
         is_our_link = target_path != key and self.project.is_link_to(target_path, key)
         return None if is_our_link else read_installed(self.project, target_path)
 
-    def _is_in_skills_folder(self, target_path: str) -> bool:
-        """Whether the target is in an agent's folder, which contains only skills."""
-        folder = target_path.rpartition("/")[0]
-        path = os.path.join(os.path.realpath(self.project.root), *folder.split("/"))
-        # In a project, a folder behind a link may contain anything.
-        is_real = self.project.is_user or self.project.resolve_folder(folder) == path
-        return is_real and is_agent_folder(self.project, folder)
-
     def _drop_from_history(self, change: HistoryChange) -> None:
         with suppress(OSError):
             self.project.history.delete(change.id)
-
-    def _store_files(self, files: Files | None) -> dict[str, HistoryFile] | None:
-        if files is None:
-            return None
-        put = self.project.content_store.put
-        return {path: HistoryFile(put(file.data), file.executable) for path, file in files.items()}
 
     def _write_target(self, target_path: str, files: Files | None) -> None:
         if files is None and not os.path.lexists(self.project.path(target_path)):
@@ -240,14 +230,10 @@ class Transaction:
                 if target.entry_kind(name) is not None:
                     target.remove_atomically(name)
                 return
-            written = {
-                path: (file.data, _EXECUTABLE_MODE if file.executable else _FILE_MODE)
-                for path, file in files.items()
-            }
             if target.entry_kind(name) is None:
-                target.create_folder(name, written)
+                target.create_folder(name, to_written_files(files))
             else:
-                target.replace_folder(name, written)
+                target.replace_folder(name, to_written_files(files))
 
     def _link_or_copy(self, target: LockTarget, key: str, files: Files) -> LockTarget:
         """Create the link of a target; fall back to a copy if links are not supported."""
@@ -286,17 +272,13 @@ class Transaction:
     @contextmanager
     def _open_parent(self, target_path: str) -> Iterator[tuple[WritableFolder, str]]:
         folder, _, name = target_path.rpartition("/")
-        with self.project.open_folder(folder) as target, self._lock_unless_held(folder, target):
-            target.recover()
-            yield target, name
-
-    def _lock_unless_held(
-        self, folder: str, target: WritableFolder
-    ) -> AbstractContextManager[None]:
-        # `edit_lock` has locked the folder of the lock file; its lock is not reentrant.
-        path = self.project.path(folder) if folder else self.project.root
-        is_held = os.path.samefile(path, self.project.lock_folder)
-        return nullcontext() if is_held else target.lock()
+        with self.project.open_folder(folder) as target:
+            # `edit_lock` has locked the folder of the lock file; its lock is not reentrant.
+            path = self.project.path(folder) if folder else self.project.root
+            is_held = os.path.samefile(path, self.project.lock_folder)
+            with nullcontext() if is_held else target.lock():
+                target.recover()
+                yield target, name
 
     def _record_in_locks(self, key: str, entry: LockEntry | None, upstream: Files) -> None:
         before = self.entries.get(key)
@@ -305,41 +287,15 @@ class Transaction:
             self.entries.pop(key, None)
         else:
             self.entries[key] = entry
-            self._store_merge_base(upstream)
+            # Updates merge local edits against these files. Without them, more edits are conflicts.
+            with suppress(OSError):
+                for file in upstream.values():
+                    if len(file.data) <= _MAX_MERGE_BASE:
+                        self.project.content_store.put(file.data)
         if is_agent_folder(self.project, key.rpartition("/")[0]):
             self._pending_npx_changes.append(_NpxLockChange(name, entry, upstream))
             if before and before.name and before.name != name:
                 self._pending_npx_changes.append(_NpxLockChange(before.name, None, NO_FILES))
-
-    def _store_merge_base(self, files: Files) -> None:
-        # Updates merge local edits against these files. Without them, more edits are conflicts.
-        with suppress(OSError):
-            for file in files.values():
-                if len(file.data) <= _MAX_MERGE_BASE:
-                    self.project.content_store.put(file.data)
-
-    def _apply_npx_change(self, change: _NpxLockChange) -> None:
-        """Update the npx lock; a failure is only a note, as the skill is installed anyway."""
-        try:
-            result = self._write_npx_change(*change)
-        except OSError as error:
-            if error.errno in _DISK_ERRORS:
-                raise
-            self.notes.append(f"{self.project.npx_lock_path.name} could not be written")
-        else:
-            self.notes += [result.note] if result.note else []
-
-    def _write_npx_change(
-        self, name: str, entry: LockEntry | None, files: Files
-    ) -> npx_lock.NpxLockResult:
-        path = self.project.npx_lock_path
-        npx_entry = None if entry is None else _to_npx_entry(name, entry, files, path)
-        # If both lock files are in one folder, `edit_lock` has locked it.
-        is_locked = os.path.realpath(path.folder) == os.path.realpath(self.project.lock_folder)
-        if npx_entry is None:
-            return npx_lock.remove_entries(path, [name], is_locked=is_locked)
-        now = self.project.clock()
-        return npx_lock.upsert_entries(path, [npx_entry], now, create=True, is_locked=is_locked)
 
 
 @contextmanager
@@ -351,7 +307,7 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
     """
     failure: Exception | None = None
     with edit_lock(project.lock_folder, project.lock_name) as edit:
-        transaction, before = Transaction(project, verb, edit), dict(edit.entries)
+        transaction, before = Transaction(project, verb, edit.entries), dict(edit.entries)
         try:
             yield transaction
         except Exception as error:  # noqa: BLE001 - raised again after the lock file is written
@@ -368,12 +324,11 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
         raise failure
 
 
-def _to_npx_entry(
-    name: str, entry: LockEntry, files: Files, lock_path: npx_lock.NpxLockPath
-) -> npx_lock.NpxEntry | None:
-    contents = {path: HashedFile(file.data, file.executable) for path, file in files.items()}
-    reference = parse_source_ref(entry.source, allow_loopback_http=True)
-    return npx_lock.build_npx_entry(name, reference, entry.path, contents, lock_path.lock_format)
+def to_written_files(files: Files) -> dict[str, tuple[bytes, int]]:
+    """Return the contents and the modes to write."""
+    return {
+        path: (data, 0o755 if executable else 0o644) for path, (data, executable) in files.items()
+    }
 
 
 def to_history_files(files: Files) -> dict[str, HistoryFile]:
@@ -381,7 +336,3 @@ def to_history_files(files: Files) -> dict[str, HistoryFile]:
     return {
         path: HistoryFile(sha256_hex(file.data), file.executable) for path, file in files.items()
     }
-
-
-def _render_entry(key: str, entry: LockEntry) -> str:
-    return render_lock(Lock({key: entry})).decode()

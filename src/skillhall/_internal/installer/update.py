@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from skillhall._internal.installer.install import read_file_states
-from skillhall._internal.installer.lock import find_entry_keys, matches_entry, to_locked_files
-from skillhall._internal.installer.preflight import (
+from skillhall._internal.installer.install import (
     AddReport,
     build_bundle,
     compute_bundle_digest,
     preflight_bundles,
     read_bundle_name,
+    read_file_states,
 )
-from skillhall._internal.installer.project import read_installed
-from skillhall._internal.installer.transaction import open_transaction
-from skillhall._internal.installer.upstream import Upstream
+from skillhall._internal.installer.lock import (
+    LockEntry,
+    find_entry_keys,
+    matches_entry,
+    to_locked_files,
+)
+from skillhall._internal.installer.project import Project, read_installed
+from skillhall._internal.installer.transaction import Files, Transaction, open_transaction
+from skillhall._internal.policy.effects import JudgedFinding
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.merge import (
     FileState,
     MergeBase,
     MergeKind,
+    MergeOutcome,
     MergeResult,
     merge_files,
 )
-from skillhall.errors import SkillhallError, SkillNotFound
+from skillhall._internal.sources.opener import OpenedSource, open_reference
+from skillhall._internal.sources.ref import GitHubRef, GitRef, SourceRef, parse_source_ref
+from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from skillhall._internal.sources.opener import Progress
 
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.installer.transaction import Files, Transaction
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill.merge import MergeOutcome
-    from skillhall._internal.sources.opener import OpenedSource, Progress
 
+_MISSING_HINT = "its source does not have it any more: remove it, or add it from elsewhere"
+_UpstreamSkill: TypeAlias = tuple[OpenedSource, Bundle]
 ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # the version that wins a conflict
 
 
@@ -66,6 +72,39 @@ class UpdateResult(NamedTuple):
     findings: tuple[JudgedFinding, ...] = ()
     error: SkillhallError | None = None
     stale: str = ""
+
+
+@dataclass(slots=True)
+class Upstream:
+    """Sources of installed skills; each repository is read at one commit per instance."""
+
+    project: Project
+    progress: Progress | None = None
+    _commits: dict[str, str] = field(default_factory=dict)
+
+    def find(self, entry: LockEntry, commit: str = "") -> tuple[OpenedSource, Bundle]:
+        """Open the source of a skill, latest or at a commit. Raises: SkillhallError."""
+        reference = self._build_reference(entry, commit or self._commits.get(entry.source, ""))
+        # Paths in a lock file are relative to the project, not to the working directory.
+        settings = self.project.settings._replace(working_directory=self.project.root)
+        opened = open_reference(reference, settings, self.progress)
+        if not commit and opened.commit and not opened.stale:
+            self._commits[entry.source] = opened.commit
+        bundle = opened.find_bundle(entry.path)
+        if bundle is None:
+            raise SkillNotFound(entry.path or entry.name, hint=_MISSING_HINT)
+        if not bundle.files:
+            raise SkillRejected(entry.name, [finding.message for finding in bundle.findings])
+        return opened, opened.load_bundle(bundle)
+
+    def _build_reference(self, entry: LockEntry, commit: str) -> SourceRef:
+        networks = self.project.settings.allowed_networks
+        reference = parse_source_ref(entry.source, allow_loopback_http=bool(networks))
+        if not isinstance(reference, GitHubRef | GitRef):
+            return reference
+        # A name without a slash would be searched for in the repository; `find` has the exact path.
+        path = entry.path if "/" in entry.path else ""
+        return replace(reference, path=path, ref=commit or reference.ref)
 
 
 def find_outdated(
@@ -124,9 +163,6 @@ def _update_entry(
     return _update_entry(key, current, Upstream(upstream.project, upstream.progress), conflicts)
 
 
-_UpstreamSkill: TypeAlias = "tuple[OpenedSource, Bundle]"
-
-
 def _compare_with_upstream(
     key: str, entry: LockEntry, upstream: Upstream
 ) -> tuple[UpdateResult, _UpstreamSkill | None]:
@@ -162,24 +198,13 @@ def _load_merge_base(
     if entry.commit and any(
         MergeBase.from_file_state(mine[path]).sha256 != bases[path].sha256 for path in unknown
     ):
-        bases |= _load_base_from_commit(entry, upstream, bases)
+        # If the commit is lost, files that both sides changed will be conflicts.
+        with suppress(SkillhallError):
+            for path, state in read_file_states(upstream.find(entry, entry.commit)[1]).items():
+                base = MergeBase.from_file_state(state)
+                if bases.get(path, base).sha256 == base.sha256:
+                    bases[path] = base
     return bases
-
-
-def _load_base_from_commit(
-    entry: LockEntry, upstream: Upstream, known_base: Mapping[str, MergeBase]
-) -> dict[str, MergeBase]:
-    try:
-        _, bundle = upstream.find(entry, entry.commit)
-        states = read_file_states(bundle)
-    except SkillhallError:
-        return {}  # files that both sides changed will be conflicts
-    bases = {path: MergeBase.from_file_state(state) for path, state in states.items()}
-    return {
-        path: base
-        for path, base in bases.items()
-        if known_base.get(path, base).sha256 == base.sha256
-    }
 
 
 def _apply_update(
@@ -195,9 +220,11 @@ def _apply_update(
         return result._replace(status=UpdateStatus.MISSING)
     opened, bundle = upstream_skill
     theirs = read_file_states(bundle)
-    merged = {
-        path: _merge_target(base, project, path, theirs) for path in (key, *entry.get_copy_paths())
-    }
+    merged = {}
+    for path in (key, *entry.get_target_paths("copy")):
+        mine = read_installed(project, path)
+        # A copy that was deleted is restored.
+        merged[path] = merge_files(base, mine.files, theirs) if mine else MergeResult(theirs, ())
     outcomes = tuple(
         outcome
         for merge in merged.values()
@@ -216,14 +243,6 @@ def _apply_update(
     after = replace(entry, name=name, commit=opened.commit, digest=digest, files=files)
     transaction.apply(key, targets, after, theirs)
     return result._replace(status=UpdateStatus.UPDATED, findings=tuple(report.findings))
-
-
-def _merge_target(
-    base: Mapping[str, MergeBase], project: Project, target_path: str, theirs: Files
-) -> MergeResult:
-    """Merge one target; a copy that was deleted is restored."""
-    mine = read_installed(project, target_path)
-    return MergeResult(theirs, ()) if mine is None else merge_files(base, mine.files, theirs)
 
 
 def _resolve_conflicts(

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from skillhall._internal.installer.lock import find_entry_keys
-from skillhall._internal.installer.project import read_installed
+from skillhall._internal.installer.lock import LockEntry, find_entry_keys
+from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.skill.bundle import sha256_hex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillhall._internal.installer.lock import LockEntry
-    from skillhall._internal.installer.project import Project
 
 
 class VerifyResult(NamedTuple):
@@ -48,16 +43,17 @@ def verify(project: Project, names: Iterable[str] = ()) -> list[VerifyResult]:
 
 def verify_entry(project: Project, key: str, entry: LockEntry) -> list[VerifyResult]:
     """Compare every target of one skill with its entry."""
-    copies = [_compare_copy(project, key, path, entry) for path in (key, *entry.get_copy_paths())]
-    return [*copies, *(_compare_link(project, key, path) for path in entry.get_link_paths())]
-
-
-def _compare_link(project: Project, key: str, target_path: str) -> VerifyResult:
-    path = project.path(target_path)
-    if os.path.realpath(path) == os.path.realpath(project.path(key)):
-        return VerifyResult(key, target_path)
-    exists = os.path.lexists(path)
-    return VerifyResult(key, target_path, is_there=exists, extra=(target_path,) if exists else ())
+    copies = (key, *entry.get_target_paths("copy"))
+    results = [_compare_copy(project, key, path, entry) for path in copies]
+    for link in entry.get_target_paths("link"):
+        path = project.path(link)
+        if os.path.realpath(path) == os.path.realpath(project.path(key)):
+            results.append(VerifyResult(key, link))
+        else:
+            exists = os.path.lexists(path)
+            extra = (link,) if exists else ()
+            results.append(VerifyResult(key, link, is_there=exists, extra=extra))
+    return results
 
 
 def _compare_copy(project: Project, key: str, target_path: str, entry: LockEntry) -> VerifyResult:
@@ -68,13 +64,10 @@ def _compare_copy(project: Project, key: str, target_path: str, entry: LockEntry
     actual = {
         path: (sha256_hex(file.data), file.executable) for path, file in installed.files.items()
     }
-    changed = [path for path in expected if path in actual and actual[path] != expected[path]]
-    missing = [path for path in expected if path not in actual]
-    extra = [*(path for path in actual if path not in expected), *installed.unrestorable]
     return VerifyResult(
         key,
         target_path,
-        changed=tuple(sorted(changed)),
-        missing=tuple(sorted(missing)),
-        extra=tuple(sorted(extra)),
+        changed=tuple(sorted(p for p in expected if actual.get(p, expected[p]) != expected[p])),
+        missing=tuple(sorted(expected.keys() - actual)),
+        extra=tuple(sorted([*(actual.keys() - expected), *installed.unrestorable])),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from ipaddress import (
     IPv4Address,
@@ -13,12 +14,9 @@ from ipaddress import (
     ip_address,
     ip_network,
 )
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from skillhall.errors import ConfigInvalid, SourceRejected, SourceTimedOut, SourceUnavailable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 IpAddress: TypeAlias = IPv4Address | IPv6Address
 IpNetwork: TypeAlias = IPv4Network | IPv6Network
@@ -29,7 +27,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 # The IANA special-purpose registries, and addresses of cloud platforms. `is_global` of the
 # `ipaddress` module follows the registries only in newer versions of Python.
-_RESERVED_V4 = {
+_RESERVED_NETWORKS: dict[IpNetwork, str] = {
     IPv4Network("0.0.0.0/8"): "this network",
     IPv4Network("10.0.0.0/8"): "a private network",
     IPv4Network("100.64.0.0/10"): "a carrier's network",
@@ -46,14 +44,12 @@ _RESERVED_V4 = {
     IPv4Network("203.0.113.0/24"): "documentation",
     IPv4Network("224.0.0.0/4"): "groups of machines",
     IPv4Network("240.0.0.0/4"): "the future",
-}
-_GLOBAL_V6 = IPv6Network("2000::/3")
-_RESERVED_V6 = {
     IPv6Network("2001::/23"): "protocols and tunnels",  # Teredo, benchmarks, ORCHID
     IPv6Network("2001:db8::/32"): "documentation",
     IPv6Network("2002::/16"): "tunnels",  # 6to4
     IPv6Network("3fff::/20"): "documentation",
 }
+_GLOBAL_V6 = IPv6Network("2000::/3")
 # NAT64 and IPv4-mapped addresses: their last four bytes are the IPv4 address that is contacted.
 _IPV4_EMBEDDING_NETWORKS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 _ISATAP = 0x5EFE  # bytes 8 to 11 of the address, apart from the bit for "unique"
@@ -78,7 +74,20 @@ class AddressPolicy:
 
     def rejection_reason(self, address: IpAddress) -> str | None:
         """Return why the address may not be contacted, `None` if it may."""
-        return None if self.is_explicitly_allowed(address) else _rejection_reason(address)
+        if self.is_explicitly_allowed(address):
+            return None
+        if _scope_id(address) is not None:
+            return "its address belongs to a single network interface"
+        inner = _embedded_ipv4(address) or address
+        if isinstance(inner, IPv6Address):
+            if inner not in _GLOBAL_V6:
+                return "its address is not public"
+            if int(inner) >> 32 & _ISATAP_BITS == _ISATAP:
+                return "its address is reserved for tunnels"
+        for network, purpose in _RESERVED_NETWORKS.items():
+            if inner in network:
+                return f"its address is reserved for {purpose}"
+        return None
 
 
 PUBLIC_ONLY = AddressPolicy()
@@ -91,28 +100,6 @@ def build_address_policy(networks: Iterable[str]) -> AddressPolicy:
     except ValueError as error:
         hint = "write networks as 10.1.0.0/16, separated by spaces"
         raise ConfigInvalid("SKILLHALL_ALLOW_NETWORKS", str(error), hint) from None
-
-
-def _rejection_reason(address: IpAddress) -> str | None:
-    if isinstance(address, IPv4Address):
-        return _reserved_reason(address, _RESERVED_V4)
-    if _scope_id(address) is not None:
-        return "its address belongs to a single network interface"
-    inner = _embedded_ipv4(address)
-    if inner is not None:
-        return _reserved_reason(inner, _RESERVED_V4)
-    if address not in _GLOBAL_V6:
-        return "its address is not public"
-    if int(address) >> 32 & _ISATAP_BITS == _ISATAP:
-        return "its address is reserved for tunnels"
-    return _reserved_reason(address, _RESERVED_V6)
-
-
-def _reserved_reason(
-    address: IpAddress, reserved: dict[IPv4Network, str] | dict[IPv6Network, str]
-) -> str | None:
-    purposes = (purpose for network, purpose in reserved.items() if address in network)
-    return next((f"its address is reserved for {purpose}" for purpose in purposes), None)
 
 
 def _embedded_ipv4(address: IpAddress) -> IPv4Address | None:
@@ -131,44 +118,31 @@ def _scope_id(address: IpAddress) -> str | None:
 def parse_host(text: str) -> str:
     """Normalize the host of a URL; IPv6 is in brackets. Raises: SourceRejected."""
     if text.startswith("[") and text.endswith("]"):
-        return f"[{_parse_v6(text)}]"
+        try:
+            address = IPv6Address(text[1:-1])
+        except ValueError:
+            raise SourceRejected("host", text, "its host is not an IPv6 address") from None
+        if address.scope_id is not None:
+            raise SourceRejected("host", text, "its host has an IPv6 zone")
+        return f"[{address}]"
     host = text.lower()
-    if not text.isascii() or len(host) > MAX_HOST:
-        raise SourceRejected("host", text, "its host is not a valid host name")
     labels = host.split(".")
-    if not all(_LABEL.fullmatch(label) for label in labels):
+    is_valid = text.isascii() and len(host) <= MAX_HOST and all(map(_LABEL.fullmatch, labels))
+    if not is_valid:
         raise SourceRejected("host", text, "its host is not a valid host name")
+    if not labels[-1][0].isdigit():
+        return host
     # Resolvers disagree on how to read 127.1, 0x7f.1 and 2130706433, so only dotted quads pass.
-    return _parse_v4(host) if labels[-1][0].isdigit() else host
-
-
-def _parse_v4(text: str) -> str:
     try:
-        return str(IPv4Address(text))
+        return str(IPv4Address(host))
     except ValueError:
-        raise SourceRejected(
-            "host", text, "its host is a number that is not a valid IPv4 address"
-        ) from None
-
-
-def _parse_v6(text: str) -> str:
-    try:
-        address = IPv6Address(text[1:-1])
-    except ValueError:
-        raise SourceRejected("host", text, "its host is not an IPv6 address") from None
-    if address.scope_id is not None:
-        raise SourceRejected("host", text, "its host has an IPv6 zone")
-    return str(address)
+        problem = "its host is a number that is not a valid IPv4 address"
+        raise SourceRejected("host", host, problem) from None
 
 
 def is_loopback(host: str) -> bool:
     """Whether a parsed host is `localhost` or a loopback address."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost" or any(address.is_loopback for address in _parse_literal(host))
 
 
 def resolve_host(host: str, port: int) -> list[str]:

@@ -11,21 +11,22 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from http.client import HTTPException
 from ipaddress import IPv4Address
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from skillhall._internal.net.addresses import resolve_allowed_addresses, resolve_host
+from skillhall._internal.net.addresses import (
+    AddressPolicy,
+    Resolver,
+    resolve_allowed_addresses,
+    resolve_host,
+)
+from skillhall._internal.net.url import WebUrl
 from skillhall.errors import SourceRejected, SourceTimedOut, SourceUnavailable, TooLarge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.net.addresses import AddressPolicy, IpAddress, Resolver
-    from skillhall._internal.net.url import WebUrl
 
 DEFAULT_TOTAL_TIMEOUT = 30.0  # seconds for lookup, connection and response together
 DEFAULT_IDLE_TIMEOUT = 10.0  # seconds without a byte
@@ -84,77 +85,57 @@ def translate_network_errors(host: str) -> Iterator[None]:
 
 
 def open_connection(request: ConnectionRequest, policy: AddressPolicy) -> socket.socket:
-    """Connect to the host; the caller closes the socket. Raises: OSError, Source errors."""
-    return _connect(request, _resolve_addresses(request, policy))
+    """Connect to the first reachable address of the host; the caller closes the socket.
 
-
-def _resolve_addresses(request: ConnectionRequest, policy: AddressPolicy) -> tuple[IpAddress, ...]:
+    Raises: OSError, SourceRejected, SourceUnavailable.
+    """
     url = request.url
-    resolver = _TimeLimitedResolver(request.network.resolve, request.timeout)
+    resolver = limit_resolver(request.network, request.timeout)
     addresses = resolve_allowed_addresses(url.host, url.port, policy, resolver)
     if url.scheme == "http" and not all(map(policy.is_explicitly_allowed, addresses)):
         raise SourceRejected("scheme", url.without_query, "'http' is not safe", "use https")
-    return addresses
+    failure: OSError | None = None
+    for address in addresses:
+        is_v4 = isinstance(address, IPv4Address)
+        sock = socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(request.timeout.next_timeout())
+            sock.connect((str(address), url.port))
+        except OSError as error:
+            sock.close()
+            failure = error
+        else:
+            return sock if url.scheme == "http" else _wrap_tls(sock, request)
+    if isinstance(failure, TimeoutError):
+        raise failure
+    raise SourceUnavailable(url.host, "the connection failed")
 
 
-class _TimeLimitedResolver:
-    """Resolver with a timeout. The system's resolver may block for minutes."""
+def limit_resolver(network: NetworkSettings, timeout: Timeout | None = None) -> Resolver:
+    """Return the network's resolver with a timeout. The system's may block for minutes."""
+    limit = timeout or Timeout(network)
 
-    def __init__(self, resolve: Resolver, timeout: Timeout) -> None:
-        self._resolve = resolve
-        self._timeout = timeout
-
-    def __call__(self, host: str, port: int) -> list[str]:
+    def resolve_in_time(host: str, port: int) -> list[str]:
         addresses: list[str] = []
         errors: list[Exception] = []
 
         def resolve() -> None:
             try:
-                addresses.extend(self._resolve(host, port))
+                addresses.extend(network.resolve(host, port))
             except (OSError, ValueError) as error:
                 errors.append(error)
 
         # getaddrinfo cannot be interrupted; a daemon thread does not delay the process's exit.
         thread = threading.Thread(target=resolve, daemon=True)
         thread.start()
-        thread.join(self._timeout.next_timeout())
+        thread.join(limit.next_timeout())
         if thread.is_alive():
             raise TimeoutError
         if errors:
             raise errors[0]
         return addresses
 
-
-def limit_resolver(network: NetworkSettings) -> Resolver:
-    """Return the network's resolver, limited by the network's timeouts."""
-    return _TimeLimitedResolver(network.resolve, Timeout(network))
-
-
-def _connect(request: ConnectionRequest, addresses: tuple[IpAddress, ...]) -> socket.socket:
-    """Connect to the first reachable address. Raises: OSError, SourceUnavailable."""
-    failure: OSError | None = None
-    for address in addresses:
-        try:
-            sock = _connect_to_address(request, address)
-        except OSError as error:
-            failure = error
-            continue
-        return sock if request.url.scheme == "http" else _wrap_tls(sock, request)
-    if isinstance(failure, TimeoutError):
-        raise failure
-    raise SourceUnavailable(request.url.host, "the connection failed")
-
-
-def _connect_to_address(request: ConnectionRequest, address: IpAddress) -> socket.socket:
-    is_v4 = isinstance(address, IPv4Address)
-    sock = socket.socket(socket.AF_INET if is_v4 else socket.AF_INET6, socket.SOCK_STREAM)
-    try:
-        sock.settimeout(request.timeout.next_timeout())
-        sock.connect((str(address), request.url.port))
-    except OSError:
-        sock.close()
-        raise
-    return sock
+    return resolve_in_time
 
 
 def _wrap_tls(sock: socket.socket, request: ConnectionRequest) -> ssl.SSLSocket:

@@ -7,16 +7,18 @@ they would resolve the host again, after the check.
 from __future__ import annotations
 
 import re
+import socket
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage, HTTPResponse
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 from urllib.parse import urljoin
 
-from skillhall._internal.net.addresses import PUBLIC_ONLY
+from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.net.connection import (
     Connection,
     ConnectionRequest,
@@ -35,12 +37,6 @@ from skillhall.errors import (
     TooLarge,
 )
 
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.net.addresses import AddressPolicy
-
 # Called with the bytes received so far and the total; 0 if the host does not send it.
 DownloadProgress: TypeAlias = "Callable[[int, int], None]"
 
@@ -49,6 +45,7 @@ DEFAULT_RETRY_AFTER = 60  # seconds, for a status 429 without a time
 MAX_RETRY_AFTER = 86_400  # seconds
 _CHUNK = 64 * 1024  # bytes
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{1,4096}")
+_SECONDS = re.compile(r"[0-9]{1,19}")
 _REDIRECTS = {301, 302, 303, 307, 308}
 _NOT_FOUND_STATUSES = {404, 410}
 _OK, _NOT_MODIFIED, _FORBIDDEN, _TOO_MANY_REQUESTS = 200, 304, 403, 429
@@ -155,14 +152,17 @@ class _Hop(NamedTuple):
 @contextmanager
 def _open_response(hop: _Hop, policy: AddressPolicy) -> Iterator[HTTPResponse]:
     """Send the request and read the response up to its body."""
+    request = hop.connection_request
     with translate_network_errors(hop.url.host):
-        sock = open_connection(hop.connection_request, policy)
+        sock = open_connection(request, policy)
     with closing(sock):
-        with translate_network_errors(hop.url.host):
-            sock.settimeout(hop.connection_request.timeout.next_timeout())
-            sock.sendall(_serialize_request(hop))
-            response = _read_response_head(sock, hop)
-        with closing(response):
+        # The only method of a socket that http.client calls is `makefile`.
+        connection = cast("socket.socket", Connection(sock, request, hop.max_bytes))
+        with closing(HTTPResponse(connection, method="GET")) as response:
+            with translate_network_errors(hop.url.host):
+                sock.settimeout(request.timeout.next_timeout())
+                sock.sendall(_serialize_request(hop))
+                response.begin()
             yield response
 
 
@@ -181,19 +181,6 @@ def _serialize_request(hop: _Hop) -> bytes:
     if options.token:
         lines.append(f"Authorization: Bearer {options.token}")
     return "\r\n".join([*lines, "", ""]).encode("ascii")
-
-
-def _read_response_head(sock: socket.socket, hop: _Hop) -> HTTPResponse:
-    """Read the status and headers. Raises: OSError, HTTPException, ValueError, TooLarge."""
-    # The only method of a socket that http.client calls is `makefile`.
-    connection = cast("socket.socket", Connection(sock, hop.connection_request, hop.max_bytes))
-    response = HTTPResponse(connection, method="GET")
-    try:
-        response.begin()
-    except BaseException:
-        response.close()
-        raise
-    return response
 
 
 def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
@@ -223,7 +210,10 @@ def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
     url, location = hop.url, str(headers.get("Location", ""))
     if not location:
         raise SourceUnavailable(url.host, "it sent a redirect without a location")
-    target = _resolve_redirect(url, location)
+    try:
+        target = WebUrl.parse(urljoin(url.without_query, checked_characters(location)))
+    except ValueError:  # urljoin rejects some uses of brackets
+        raise SourceRejected("url", location, "a redirect leads to an invalid URL") from None
     if url.scheme == "https" and target.scheme == "http":
         raise SourceRejected("scheme", target.without_query, "a redirect leads from https to http")
     options = hop.options
@@ -233,37 +223,24 @@ def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
     return hop._replace(connection_request=request, options=options)
 
 
-def _resolve_redirect(url: WebUrl, location: str) -> WebUrl:
-    try:
-        return WebUrl.parse(urljoin(url.without_query, checked_characters(location)))
-    except ValueError:  # urljoin rejects some uses of brackets
-        raise SourceRejected("url", location, "a redirect leads to an invalid URL") from None
-
-
 def _parse_retry_after(status: int, headers: HTTPMessage) -> int | None:
     """Return the seconds to wait if the response is a rate limit, else `None`."""
     if status not in (_FORBIDDEN, _TOO_MANY_REQUESTS):
         return None
     now = _parse_http_date(headers.get("Date")) or time.time()
-    retry = str(headers.get("Retry-After", ""))
-    if retry:
-        is_seconds = _is_number(retry)
-        return _clamp_wait(int(retry) if is_seconds else (_parse_http_date(retry) or now) - now)
-    reset, remaining = (
-        str(headers.get("X-RateLimit-Reset", "")),
-        headers.get("X-RateLimit-Remaining"),
-    )
+    retry, reset = (str(headers.get(name, "")) for name in ("Retry-After", "X-RateLimit-Reset"))
+    seconds: float
+    if _SECONDS.fullmatch(retry):
+        seconds = int(retry)
+    elif retry:
+        seconds = (_parse_http_date(retry) or now) - now
     # GitHub sends these headers with every response; a plain 403 still has requests remaining.
-    if _is_number(reset) and (status == _TOO_MANY_REQUESTS or remaining in (None, "0")):
-        return _clamp_wait(int(reset) - now)
-    return DEFAULT_RETRY_AFTER if status == _TOO_MANY_REQUESTS else None
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 20  # noqa: PLR2004 - digits
-
-
-def _clamp_wait(seconds: float) -> int:
+    elif _SECONDS.fullmatch(reset) and (
+        status == _TOO_MANY_REQUESTS or headers.get("X-RateLimit-Remaining") in (None, "0")
+    ):
+        seconds = int(reset) - now
+    else:
+        return DEFAULT_RETRY_AFTER if status == _TOO_MANY_REQUESTS else None
     return int(min(max(seconds, 0), MAX_RETRY_AFTER))
 
 
@@ -298,15 +275,14 @@ def _limit_size(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
 
 
 def _read_chunks(response: HTTPResponse, hop: _Hop) -> Iterator[bytes]:
-    while chunk := _read_chunk(response, hop.url.host):
+    while True:
+        with translate_network_errors(hop.url.host):
+            chunk = response.read(_CHUNK)
+        if not chunk:
+            break
         yield chunk
     if response.length:  # http.client counts it down to the bytes that are missing
         raise SourceUnavailable(hop.url.host, "the response is incomplete")
-
-
-def _read_chunk(response: HTTPResponse, host: str) -> bytes:
-    with translate_network_errors(host):
-        return response.read(_CHUNK)
 
 
 def _gunzip(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:

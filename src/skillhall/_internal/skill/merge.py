@@ -89,7 +89,7 @@ class FileState(NamedTuple):
     """One file on one side of the merge."""
 
     data: bytes
-    executable: bool
+    executable: bool = False
 
 
 class MergeBase(NamedTuple):

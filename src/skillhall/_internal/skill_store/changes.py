@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
-from skillhall._internal.installer.preflight import build_bundle, compute_bundle_digest
+from skillhall._internal.installer.install import build_bundle, compute_bundle_digest
 from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.edit import edit_skill_md
 from skillhall._internal.skill.merge import FileState

@@ -25,7 +25,7 @@ from skillhall._internal.catalog.reader import open_skill_bundle, read_published
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.installer.preflight import compute_bundle_digest
+from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.skipped_items import collect_skipped

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.scaffold import build_skill_md
-from skillhall._internal.installer.preflight import choose_folder_name, read_bundle_name
+from skillhall._internal.installer.install import choose_folder_name, read_bundle_name
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, fold_name

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.cache import PendingStore
-from skillhall._internal.installer.preflight import (
+from skillhall._internal.installer.install import (
     compute_bundle_digest,
     read_bundle_description,
     read_bundle_name,

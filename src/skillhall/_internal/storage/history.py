@@ -81,6 +81,7 @@ class History:
     def __init__(self, directory: str, scope: str) -> None:
         self._parent = os.path.join(directory, "history")
         self._name = hashlib.sha256(os.fsencode(scope)).hexdigest()[:16]
+        self._path = os.path.join(self._parent, self._name)
         self._scope = scope
 
     def record(self, change: HistoryChange) -> None:
@@ -129,10 +130,6 @@ class History:
                 if change is not None and change.id == change_id:
                     folder.remove(name)
             folder.sync()
-
-    @property
-    def _path(self) -> str:
-        return os.path.join(self._parent, self._name)
 
     def _read_files(self) -> Iterator[tuple[str, HistoryChange | None]]:
         """Iterate over files, newest first, with their change; `None` if damaged."""
@@ -227,22 +224,10 @@ def _parse_file_number(name: str) -> int:
 
 
 def _serialize_change(change: HistoryChange, scope: str) -> bytes:
-    entries = {
-        key: {
-            **entry._asdict(),
-            "before": _serialize_files(entry.before),
-            "after": _serialize_files(entry.after),
-        }
-        for key, entry in change.entries.items()
-    }
-    data = {"format": FORMAT, "scope": scope, **change._asdict(), "entries": entries}
+    data = {"format": FORMAT, "scope": scope, **change._asdict()}
+    # The tuples of files are written as lists.
+    data["entries"] = {key: entry._asdict() for key, entry in change.entries.items()}
     return f"{json.dumps(data, indent=1)}\n".encode()
-
-
-def _serialize_files(files: Mapping[str, HistoryFile] | None) -> dict[str, tuple[str, bool]] | None:
-    if files is None:
-        return None
-    return {path: (file.sha256, file.executable) for path, file in files.items()}
 
 
 def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
@@ -251,51 +236,39 @@ def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
         value = json.loads(data)
         if (value["format"], value["scope"]) != (FORMAT, scope):
             return None
-        entries = {key: _parse_entry(entry) for key, entry in value["entries"].items()}
+        entries = {
+            key: HistoryEntry(
+                _parse_files(entry["before"]),
+                _parse_files(entry["after"]),
+                None if entry["lock_before"] is None else _require_text(entry["lock_before"]),
+                None if entry["lock_after"] is None else _require_text(entry["lock_after"]),
+            )
+            for key, entry in value["entries"].items()
+        }
+        verb = _VERBS[_require_text(value["verb"])]
         return HistoryChange(
-            _require_text(value["id"]),
-            _parse_verb(value["verb"]),
-            _require_text(value["time"]),
-            entries,
+            _require_text(value["id"]), verb, _require_text(value["time"]), entries
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError, UnsafePath):
         return None
 
 
-def _parse_entry(value: dict[str, object]) -> HistoryEntry:
-    return HistoryEntry(
-        _parse_files(value["before"]),
-        _parse_files(value["after"]),
-        None if value["lock_before"] is None else _require_text(value["lock_before"]),
-        None if value["lock_after"] is None else _require_text(value["lock_after"]),
-    )
-
-
-def _parse_files(value: object) -> dict[str, HistoryFile] | None:
+def _parse_files(value: dict[str, tuple[object, object]] | None) -> dict[str, HistoryFile] | None:
+    """Parse the files of one version. Raises: ValueError, TypeError, AttributeError, UnsafePath."""
     if value is None:
         return None
-    if not isinstance(value, dict):
-        raise TypeError
-    return {_validate_path(path): _parse_file(*pair) for path, pair in value.items()}
-
-
-def _validate_path(text: str) -> str:
-    if RelativePath.parse(text).text != text:
-        raise ValueError
-    return text
-
-
-def _parse_file(sha256: object, executable: object) -> HistoryFile:
-    if not _DIGEST.fullmatch(_require_text(sha256)) or not isinstance(executable, bool):
-        raise ValueError
-    return HistoryFile(_require_text(sha256), executable)
+    files = {}
+    for path, (sha256, executable) in value.items():
+        digest = _require_text(sha256)
+        if not _DIGEST.fullmatch(digest) or RelativePath.parse(path).text != path:
+            raise ValueError(path)
+        if not isinstance(executable, bool):
+            raise TypeError(path)
+        files[path] = HistoryFile(digest, executable)
+    return files
 
 
 def _require_text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
-
-
-def _parse_verb(value: object) -> Verb:
-    return _VERBS[_require_text(value)]

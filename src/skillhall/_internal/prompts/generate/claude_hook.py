@@ -16,8 +16,12 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import EntryKind, open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.installer.agent_folders import AGENTS, resolve_user_folder
-from skillhall._internal.installer.targets import ALL_AGENTS, find_agents
+from skillhall._internal.installer.agent_folders import (
+    AGENTS,
+    ALL_AGENTS,
+    find_agents,
+    resolve_user_folder,
+)
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.strict_json import InvalidJson, parse_json
 from skillhall.errors import (

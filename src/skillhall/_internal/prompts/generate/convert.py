@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.authoring.scaffold import build_skill_md
-from skillhall._internal.installer.preflight import AddReport, build_bundle, preflight_bundles
+from skillhall._internal.installer.install import AddReport, build_bundle, preflight_bundles
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.agent_folders import ALL_AGENTS, find_agents, resolve_targets
 from skillhall._internal.installer.project import InstalledFiles, read_installed_folder
-from skillhall._internal.installer.targets import ALL_AGENTS, find_agents, resolve_targets
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.prompts.generate.marker import (

@@ -6,6 +6,7 @@ import time
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall._internal.fs.handles import (
@@ -17,7 +18,6 @@ from skillhall._internal.fs.handles import (
     read_below,
 )
 from skillhall._internal.fs.kubernetes_volumes import is_volume_link, read_volume_version
-from skillhall._internal.policy.readable_files import is_dotfile
 from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
@@ -87,7 +87,7 @@ def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle
             raise
         except OSError:
             raise SkillFileNotFound(location.name) from None
-        files = {file.path.text: file for file in sorted(listing.files, key=lambda f: f.path)}
+        files = {file.path.text: file for file in sorted(listing.files, key=attrgetter("path"))}
         try:
             yield Bundle(location.path, files, tuple(listing.findings))
         except SkillFileNotFound:
@@ -106,13 +106,11 @@ def read_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
 
 def load_into_memory(bundle: Bundle) -> Bundle:
     """Return a copy of the bundle with all files in memory. Raises: SkillhallError."""
-    files = {path: _load_file(file) for path, file in bundle.files.items()}
+    files = {}
+    for path, file in bundle.files.items():
+        data = file.read()
+        files[path] = replace(file, size=len(data), read=partial(bytes, data))
     return replace(bundle, files=files)
-
-
-def _load_file(file: SkillFile) -> SkillFile:
-    data = file.read()
-    return replace(file, size=len(data), read=lambda: data)
 
 
 class _FolderReplaced(OSError):
@@ -235,7 +233,7 @@ class _BundleLister:
     def add_entries(self, folder: Folder, prefix: str, depth: int) -> None:
         """Add all files of an open folder."""
         try:
-            entries = sorted(folder.list_entries(), key=lambda entry: entry[0])
+            entries = sorted(folder.list_entries(), key=itemgetter(0))
         except OSError as error:
             self._report_skipped(f"it cannot be read ({format_os_error(error)})", prefix)
             return
@@ -248,12 +246,21 @@ class _BundleLister:
                 self._add_entry(folder, name, kind, prefix + name, depth)
 
     def _add_entry(self, folder: Folder, name: str, kind: EntryKind, path: str, depth: int) -> None:
-        if self._is_rejected(path, kind):
+        if kind is EntryKind.LINK:
+            self._report_skipped("it is a link", path, "copy the file instead")
+            return
+        if kind is EntryKind.OTHER:
+            self._report_skipped("it is not a regular file", path, "remove it")
+            return
+        try:
+            relative = RelativePath.parse(path)
+        except UnsafePath as error:
+            self._report_skipped(f"{path!a}: {error.reason}", "", "rename it")
             return
         if kind is EntryKind.FOLDER:
             self._add_folder(folder, name, path, depth)
         elif not self.is_full:
-            self._add_file(folder, name, path)
+            self._add_file(folder, name, relative)
 
     def _is_volume_link(self, folder: Folder, name: str) -> bool:
         return self.volume is not None and is_volume_link(folder, name)
@@ -273,21 +280,7 @@ class _BundleLister:
             return True
         if self.volume is not None and is_volume_entry(name):
             return True  # its files are listed under the names of their links
-        return is_dotfile(name) and not self.policy.include_hidden_files
-
-    def _is_rejected(self, path: str, kind: EntryKind) -> bool:
-        if kind is EntryKind.LINK:
-            self._report_skipped("it is a link", path, "copy the file instead")
-            return True
-        if kind is EntryKind.OTHER:
-            self._report_skipped("it is not a regular file", path, "remove it")
-            return True
-        try:
-            RelativePath.parse(path)
-        except UnsafePath as error:
-            self._report_skipped(f"{path!a}: {error.reason}", "", "rename it")
-            return True
-        return False
+        return name.startswith(".") and not self.policy.include_hidden_files
 
     def _add_folder(self, parent: Folder, name: str, path: str, depth: int) -> None:
         if depth >= MAX_DEPTH:
@@ -303,7 +296,8 @@ class _BundleLister:
         finally:
             folder.close()
 
-    def _add_file(self, parent: Folder, name: str, path: str) -> None:
+    def _add_file(self, parent: Folder, name: str, relative: RelativePath) -> None:
+        path = relative.text
         if len(self.files) >= MAX_FILES:
             self.is_full = True
             self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
@@ -324,7 +318,7 @@ class _BundleLister:
             self._add_finding(Code.FILE_TOO_LARGE, f"{message}; the rest is left out", path)
             return
         read = partial(_read_unchanged_file, self.location, self.version)
-        self.files.append(_build_skill_file(RelativePath.parse(path), stat, read))
+        self.files.append(_build_skill_file(relative, stat, read))
 
     def _report_skipped(self, reason: str, path: str, hint: str = "") -> None:
         self._add_finding(

@@ -26,11 +26,9 @@ from skillhall._internal.policy.effects import Effect
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillhall._internal.authoring.fix import FixReport
+    from skillhall._internal.authoring.fix import FixResult
     from skillhall._internal.authoring.validate import ValidationReport, ValidationResult
     from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.settings import Settings
 
 _FORMATS = ["text", "json", "sarif", "github"]
 
@@ -60,6 +58,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
     Without PATH, check the default skill folders. The exit code is 1 if a skill is rejected. --fix
     quotes values, lowercases keys, renames skill.md and so on; it never changes the instructions.
     """
+    from skillhall._internal.authoring.fix import fix
     from skillhall._internal.authoring.validate import validate
     from skillhall._internal.cli.progress import scan_progress
     from skillhall._internal.wiring.catalog import find_profile
@@ -68,7 +67,7 @@ def command(  # noqa: PLR0913 - one parameter for each option
         raise click.UsageError("--dry-run needs --fix")
     settings = read_settings(follow_links=follow_links)
     chosen = find_profile(profile).with_depth(depth)
-    fixed = _fix_skills(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None
+    fixed = fix(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None
     with scan_progress() as progress:
         report = validate(paths, chosen, settings, progress)
     output_format = "json" if as_json else output_format
@@ -84,16 +83,8 @@ def command(  # noqa: PLR0913 - one parameter for each option
     return 0 if report.accepted else 1
 
 
-def _fix_skills(
-    paths: tuple[str, ...], profile: Profile, settings: Settings, *, dry_run: bool
-) -> FixReport:
-    from skillhall._internal.authoring.fix import WriteMode, fix
-
-    return fix(paths, profile, settings, WriteMode.DRY_RUN if dry_run else WriteMode.WRITE)
-
-
-def _print_fixes(report: FixReport, *, shows_diff: bool) -> None:
-    for result in report.results:
+def _print_fixes(results: tuple[FixResult, ...], *, shows_diff: bool) -> None:
+    for result in results:
         if shows_diff:
             print_text(result.diff)
         status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
@@ -118,7 +109,7 @@ def _print_findings(
         print_lines(formats.format_text(shown, working_directory, style))
 
 
-def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
+def _print_json(report: ValidationReport, fixed: tuple[FixResult, ...] | None) -> None:
     data: dict[str, object] = {"profile": report.profile}
     data["results"] = (_serialize_result(result) for result in report.results)
     data["summary"] = _count_results(report)
@@ -131,7 +122,7 @@ def _print_json(report: ValidationReport, fixed: FixReport | None) -> None:
                 "written": fix.written,
                 **({"problem": sanitize_line(fix.problem)} if fix.problem else {}),
             }
-            for fix in fixed.results
+            for fix in fixed
         ]
     error = None
     if not report.accepted:

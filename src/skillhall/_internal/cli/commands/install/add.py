@@ -28,7 +28,7 @@ from skillhall._internal.cli.terminal import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.installer.preflight import AddReport
+    from skillhall._internal.installer.install import AddReport
     from skillhall._internal.installer.project import Project
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.wiring.sources import OpenedSource
@@ -147,7 +147,7 @@ def _select_bundles(
     opened: OpenedSource, names: tuple[str, ...], *, take_all: bool, can_ask: bool
 ) -> Sequence[Bundle]:
     """Return the bundles to add: by name, all, or selected interactively."""
-    from skillhall._internal.installer.preflight import read_bundle_name, select_bundles
+    from skillhall._internal.installer.install import read_bundle_name, select_bundles
 
     if names and ALL_SKILLS not in names:
         return select_bundles(opened.bundles, names)
@@ -164,7 +164,7 @@ def _select_bundles(
 
 def _ask_for_bundles(bundles: Sequence[Bundle]) -> list[Bundle]:
     from skillhall._internal.cli.checklist import ChecklistRow, select_rows
-    from skillhall._internal.installer.preflight import read_bundle_description, read_bundle_name
+    from skillhall._internal.installer.install import read_bundle_description, read_bundle_name
 
     rows = [
         ChecklistRow(f"{read_bundle_name(bundle)}  {read_bundle_description(bundle)}")
@@ -177,7 +177,7 @@ def _print_listing(
     opened: OpenedSource, bundles: Sequence[Bundle], note: str, *, as_json: bool
 ) -> None:
     """Print the skills of the source, installed or not."""
-    from skillhall._internal.installer.preflight import (
+    from skillhall._internal.installer.install import (
         AddReport,
         choose_folder_name,
         preflight_bundles,
@@ -222,9 +222,8 @@ def _confirm_findings(plan: AddReport) -> None:
 def _add_skills(
     options: AddOptions, opened: OpenedSource, bundles: Sequence[Bundle], *, dry_run: bool
 ) -> AddReport:
-    from skillhall._internal.installer.install import install
-    from skillhall._internal.installer.preflight import add_to_folder
-    from skillhall._internal.installer.targets import InstallTargets, resolve_targets
+    from skillhall._internal.installer.agent_folders import InstallTargets, resolve_targets
+    from skillhall._internal.installer.install import add_to_folder, install
 
     project, overwrite = options.project, options.overwrite
     if options.directory is None:
