@@ -187,10 +187,7 @@ def block_title(block: Block) -> tuple[str, str]:
 
 
 def _build_zone(
-    blocks: Sequence[Block],
-    zone: Zone,
-    board_filter: BoardFilter,
-    spending: Spending,
+    blocks: Sequence[Block], zone: Zone, board_filter: BoardFilter, spending: Spending
 ) -> BoardZone:
     limit = board_filter.limit(zone)
     ids = ["", *(block.id for block in blocks[: limit + 1]), ""]

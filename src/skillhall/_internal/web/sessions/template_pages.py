@@ -90,8 +90,7 @@ class TemplatePages(PageHandlers):
 
     def save_template(self, request: PageRequest) -> Response:
         """Save the blocks of a session as a new template, or replace those of a template."""
-        session_id = request.path_params["id"]
-        templates = self._workspace.templates
+        session_id, templates = request.path_params["id"], self._workspace.templates
         try:
             if request.field("template"):
                 old = templates.find(request.field("template")).template
@@ -106,8 +105,7 @@ class TemplatePages(PageHandlers):
 
     def apply_template(self, request: PageRequest) -> Response:
         """Add the blocks of a template to a session, or replace the session's."""
-        session_id = request.path_params["id"]
-        templates = self._workspace.templates
+        session_id, templates = request.path_params["id"], self._workspace.templates
         is_replace = request.field("mode") == ApplyMode.REPLACE
         try:
             template = templates.find(request.field("template")).template
@@ -120,8 +118,7 @@ class TemplatePages(PageHandlers):
 
     def edit_template(self, request: PageRequest) -> Response:
         """Change name and description of a template."""
-        template_id = request.path_params["id"]
-        version = request.number_field("version")
+        template_id, version = request.path_params["id"], request.number_field("version")
         name, description = request.field("name"), request.field("description")
         templates = self._workspace.templates
         try:
