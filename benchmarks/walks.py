@@ -8,6 +8,7 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from mcp import Client
 
 import skillhall
 from benchmarks.harness import BenchmarkError
+from benchmarks.trees import SETTLED_SECONDS
+from skillhall import AgentSkills
 from skillhall._internal.asgi import Services, build_app
 from skillhall._internal.cli.runner import run as run_command
 from skillhall._internal.prompts.service import PromptService
@@ -31,6 +34,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.wiring.workspace import open_lazy_workspace
+from skillhall.chat import Chat
 from tests.support.mcp_clients import make_folder_server, run_client, send_request
 from tests.support.model_server import ToolCall, model_server
 from tests.support.skills import make_skill
@@ -39,6 +43,7 @@ PACKAGE = str(Path(skillhall.__file__).parent) + os.sep
 NOT_FUNCTIONS = {"<module>", "<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>"}
 SKILLS = 20
 PROMPTS = "/api/v1/prompts"
+MODEL = "openai-chat:scripted"
 # Variables that change what a command does.
 PERSONAL_PREFIXES = ("SKILLHALL_", "DOT_AI_", "XDG_", "GITHUB_", "CI")
 
@@ -221,11 +226,35 @@ def _get_mcp_skill(folder: Path, recorder: Recorder) -> None:
     run_client(make_folder_server(folder), request)
 
 
-def _chat(folder: Path, recorder: Recorder) -> None:
+def _chat_command(folder: Path, recorder: Recorder) -> None:
+    with _chat_model(folder):
+        _run(recorder, "chat", "Read it.", "--model", MODEL)
+
+
+def _chat_message(folder: Path, recorder: Recorder) -> None:
+    """Record a message of an open conversation, as the other walks record a second request."""
+
+    async def converse() -> None:
+        chat = Chat(AgentSkills.of(), MODEL)
+        for message in ("Read it.", "Read it again."):
+            with recorder.record():
+                async for _ in chat.send(message):
+                    pass
+
+    with _chat_model(folder):
+        time.sleep(SETTLED_SECONDS)  # younger files are loaded again for each message
+        asyncio.run(converse())
+
+
+@contextmanager
+def _chat_model(folder: Path) -> Iterator[None]:
+    """A model that loads one skill after the other, with a reply after each."""
     make_skill(folder / ".agents/skills")
-    with model_server(ToolCall("load_skill", {"name": "pdf-tools"}), "Done.") as server:
+    make_skill(folder / ".agents/skills", "csv-report")
+    calls = [ToolCall("load_skill", {"name": name}) for name in ("pdf-tools", "csv-report")]
+    with model_server(calls[0], "Done.", calls[1], "Done.") as server:
         os.environ |= {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"}
-        _run(recorder, "chat", "Read it.", "--model", "openai-chat:scripted")
+        yield
 
 
 WALKS = (
@@ -234,5 +263,6 @@ WALKS = (
     Walk(f"GET {PROMPTS}", _get_prompts, 30, 12),
     Walk("MCP skills/get", _get_mcp_skill),
     Walk("move a block by the form", _move_block),
-    Walk("chat, one message", _chat, 170, 40),
+    Walk("chat, a message", _chat_message, 170, 40),
+    Walk("chat, the whole command", _chat_command),
 )
