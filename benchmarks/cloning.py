@@ -21,8 +21,9 @@ BARS = {FIRST: Bar(2.0, Judged.MOVED), AGAIN: Bar(1.0, Judged.MOVED)}
 READ = """
 import sys
 from skillhall._internal.net.addresses import AddressPolicy
-from skillhall._internal.sources.git.source import GitAccess, read_git
-from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.sources.git.remote import GitAccess
+from skillhall._internal.sources.git.source import read_git
+from skillhall._internal.sources.git.git_ref import GitRef
 url, cache, *names = sys.argv[1:]
 access = GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8"))
 for name in names:

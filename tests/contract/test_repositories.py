@@ -12,19 +12,16 @@ from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.bundle_reader import MAX_DEPTH, MAX_FILE_SIZE, MAX_FILES
-from skillhall._internal.sources.git.source import (
-    GitAccess,
-    read_git,
-    read_git_level,
-    resolve_commit,
-)
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall._internal.sources.git.remote import GitAccess
+from skillhall._internal.sources.git.source import read_git, read_git_level, resolve_commit
 from skillhall._internal.sources.github.client import GitHubAccess
+from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import (
     read_github,
     read_github_level,
     resolve_github_commit,
 )
-from skillhall._internal.sources.ref import GitHubRef, GitRef
 from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills
 from skillhall.errors import NoSkillThere, SkillhallError, SkillNotInSource, SourceNotFound
 from tests.support.git_server import EXECUTABLE, FOLDER, LINK, SUBMODULE, GitRepo, run_git_server

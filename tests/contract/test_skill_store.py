@@ -15,7 +15,6 @@ from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN, FolderS
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.skill_store.store import SkillStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.sources.opener import build_single_bundle
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall.errors import (
@@ -26,6 +25,7 @@ from skillhall.errors import (
     SkillRejected,
     UnsafePath,
 )
+from tests.support.bundles import build_single_bundle
 from tests.support.skills import make_skill, make_skill_md
 
 

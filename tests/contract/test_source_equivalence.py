@@ -16,9 +16,10 @@ from skillhall._internal.cli.runner import run
 from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.settings import Settings
-from skillhall._internal.sources.git.source import GitAccess, read_git
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall._internal.sources.git.remote import GitAccess
+from skillhall._internal.sources.git.source import read_git
 from skillhall._internal.sources.opener import open_source
-from skillhall._internal.sources.ref import GitRef
 from skillhall._internal.wiring.catalog import load_catalog
 from tests.support.git_server import GitRepo, run_git_server
 from tests.support.skills import make_skill_md

@@ -20,14 +20,10 @@ from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.git.source import (
-    GitAccess,
-    GitLimits,
-    is_git_available,
-    read_git,
-    resolve_commit,
-)
-from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall._internal.sources.git.process import is_git_available
+from skillhall._internal.sources.git.remote import GitAccess, GitLimits
+from skillhall._internal.sources.git.source import read_git, resolve_commit
 from skillhall._internal.sources.repo_layout import RepositorySkills
 from skillhall.errors import (
     NoSkillThere,
@@ -741,8 +737,9 @@ def test_interrupt_kills_git_and_leaves_no_files(site: GitServer, access: GitAcc
 KILLED = """
 import json, sys
 from skillhall._internal.net.addresses import AddressPolicy
-from skillhall._internal.sources.git.source import GitAccess, read_git
-from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.sources.git.remote import GitAccess
+from skillhall._internal.sources.git.source import read_git
+from skillhall._internal.sources.git.git_ref import GitRef
 url, cache = json.loads(sys.argv[1])
 read_git(GitRef(url), GitAccess(cache, AddressPolicy.from_cidrs("127.0.0.0/8")), source_text="x")
 """

@@ -24,8 +24,8 @@ from skillhall._internal.installer.remove import remove
 from skillhall._internal.installer.rollback import roll_back
 from skillhall._internal.installer.update import UpdateStatus, update
 from skillhall._internal.installer.verify import verify
+from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.opener import open_source
-from skillhall._internal.sources.ref import GitHubRef
 from skillhall.errors import LockInvalid, NotASkill, UnsafePath, UnsavedFilesError
 from tests.support.archives import zip_of
 from tests.support.http_server import ResponseWriter, Route, respond, run_http_server

@@ -23,7 +23,7 @@ from skillhall._internal.prompts.service import PromptService, PromptSources
 from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Secret, Settings
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.sources.git.source import GitLimits
+from skillhall._internal.sources.git.remote import GitLimits
 from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall.errors import (
     PromptsSourceError,

@@ -13,9 +13,10 @@ import pytest
 
 from skillhall._internal.net.connection import NetworkSettings, _default_tls_context
 from skillhall._internal.net.fetch import fetch
-from skillhall._internal.sources import opener
+from skillhall._internal.sources.archive import upload
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS
-from skillhall._internal.sources.git.source import GitAccess, GitLimits
+from skillhall._internal.sources.git import source as git_source
+from skillhall._internal.sources.git.remote import GitAccess, GitLimits
 from tests.support.archives import SKILL, zip_of
 from tests.support.cli_sandbox import ADD, IMPORT, PASSWORD, SECRETS, CliSandbox
 from tests.support.git_server import FOLDER, LINK, GitRepo, GitServer, git_repo, run_git_server
@@ -109,7 +110,7 @@ def test_html_page_is_rejected(sandbox: CliSandbox, site: HttpServer, body: byte
 def test_slow_host_times_out(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opener, "fetch", partial(fetch, network=HASTY))  # instead of 30 seconds
+    monkeypatch.setattr(upload, "fetch", partial(fetch, network=HASTY))  # instead of 30 seconds
     site.routes["/x.zip"] = route
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "upstream_timeout")
 
@@ -119,7 +120,7 @@ def test_endless_body_is_rejected(
     sandbox: CliSandbox, site: HttpServer, route: Route, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = replace(DEFAULT_ARCHIVE_LIMITS, total=1_000_000)
-    monkeypatch.setattr(opener, "DEFAULT_ARCHIVE_LIMITS", limits)
+    monkeypatch.setattr(upload, "DEFAULT_ARCHIVE_LIMITS", limits)
     site.routes["/x.zip"] = route
     sandbox.check_rejected(ADD, [site.url("/x.zip")], "too_large")
 
@@ -259,7 +260,7 @@ def test_slow_git_host_times_out(
     sandbox: CliSandbox, served: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hasty = partial(GitAccess, limits=GitLimits(total_seconds=0.5))
-    monkeypatch.setattr(opener, "GitAccess", hasty)  # instead of 120 seconds
+    monkeypatch.setattr(git_source, "GitAccess", hasty)  # instead of 120 seconds
     served.release_event = threading.Event()
     sandbox.check_rejected(ADD, [served.url("skills.git")], "upstream_timeout")
 
@@ -268,7 +269,7 @@ def test_oversized_repository_is_rejected(
     sandbox: CliSandbox, served: GitServer, repository: GitRepo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small = partial(GitAccess, limits=GitLimits(max_bytes=50_000))
-    monkeypatch.setattr(opener, "GitAccess", small)  # instead of 500 MiB
+    monkeypatch.setattr(git_source, "GitAccess", small)  # instead of 500 MiB
     repository.commit({"pdf/SKILL.md": SKILL, "pdf/blank": bytes(60_000)})
     sandbox.check_rejected(ADD, [served.url("skills.git")], "too_large")
 

@@ -1,7 +1,10 @@
 """Bundles in memory."""
 
+from collections.abc import Mapping
+
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Finding
+from skillhall._internal.sources.archive.source import read_loose_files
 from skillhall.errors import SkillFileNotFound
 
 
@@ -25,3 +28,9 @@ def make_bundle(
     return Bundle(
         "skill", {path: skill_file(path, files[path]) for path in sorted(files)}, findings
     )
+
+
+def build_single_bundle(files: Mapping[str, bytes], name: str) -> Bundle:
+    """Create the bundle of an uploaded folder called `name`, which contains one skill."""
+    [bundle] = read_loose_files([*files.items()], name)
+    return bundle

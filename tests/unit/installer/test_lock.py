@@ -28,11 +28,10 @@ from skillhall._internal.installer.lock import (
     read_lock,
     render_lock,
     to_locked_files,
-    to_portable_source,
 )
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.sources.ref import parse_source_ref
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall.errors import LockInvalid
 from tests.support.skills import make_skill
 
@@ -312,7 +311,7 @@ def test_locked_files_of_a_bundle_have_its_digest(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="paths of other systems begin otherwise")
 def test_local_source_is_relative_to_the_lock_file_if_possible(text: str, portable: str) -> None:
     root = "/home/ada/project"
-    source = to_portable_source(parse_source_ref(text), root, f"{root}/docs")
+    source = parse_source_ref(text).to_portable_text(root, f"{root}/docs")
     assert source == portable
     assert parse_source_ref(source).text == source
 

@@ -13,7 +13,7 @@ from skillhall._internal.prompts.repo_source import (
 )
 from skillhall._internal.prompts.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
-from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 HOSTS = GitHosts("https://github.com")

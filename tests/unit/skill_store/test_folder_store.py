@@ -13,7 +13,7 @@ from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.input_checks import StoredSkill
 from skillhall._internal.skill_store.shipped_skills import read_shipped_skills
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
-from skillhall._internal.sources.opener import build_single_bundle, open_source
+from skillhall._internal.sources.opener import open_source
 from skillhall.errors import (
     ArchiveRejected,
     Conflict,
@@ -24,6 +24,7 @@ from skillhall.errors import (
     TooLarge,
     UnsafePath,
 )
+from tests.support.bundles import build_single_bundle
 from tests.support.skills import make_skill, make_skill_md
 
 PICTURE = bytes(range(256))
@@ -289,12 +290,9 @@ def test_picked_files_beyond_the_limits_are_rejected() -> None:
         build_single_bundle(many, "upload")
 
 
-def test_picked_files_must_be_exactly_one_skill() -> None:
+def test_picked_files_without_skill_are_rejected() -> None:
     with pytest.raises(ArchiveRejected, match=r"No SKILL\.md found"):
         build_single_bundle({"README.md": b"x"}, "upload")
-    both = {f"{name}/SKILL.md": make_skill_md(name) for name in ("a", "b")}
-    with pytest.raises(SourceRejected, match="several skills: a, b"):
-        build_single_bundle(both, "upload")
 
 
 # delete

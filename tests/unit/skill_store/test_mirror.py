@@ -9,12 +9,12 @@ from sqlalchemy import update
 
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.sources.opener import build_single_bundle
 from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import shared_skills
 from skillhall.errors import DatabaseUnavailable
+from tests.support.bundles import build_single_bundle
 from tests.support.databases import TIMESTAMP
 from tests.support.replicas import wait_until
 from tests.support.skills import make_skill_md

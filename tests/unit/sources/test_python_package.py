@@ -13,13 +13,13 @@ import pytest
 
 from skillhall._internal.hints import find_hint
 from skillhall._internal.settings import Settings
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.python_package import (
-    PackageSkills,
+    PackageRef,
     package_search_paths,
     read_package,
 )
-from skillhall._internal.sources.ref import PackageRef
 from skillhall.errors import NoSkillThere, PackageNotInstalled
 from tests.support.skills import make_skill_md
 
@@ -61,7 +61,7 @@ def install(site: Path, wheel: bytes) -> Path:
     return site
 
 
-def read(site: Path, name: str = "pdf-tools") -> PackageSkills:
+def read(site: Path, name: str = "pdf-tools") -> tuple[Bundle, ...]:
     return read_package(PackageRef(name), [str(site)])
 
 
@@ -72,15 +72,15 @@ def settings(environment: Path) -> Settings:
 @pytest.mark.parametrize("name", ["pdf-tools", "Pdf.Tools", "PDF_TOOLS", "pdf_tools"])
 def test_package_is_found_by_every_spelling(tmp_path: Path, name: str) -> None:
     skills = read(install(tmp_path, make_wheel(FILES)), name)
-    [bundle] = skills.bundles
-    assert (skills.version, bundle.folder) == ("1.2", "pdf")
+    [bundle] = skills
+    assert bundle.folder == "pdf"
     assert sorted(bundle.files) == ["SKILL.md", "scripts/run.py"]
     assert bundle.files["scripts/run.py"].read() == b"\xff"
 
 
 def test_distribution_with_other_name_is_found_by_record(tmp_path: Path) -> None:
     files = {path.replace("pdf_tools", "other/deep"): data for path, data in FILES.items()}
-    [bundle] = read(install(tmp_path, make_wheel(files))).bundles
+    [bundle] = read(install(tmp_path, make_wheel(files)))
     assert bundle.folder == "pdf"
 
 
@@ -90,11 +90,11 @@ def test_package_is_found_by_import_name(tmp_path: Path, name: str) -> None:
     location.mkdir(parents=True)
     (location / "SKILL.md").write_bytes(make_skill_md("pdf"))
     skills = read(tmp_path, name)
-    assert ([bundle.folder for bundle in skills.bundles], skills.version) == (["pdf"], "")
+    assert [bundle.folder for bundle in skills] == ["pdf"]
 
 
 def test_distribution_without_record_is_found_by_name(tmp_path: Path) -> None:
-    assert read(install(tmp_path, make_wheel(FILES, record=""))).bundles
+    assert read(install(tmp_path, make_wheel(FILES, record="")))
 
 
 def test_first_path_with_package_wins(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_first_path_with_package_wins(tmp_path: Path) -> None:
     install(tmp_path / "2", make_wheel(FILES | {f"{SKILLS_FOLDER}/docx/SKILL.md": b"x"}))
     search = [str(tmp_path / "missing"), str(tmp_path / "1"), str(tmp_path / "2")]
     result = read_package(PackageRef("pdf-tools"), search)
-    assert [bundle.folder for bundle in result.bundles] == ["pdf"]
+    assert [bundle.folder for bundle in result] == ["pdf"]
 
 
 def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_skills_of_package_are_sorted(tmp_path: Path) -> None:
     skills = read(
         install(tmp_path, make_wheel(FILES | more | {f"{SKILLS_FOLDER}/none/x.md": b"x"}))
     )
-    assert [bundle.folder for bundle in skills.bundles] == ["a", "c", "pdf"]
+    assert [bundle.folder for bundle in skills] == ["a", "c", "pdf"]
 
 
 def test_missing_package_raises_not_installed(tmp_path: Path) -> None:
@@ -147,14 +147,14 @@ def test_forged_record_is_ignored(tmp_path: Path, path: str) -> None:
     (outside / "SKILL.md").write_bytes(b"secret")
     record = f"{path}/.agents/skills/secret/SKILL.md,,\n{tmp_path}/outside/.agents/skills/x/y,,\n"
     site = install(tmp_path / "site", make_wheel(FILES, record=record))
-    assert [bundle.folder for bundle in read(site).bundles] == ["pdf"]
+    assert [bundle.folder for bundle in read(site)] == ["pdf"]
 
 
 def test_forged_top_level_names_are_ignored(tmp_path: Path) -> None:
     site = install(tmp_path / "site", make_wheel(FILES, record=""))
     info = site / "pdf_tools-1.2.dist-info"
     (info / "top_level.txt").write_text("../outside\n/etc\n..\n", encoding="utf-8")
-    assert [bundle.folder for bundle in read(site).bundles] == ["pdf"]
+    assert [bundle.folder for bundle in read(site)] == ["pdf"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need permission there")
@@ -175,7 +175,7 @@ def test_link_out_of_package_is_not_followed(tmp_path: Path, link: str) -> None:
 def test_linked_file_is_skipped_with_finding(tmp_path: Path) -> None:
     site = install(tmp_path, make_wheel(FILES))
     (site / SKILLS_FOLDER / "pdf" / "link.md").symlink_to("/etc/passwd")
-    [bundle] = read(site).bundles
+    [bundle] = read(site)
     assert [(f.code, f.path) for f in bundle.findings] == [(Code.FILE_LEFT_OUT, "link.md")]
 
 
@@ -185,7 +185,7 @@ def test_distribution_without_version_has_skills(tmp_path: Path, metadata: bytes
     location = site / "pdf_tools-1.2.dist-info" / "METADATA"
     location.unlink() if metadata is None else location.write_bytes(metadata)
     skills = read(site)
-    assert (len(skills.bundles), skills.version) == (1, "")
+    assert len(skills) == 1
 
 
 # Search paths
@@ -221,4 +221,4 @@ def test_editable_package_is_found_in_source_folder(tmp_path: Path) -> None:
     source = install(tmp_path / "source", make_wheel(FILES))
     (site / "_pdf.pth").write_text(f"{source}\n", encoding="utf-8")
     result = read_package(PackageRef("pdf-tools"), package_search_paths(settings(tmp_path)))
-    assert ([bundle.folder for bundle in result.bundles], result.version) == (["pdf"], "1.2")
+    assert [bundle.folder for bundle in result] == ["pdf"]

@@ -176,7 +176,7 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
 
 
 def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
-    candidates = [
+    candidates: list[CatalogSkill | _RejectedSkill] = [
         *catalog.skills,
         *(shadowed.skill for shadowed in catalog.shadowed),
         *map(_locate_rejected, catalog.rejected),

@@ -17,7 +17,6 @@ from skillhall._internal.installer.lock import (
     LockTarget,
     compute_files_digest,
     to_locked_files,
-    to_portable_source,
 )
 from skillhall._internal.installer.project import (
     InstalledFiles,
@@ -37,8 +36,7 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
-from skillhall._internal.sources.opener import OpenedSource
-from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id
+from skillhall._internal.sources.base import OpenedSource
 from skillhall.errors import SkillNotInSource, UnsafePath
 
 
@@ -274,18 +272,18 @@ class _Installation(NamedTuple):
     def build_entry(self, skill: AddedSkill) -> LockEntry:
         """Return the entry of the lock file for a new installation."""
         opened, targets = self.opened_source, self.install_targets
-        reference, base = opened.reference, self.project.settings.working_directory
-        bundle_reference = opened.get_bundle_reference(skill.bundle)
+        reference, path = opened.reference.for_bundle(skill.bundle)
+        base = self.project.settings.working_directory
         return LockEntry(
-            source=to_portable_source(bundle_reference, self.project.root, base),
-            path=opened.get_bundle_path(skill.bundle),
+            source=reference.to_portable_text(self.project.root, base),
+            path=path,
             commit=opened.commit,
             digest=skill.digest,
             files=to_locked_files(skill.bundle),
             targets=tuple(
                 LockTarget(f"{folder}/{skill.id}", targets.kind) for folder in targets.other_folders
             ),
-            pinned=isinstance(reference, GitHubRef | GitRef) and is_commit_id(reference.ref),
+            pinned=reference.is_pinned,
             name=skill.name,
         )
 

@@ -16,11 +16,10 @@ from difflib import get_close_matches
 from operator import attrgetter
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
-from skillhall._internal.fs.handles import is_inside, open_root, read_below
+from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.bundle import Bundle, RelativePath, is_in_version_control_folder
-from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.ref import ArchiveRef, LocalRef, SourceRef, parse_source_ref
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import (
     LockInvalid,
@@ -149,23 +148,6 @@ def compute_files_digest(files: Iterable[LockedFile]) -> str:
     ordered = sorted(files, key=_GET_PATH)
     lines = (f"{file.path}\0{file.size}\0sha256:{file.sha256}\n" for file in ordered)
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
-
-
-def to_portable_source(reference: SourceRef, root: str, base: str) -> str:
-    """Render a source reference so that it also works in other checkouts of a project.
-
-    A folder is written relative to `root` if it is inside it or was given relative to `base`.
-    """
-    if not isinstance(reference, LocalRef | ArchiveRef) or reference.path.startswith("~"):
-        return reference.text
-    path = Root.resolve(reference.path, base).path
-    if os.path.isabs(reference.path) and not is_inside(path, os.path.abspath(root)):
-        return reference.text
-    try:
-        relative = os.path.relpath(path, root).replace(os.sep, "/")
-    except ValueError:  # Windows: the paths are on different drives
-        return reference.text
-    return relative if relative.startswith(".") else f"./{relative}"
 
 
 def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:

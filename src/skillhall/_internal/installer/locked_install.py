@@ -27,11 +27,10 @@ from skillhall._internal.installer.transaction import open_transaction
 from skillhall._internal.installer.update import Upstream
 from skillhall._internal.installer.verify import verify_entry
 from skillhall._internal.sources.opener import open_source
-from skillhall._internal.sources.ref import McpRef
 from skillhall.errors import LockMismatch, SkillhallError, SkillRejected, SourceRejected
 
 if TYPE_CHECKING:
-    from skillhall._internal.sources.opener import Progress
+    from skillhall._internal.sources.base import Progress
 
 
 class LockedInstallStatus(StrEnum):
@@ -84,7 +83,7 @@ def _install_entry(
         new_entry = entry
         if not matches_entry(entry, bundle):
             # Skills of MCP servers need a review, so changed ones are never installed unattended.
-            if frozen or entry.commit or isinstance(opened.reference, McpRef):
+            if frozen or entry.commit or opened.reference.needs_approval:
                 raise LockMismatch(key, "the source has different files")
             new_entry = replace(
                 entry,

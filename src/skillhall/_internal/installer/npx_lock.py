@@ -9,20 +9,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from operator import methodcaller
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import read_lock_data
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.sources.ref import GitHubRef, GitRef, LocalRef, SourceRef, parse_source_ref
+from skillhall._internal.sources.base import Ref, RepositoryRef
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 
@@ -73,68 +73,48 @@ class NpxEntry:
 
         Without a `skill_path` it refers to a folder of skills; `name` selects one.
         """
-        build = _REFERENCE_BUILDERS.get(self.source_type)
+        has_url = self.source_type in {"git", "gitlab"}
+        text = (self.source_url or self.source) if has_url else self.source
+        if has_url and ":" not in text:  # owner/repository, but the host was not recorded
+            return None
         try:
-            return build(self) if build else None
+            reference = parse_source_ref(text)
+            npx_source = reference.npx_source
+            kinds = _VALID_KINDS.get(self.source_type, ())
+            if npx_source is None or npx_source.source_type not in kinds:
+                return None
+            repository = reference.repository
+            return _locate_skill(repository, self) if repository else reference.text
         except (SourceRejected, UnsafePath):
             return None
 
 
-def _parse_folder(entry: NpxEntry) -> str:
-    folder, _, name = entry.skill_path.rpartition("/")
-    if name and not is_skill_md(name):
-        raise UnsafePath(entry.skill_path, f"it is not a {SKILL_MD}")
-    return RelativePath.parse(folder).text if folder else ""
-
-
-def _to_github_reference(entry: NpxEntry) -> str | None:
-    repository = parse_source_ref(entry.source)
-    if not isinstance(repository, GitHubRef) or repository.path or repository.ref:
-        return None
-    return _check_round_trip(
-        GitHubRef(repository.owner, repository.repository, _parse_folder(entry), entry.ref)
-    )
-
-
-def _to_git_reference(entry: NpxEntry) -> str | None:
-    url = entry.source_url or entry.source
-    if ":" not in url:  # owner/repository, but the host was not recorded
-        return None
-    repository = parse_source_ref(url)
-    if not isinstance(repository, GitRef | GitHubRef) or repository.path or repository.ref:
-        return None
-    folder = _parse_folder(entry)
-    if isinstance(repository, GitHubRef):
-        return _check_round_trip(
-            GitHubRef(repository.owner, repository.repository, folder, entry.ref)
-        )
-    # Without ".git", the folder would be parsed as a part of the repository's URL.
-    suffix = ".git" if folder and not repository.url.endswith(".git") else ""
-    return _check_round_trip(GitRef(repository.url + suffix, folder, entry.ref))
-
-
-def _to_local_reference(entry: NpxEntry) -> str | None:
-    reference = parse_source_ref(entry.source)
-    return reference.text if isinstance(reference, LocalRef) else None
-
-
-def _check_round_trip(reference: SourceRef) -> str | None:
-    # An npx lock may contain any text as a ref, such as "a@b" or "--option".
-    text = reference.text
-    return text if parse_source_ref(text) == reference else None
-
-
-_REFERENCE_BUILDERS: Final[Mapping[str, Callable[[NpxEntry], str | None]]] = {
-    "github": _to_github_reference,
-    "gitlab": _to_git_reference,
-    "git": _to_git_reference,
-    "local": _to_local_reference,
+# Kinds of sources, as `NpxSource` names them, that are valid for the type of an entry.
+_VALID_KINDS: Final[Mapping[str, frozenset[str]]] = {
+    "github": frozenset({"github"}),
+    "gitlab": frozenset({"github", "gitlab", "git"}),
+    "git": frozenset({"github", "gitlab", "git"}),
+    "local": frozenset({"local"}),
 }
+
+
+def _locate_skill(repository: RepositoryRef, entry: NpxEntry) -> str | None:
+    """Return the source reference of the entry's folder in the repository."""
+    folder, _, name = entry.skill_path.rpartition("/")
+    if repository.path or repository.ref or (name and not is_skill_md(name)):
+        return None
+    reference: Ref = repository
+    if folder and not repository.git_url().endswith(".git"):
+        # Without ".git", the folder would be parsed as a part of the repository's URL.
+        reference = parse_source_ref(f"{repository.git_url()}.git")
+    reference = reference.at(RelativePath.parse(folder).text if folder else "", entry.ref)
+    # An npx lock may contain any text as a ref, such as "a@b" or "--option".
+    return reference.text if parse_source_ref(reference.text) == reference else None
 
 
 def build_npx_entry(
     name: str,
-    reference: SourceRef,
+    reference: Ref,
     folder: str,
     files: Mapping[str, FileState],
     lock_format: NpxLockFormat,
@@ -145,18 +125,15 @@ def build_npx_entry(
     """
     path = f"{folder}/{SKILL_MD}" if folder else SKILL_MD
     npx_hash = compute_npx_hash({path: file.data for path, file in files.items()})
-    if isinstance(reference, GitHubRef):
-        source = f"{reference.owner}/{reference.repository}"
-        digest = compute_git_tree_id(files) if lock_format.has_timestamps else npx_hash
-        return NpxEntry(name, source, "github", reference.url, reference.ref, path, digest)
-    if isinstance(reference, GitRef):
-        kind = "gitlab" if urlsplit(reference.url).hostname == "gitlab.com" else "git"
-        url = reference.url
-        return NpxEntry(name, url, kind, url, reference.ref, path, npx_hash)
-    # `npx skills` does not record local folders in the user's lock file.
-    if isinstance(reference, LocalRef) and not lock_format.has_timestamps:
-        return NpxEntry(name, reference.text, "local", reference.text, hash=npx_hash)
-    return None
+    source = reference.npx_source
+    if source is None:
+        return None
+    if source.source_type == "local":
+        # `npx skills` does not record local folders in the user's lock file.
+        return None if lock_format.has_timestamps else NpxEntry(name, *source, hash=npx_hash)
+    is_tree_id = source.source_type == "github" and lock_format.has_timestamps
+    digest = compute_git_tree_id(files) if is_tree_id else npx_hash
+    return NpxEntry(name, *source, path, digest)
 
 
 def read_npx_lock(lock_path: NpxLockPath) -> dict[str, NpxEntry]:

@@ -34,12 +34,13 @@ from skillhall._internal.skill.merge import (
     MergeResult,
     merge_files,
 )
-from skillhall._internal.sources.opener import OpenedSource, open_reference
-from skillhall._internal.sources.ref import GitHubRef, GitRef, SourceRef, parse_source_ref
+from skillhall._internal.sources.base import OpenedSource
+from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import open_reference
 from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
-    from skillhall._internal.sources.opener import Progress
+    from skillhall._internal.sources.base import Progress
 
 
 _MISSING_HINT = "its source does not have it any more: remove it, or add it from elsewhere"
@@ -84,9 +85,13 @@ class Upstream:
 
     def find(self, entry: LockEntry, commit: str = "") -> tuple[OpenedSource, Bundle]:
         """Open the source of a skill, latest or at a commit. Raises: SkillhallError."""
-        reference = self._build_reference(entry, commit or self._commits.get(entry.source, ""))
         # Paths in a lock file are relative to the project, not to the working directory.
         settings = self.project.settings._replace(working_directory=self.project.root)
+        networks = settings.allowed_networks
+        reference = parse_source_ref(entry.source, allow_loopback_http=bool(networks))
+        # A name without a slash would be searched for in the repository; `find_bundle` is exact.
+        path = entry.path if "/" in entry.path else ""
+        reference = reference.at(path, commit or self._commits.get(entry.source, ""))
         opened = open_reference(reference, settings, self.progress)
         if not commit and opened.commit and not opened.stale:
             self._commits[entry.source] = opened.commit
@@ -96,15 +101,6 @@ class Upstream:
         if not bundle.files:
             raise SkillRejected(entry.name, [finding.message for finding in bundle.findings])
         return opened, opened.load_bundle(bundle)
-
-    def _build_reference(self, entry: LockEntry, commit: str) -> SourceRef:
-        networks = self.project.settings.allowed_networks
-        reference = parse_source_ref(entry.source, allow_loopback_http=bool(networks))
-        if not isinstance(reference, GitHubRef | GitRef):
-            return reference
-        # A name without a slash would be searched for in the repository; `find` has the exact path.
-        path = entry.path if "/" in entry.path else ""
-        return replace(reference, path=path, ref=commit or reference.ref)
 
 
 def find_outdated(

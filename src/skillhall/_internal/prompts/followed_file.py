@@ -15,7 +15,7 @@ from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.prompts.prompt_model import FollowedRepository
 from skillhall._internal.prompts.repo_source import parse_requested_repository
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.sources.ref import GitRef
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall.errors import (
     ConfigInvalid,
     Conflict,

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.sources.git.remote import parse_endpoint
 from skillhall._internal.sources.git.source import read_git_level, resolve_commit
+from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import read_github_level, resolve_github_commit
-from skillhall._internal.sources.ref import GitHubRef
 from skillhall.errors import SourceUnavailable
 
 if TYPE_CHECKING:
-    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.git.git_ref import GitRef
+    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
-    from skillhall._internal.sources.ref import GitRef
     from skillhall._internal.sources.repo_layout import FileTree
 
 _SCAN = PROMPT_REPOSITORY.scan_policy

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from skillhall._internal.prompts.folder_reader import read_folder
 from skillhall._internal.prompts.prompt_snapshot import PromptContents
 from skillhall._internal.prompts.refreshing_source import FetchedContents
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.remote import cache_key, parse_endpoint
-from skillhall._internal.sources.git.source import to_git_ref
-from skillhall._internal.sources.git.token_scope import reject_ssh
-from skillhall._internal.sources.ref import (
-    GitHubRef,
-    GitRef,
-    LocalRef,
-    is_valid_ref,
-    parse_source_ref,
-)
+from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.local_ref import LocalRef
+from skillhall._internal.sources.source_text import is_valid_ref
+from skillhall._internal.sources.token_scope import reject_ssh
 from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials
 
 if TYPE_CHECKING:
@@ -29,7 +25,7 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.checkout import CheckoutStore
     from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.settings import Secret
-    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.repo_layout import FileTree
 
 DEFAULT_BRANCH = "main"  # if no branch is named; falls back to HEAD
@@ -159,27 +155,25 @@ class LocalFolder:
         return FetchedContents(PromptContents(self.source, checkout, source_findings=tree.findings))
 
 
-def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository | LocalRef:
-    """Parse a configured repository or folder. Raises: SourceRejected."""
+def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
+    """Parse the text that names a repository. Raises: SourceRejected."""
     reference = parse_source_ref(text, allow_loopback_http=hosts.allow_loopback_http)
-    if isinstance(reference, LocalRef):
-        return reference
-    if not isinstance(reference, GitHubRef | GitRef):
-        raise SourceRejected("url", text, "it is not a git repository")
-    git = to_git_ref(reference, hosts.github_url)
+    git = reference.repository
+    if git is None:
+        reason: Literal["path", "url"] = "path" if isinstance(reference, LocalRef) else "url"
+        raise SourceRejected(reason, text, "it is not a git repository")
     is_default = branch in ("", DEFAULT_BRANCH)
     if (path and git.path) or (not is_default and git.ref):
         problem = "the path or branch is named twice"
         raise SourceRejected("url", text, problem, "name it in one place only")
-    parsed = GitRef(git.url, validate_path(path or git.path), git.ref or validate_branch(branch))
+    ref = git.ref or validate_branch(branch)
+    parsed = GitRef(git.git_url(hosts.github_url), validate_path(path or git.path), ref)
     return Repository(parsed, without_credentials(text), may_fall_back=is_default and not git.ref)
 
 
 def parse_requested_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
     """Parse a requested repository, which must use https. Raises: SourceRejected."""
     repository = parse_repository(text, path, branch, hosts)
-    if isinstance(repository, LocalRef):
-        raise SourceRejected("path", text, "it is not a git repository")
     reject_ssh(repository.reference.url, text)
     return repository
 

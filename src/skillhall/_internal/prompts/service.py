@@ -35,7 +35,7 @@ from skillhall._internal.prompts.repo_source import (
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES, FolderUploads
 from skillhall._internal.prompts.uploads.rules import normalize_source_name
 from skillhall._internal.sources.git.clone_cache import delete_clone
-from skillhall._internal.sources.git.token_scope import TokenScope
+from skillhall._internal.sources.token_scope import TokenScope
 from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.refreshing_source import Fetch
     from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.prompts.uploads.folder_uploads import Uploads
-    from skillhall._internal.sources.git.source import GitAccess
+    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
 
     ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshotView]

@@ -16,10 +16,12 @@ from skillhall._internal.prompts.repo_source import (
 )
 from skillhall._internal.prompts.service import PromptSources
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.git.source import GitAccess, is_git_available
-from skillhall._internal.sources.git.token_scope import TokenScope
+from skillhall._internal.sources.git.process import is_git_available
+from skillhall._internal.sources.git.remote import GitAccess
 from skillhall._internal.sources.github.client import GitHubAccess
-from skillhall._internal.sources.ref import LocalRef
+from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.local_ref import LocalRef
+from skillhall._internal.sources.token_scope import TokenScope
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 if TYPE_CHECKING:
@@ -73,16 +75,19 @@ def _parse_configured_source(
     _validate_setting("BRANCH", lambda: validate_branch(prompts.branch))
     if not prompts.repo:
         return None
-    repository = _validate_setting(
-        "REPO", lambda: parse_repository(prompts.repo, prompts.path, prompts.branch, hosts)
+    loopback = hosts.allow_loopback_http
+    reference = _validate_setting(
+        "REPO", lambda: parse_source_ref(prompts.repo, allow_loopback_http=loopback)
     )
-    if not isinstance(repository, LocalRef):
-        return repository
+    if not isinstance(reference, LocalRef):
+        return _validate_setting(
+            "REPO", lambda: parse_repository(prompts.repo, prompts.path, prompts.branch, hosts)
+        )
     if prompts.branch != DEFAULT_BRANCH:
         raise ConfigInvalid(
             f"{_VARIABLE_PREFIX}_BRANCH", "a folder has no branches", "leave it out"
         )
-    folder = Root.resolve(repository.path, working_directory).path
+    folder = Root.resolve(reference.path, working_directory).path
     subfolder = os.path.join(folder, *path.split("/"))
     return LocalFolder(subfolder.rstrip(os.sep), os.path.basename(folder))
 

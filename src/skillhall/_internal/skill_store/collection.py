@@ -38,16 +38,12 @@ from skillhall._internal.skill_store.draft import SkillDraft, draft_skill
 from skillhall._internal.skill_store.input_checks import NOT_SHADOWED_HINT, SYSTEM, USER
 from skillhall._internal.skill_store.revision_poller import RevisionPoller
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
+from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
+from skillhall._internal.sources.base import OpenedSource
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
-from skillhall._internal.sources.opener import (
-    OpenedSource,
-    build_bundles,
-    open_client_source,
-    open_source,
-    read_archive_or_skill_md,
-)
+from skillhall._internal.sources.opener import open_client_source, open_source
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,

@@ -63,19 +63,16 @@ def searchable_paths(entries: Iterable[TreeEntry]) -> list[str]:
     """Return all paths except SKILL.md files that cannot be used, such as links."""
     # Other files are checked later: there may be many, and few belong to a requested skill.
     return [
-        entry.path for entry in entries if not _is_skill_md_entry(entry) or _can_make_skill(entry)
+        path
+        for entry in entries
+        if not is_skill_md((path := entry.path).rpartition("/")[2])
+        or (
+            entry.is_file
+            and not is_macos_metadata(path)
+            and find_version_control_folder(path) is None
+            and _unsafe_path_reason(path) is None
+        )
     ]
-
-
-def _is_skill_md_entry(entry: TreeEntry) -> bool:
-    return is_skill_md(entry.path.rpartition("/")[2])
-
-
-def _can_make_skill(entry: TreeEntry) -> bool:
-    is_content = (
-        not is_macos_metadata(entry.path) and find_version_control_folder(entry.path) is None
-    )
-    return is_content and entry.is_file and _unsafe_path_reason(entry.path) is None
 
 
 def _unsafe_path_reason(path: str) -> str | None:
@@ -130,16 +127,20 @@ class CommitSkill:
 
     def build_bundle(self, contents: Mapping[str, bytes]) -> Bundle:
         """Build the bundle; `contents` has the files' bytes by object id."""
-        files = {
-            path: _build_skill_file(path, e, contents[e.id]) for path, e in self.entries.items()
-        }
+        files = {}
+        for path, entry in self.entries.items():
+            data, is_executable = contents[entry.id], entry.mode == MODE_EXECUTABLE
+            read = partial(bytes, data)
+            files[path] = SkillFile(RelativePath.parse(path), len(data), is_executable, read)
         return Bundle(self.folder, files, tuple(self.findings))
 
     def _is_rejected(self, path: str, entry: TreeEntry) -> bool:
         if (reason := _unsafe_path_reason(path)) is not None:
             self._report_skipped(f"{path!a}: {reason}", "", "rename it")
         elif (folder := find_version_control_folder(path)) is not None:
-            self._report_vcs_folder(folder)
+            if folder not in self._reported_vcs_folders:
+                self._reported_vcs_folders.add(folder)
+                self._report_skipped("it belongs to version control", folder, "remove it")
         elif not entry.is_file:
             reason, hint = _NON_FILE_REASONS.get(entry.mode, _UNKNOWN_MODE_REASON)
             self._report_skipped(reason, path, hint)
@@ -172,11 +173,6 @@ class CommitSkill:
                 message = f"{other!r} and {current!r} are one name on some systems"
                 self._add_finding(Code.CASE_COLLISION, message, current, "rename one of them")
 
-    def _report_vcs_folder(self, folder: str) -> None:
-        if folder not in self._reported_vcs_folders:
-            self._reported_vcs_folders.add(folder)
-            self._report_skipped("it belongs to version control", folder, "remove it")
-
     def _report_skipped(self, reason: str, path: str, hint: str) -> None:
         self._add_finding(
             Code.FILE_LEFT_OUT, f"left out of the skill's files: {reason}", path, hint
@@ -184,11 +180,6 @@ class CommitSkill:
 
     def _add_finding(self, code: Code, message: str, path: str, hint: str = "") -> None:
         self.findings.append(Finding(code, message, hint=hint, path=path))
-
-
-def _build_skill_file(path: str, entry: TreeEntry, data: bytes) -> SkillFile:
-    is_executable = entry.mode == MODE_EXECUTABLE
-    return SkillFile(RelativePath.parse(path), len(data), is_executable, partial(bytes, data))
 
 
 def collect_skills(entries: Iterable[TreeEntry], folders: Iterable[str]) -> list[CommitSkill]:
@@ -236,6 +227,15 @@ def collect_level(
     return [flat, *skills], findings
 
 
+def _collect_folder(folder: str, entries: Iterable[TreeEntry], policy: ScanPolicy) -> CommitSkill:
+    skill = CommitSkill(folder)
+    for entry in entries:
+        names = entry.path[len(folder) + 1 :].split("/")
+        if policy.include_hidden_files or not any(name.startswith(".") for name in names):
+            skill.add(entry)
+    return skill
+
+
 def _missing_skill_md_finding(name: str, folder: str, entries: Iterable[TreeEntry]) -> Finding:
     """Return the finding for a folder whose SKILL.md is missing or a link."""
     for entry in entries:
@@ -262,15 +262,6 @@ def build_level(
         files |= {f"{prefix}{path}": contents[e.id] for path, e in skill.entries.items()}
         findings += [f._replace(path=f"{prefix}{f.path}".rstrip("/")) for f in skill.findings]
     return files, findings
-
-
-def _collect_folder(folder: str, entries: Iterable[TreeEntry], policy: ScanPolicy) -> CommitSkill:
-    skill = CommitSkill(folder)
-    for entry in entries:
-        names = entry.path[len(folder) + 1 :].split("/")
-        if policy.include_hidden_files or not any(name.startswith(".") for name in names):
-            skill.add(entry)
-    return skill
 
 
 def iterate_files(skills: Iterable[CommitSkill]) -> Iterator[TreeEntry]:

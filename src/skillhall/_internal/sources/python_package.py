@@ -1,7 +1,8 @@
-"""Skills of installed Python packages, in `.agents/skills` of the package's folder.
+"""Skills of installed Python packages, named `python:package`.
 
-No package is imported, because that would run its code. A distribution's metadata only tells where
-to search; files are read below the package's folder, by handles.
+They are in `.agents/skills` of the package's folder. No package is imported, because that would run
+its code. A distribution's metadata only tells where to search; files are read below the package's
+folder, by handles.
 """
 
 from __future__ import annotations
@@ -9,24 +10,36 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import closing
+from dataclasses import dataclass
 from glob import escape, glob
-from importlib.metadata import Distribution, distributions
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at, open_root, read_file
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall.errors import NoSkillThere, NotAFile, PackageNotInstalled, TooLarge
+from skillhall.errors import (
+    NoSkillThere,
+    NotAFile,
+    PackageNotInstalled,
+    SourceRejected,
+    TooLarge,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from importlib.metadata import Distribution
 
     from skillhall._internal.settings import Settings
-    from skillhall._internal.sources.ref import PackageRef
+    from skillhall._internal.sources.base import SourceContext
+    from skillhall._internal.sources.source_text import SourceText
 
 SKILLS_FOLDER = ".agents/skills"
+_PREFIX = "python:"
+_PACKAGE = re.compile(r"[A-Za-z0-9_]+(?:[.-][A-Za-z0-9_]+)*")
 _NAME = r"[^\W\d]\w*"  # a Python identifier
 _RECORD_PATTERN = re.compile(rf"((?:{_NAME}/)+?){re.escape(SKILLS_FOLDER)}/[^/]+/[^/]+")
 _IMPORT_NAME = re.compile(rf"{_NAME}(?:\.{_NAME})*")
@@ -35,81 +48,82 @@ _EDITABLE_HINT = "it is installed from its source folder: name that folder inste
 _LOCATION_HINT = f"a package has its skills in its folder, in {SKILLS_FOLDER}/<name>/SKILL.md"
 
 
-class PackageSkills(NamedTuple):
-    """Skills of a package, and the version of its distribution or ""."""
+@dataclass(frozen=True, slots=True)
+class PackageRef(Ref):
+    """Installed Python package with skills."""
 
-    bundles: tuple[Bundle, ...]
-    version: str
+    package: str
+
+    @property
+    def text(self) -> str:
+        """The text that parses to this value."""
+        return f"{_PREFIX}{self.package}"
+
+    def open(self, context: SourceContext) -> OpenedSource:
+        """Find the package and its skills. Raises: PackageNotInstalled, NoSkillThere."""
+        return OpenedSource(self, read_package(self, package_search_paths(context.settings)))
+
+
+def parse_package(source: SourceText) -> PackageRef | None:
+    """Parse the name of a package. Raises: SourceRejected."""
+    if not source.text.startswith(_PREFIX):
+        return None
+    name = source.text.removeprefix(_PREFIX)
+    if not _PACKAGE.fullmatch(name):
+        raise SourceRejected("path", source.text, "it is not the name of a Python package")
+    return PackageRef(name)
 
 
 def package_search_paths(settings: Settings) -> list[str]:
     """Return where to search packages: the active environment, then `sys.path`."""
     environment = settings.variables.get("VIRTUAL_ENV", "")
-    folders = _site_packages(environment) if os.path.isabs(environment) else []
+    folders: list[str] = []
+    if os.path.isabs(environment):
+        pattern = os.path.join(escape(environment), "lib", "python3*", "site-packages")
+        folders = sorted(glob(pattern)) or [os.path.join(environment, "Lib", "site-packages")]
+    folders = [path for path in folders if os.path.isdir(path)]
     named = [path for folder in folders for path in (folder, *_pth_entries(folder))]
     running = (path for path in sys.path if os.path.isabs(path) and os.path.isdir(path))
     return list(dict.fromkeys([*named, *running]))
 
 
-def _site_packages(environment: str) -> list[str]:
-    pattern = os.path.join(escape(environment), "lib", "python3*", "site-packages")
-    windows = os.path.join(environment, "Lib", "site-packages")
-    folders = sorted(glob(pattern)) or [windows]
-    return [path for path in folders if os.path.isdir(path)]
-
-
 def _pth_entries(folder: str) -> Iterator[str]:
     """Yield the folders that `.pth` files add; their lines of code are not run."""
     for name in sorted(os.listdir(folder)):
-        for line in _pth_lines(folder, name) if name.endswith(".pth") else ():
+        if not name.endswith(".pth"):
+            continue
+        try:
+            with closing(open_root(folder)) as opened:
+                text = read_file(opened, name, _MAX_PTH).decode("utf-8")
+        except (OSError, NotAFile, TooLarge, UnicodeDecodeError):
+            continue
+        for line in filter(None, map(str.strip, text.splitlines())):
             path = os.path.join(folder, line)
-            if not line.startswith(("#", "import ", "import\t")) and os.path.isdir(path):
+            is_path = "\0" not in line and not line.startswith(("#", "import ", "import\t"))
+            if is_path and os.path.isdir(path):
                 yield os.path.normpath(path)
 
 
-def _pth_lines(folder: str, name: str) -> list[str]:
-    opened = open_root(folder)
-    try:
-        text = read_file(opened, name, _MAX_PTH).decode("utf-8")
-    except (OSError, NotAFile, TooLarge, UnicodeDecodeError):
-        return []
-    finally:
-        opened.close()
-    return [line.strip() for line in text.splitlines() if line.strip() and "\0" not in line]
-
-
-def read_package(reference: PackageRef, search_paths: Sequence[str]) -> PackageSkills:
+def read_package(reference: PackageRef, search_paths: Sequence[str]) -> tuple[Bundle, ...]:
     """Read the skills of a package, named by its distribution or import name.
 
     Raises: PackageNotInstalled, NoSkillThere.
     """
-    distribution = _find_distribution(reference.package, search_paths)
-    folders = _find_skill_folders(reference.package, distribution, search_paths)
+    # Imported here: it takes longer than all parsing of references.
+    from importlib.metadata import distributions  # noqa: PLC0415
+
+    package = reference.package
+    # Names are compared by the rules of PEP 503: `My.Package` equals `my-package`.
+    distribution = next(iter(distributions(name=package, path=list(search_paths))), None)
+    folders = _find_skill_folders(package, distribution, search_paths)
     bundles = tuple(bundle for folder in folders for bundle in _read_bundles(folder))
     if bundles:
-        return PackageSkills(bundles, _read_version(distribution))
-    if distribution is None and not any(_find_package_folder(reference.package, search_paths)):
-        raise PackageNotInstalled(reference.package)
-    is_editable = distribution is not None and _is_editable(distribution)
+        return bundles
+    if distribution is None and not any(_find_package_folder(package, search_paths)):
+        raise PackageNotInstalled(package)
+    origin = _read_metadata_file(distribution, "direct_url.json") if distribution else ""
+    is_editable = '"editable": true' in re.sub(r"\s*:\s*", ": ", origin)
     raise NoSkillThere(reference.text, _EDITABLE_HINT if is_editable else _LOCATION_HINT)
-
-
-def _find_distribution(package: str, search_paths: Sequence[str]) -> Distribution | None:
-    # Names are compared by the rules of PEP 503: `My.Package` equals `my-package`.
-    return next(iter(distributions(name=package, path=list(search_paths))), None)
-
-
-def _read_version(distribution: Distribution | None) -> str:
-    try:
-        return str(distribution.metadata["Version"] or "") if distribution is not None else ""
-    except (KeyError, TypeError, ValueError, OSError):  # depends on the version of Python
-        return ""
-
-
-def _is_editable(distribution: Distribution) -> bool:
-    return '"editable": true' in re.sub(
-        r"\s*:\s*", ": ", _read_metadata_file(distribution, "direct_url.json")
-    )
 
 
 def _read_metadata_file(distribution: Distribution, name: str) -> str:
@@ -121,33 +135,22 @@ def _read_metadata_file(distribution: Distribution, name: str) -> str:
 
 def _find_skill_folders(
     package: str, distribution: Distribution | None, search_paths: Sequence[str]
-) -> Iterator[FolderHandle]:
+) -> list[FolderHandle]:
     """Return the skill folders of the package, without duplicates."""
     folders: dict[FolderHandle, None] = {}
     if distribution is not None:
-        site = os.path.abspath(str(distribution.locate_file("")))
-        for folder in sorted(_recorded_packages(distribution)):
-            folders |= dict.fromkeys(_locate_skill_folder([site, *search_paths], folder))
-    if not folders:
-        folders |= dict.fromkeys(_find_package_folder(package, search_paths, SKILLS_FOLDER))
-    return iter(folders)
-
-
-def _recorded_packages(distribution: Distribution) -> set[str]:
-    """Return the package folders that a distribution's metadata names."""
-    lines = _read_metadata_file(distribution, "RECORD").splitlines()
-    recorded = (_RECORD_PATTERN.fullmatch(line.partition(",")[0]) for line in lines)
-    named = {match[1].rstrip("/") for match in recorded if match}
-    top = _read_metadata_file(distribution, "top_level.txt").split()
-    return named or {name for name in top if re.fullmatch(_NAME, name)}
-
-
-def _locate_skill_folder(roots: Sequence[str], folder: str) -> list[FolderHandle]:
-    """Return the skill folder in the first root that contains the package."""
-    for root in roots:
-        if _is_folder(FolderHandle(root, folder)):
-            return [FolderHandle(root, f"{folder}/{SKILLS_FOLDER}")]
-    return []
+        lines = _read_metadata_file(distribution, "RECORD").splitlines()
+        recorded = (_RECORD_PATTERN.fullmatch(line.partition(",")[0]) for line in lines)
+        names = {match[1].rstrip("/") for match in recorded if match}
+        if not names:
+            top = _read_metadata_file(distribution, "top_level.txt").split()
+            names = {name for name in top if re.fullmatch(_NAME, name)}
+        roots = [os.path.abspath(str(distribution.locate_file(""))), *search_paths]
+        for name in sorted(names):
+            root = next((root for root in roots if _is_folder(FolderHandle(root, name))), None)
+            if root is not None:
+                folders[FolderHandle(root, f"{name}/{SKILLS_FOLDER}")] = None
+    return list(folders) or list(_find_package_folder(package, search_paths, SKILLS_FOLDER))
 
 
 def _find_package_folder(

@@ -71,9 +71,17 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
     for root in [*preferred, requested_path]:
         if visible := find_visible_skills(paths, root):
             return visible
-    folders = find_skill_folders(path for path in paths if not _is_ignored(path))
-    if is_name and (named := _folders_named(requested_path, folders)):
-        return _require_single(named, source_text)
+    skip = LENIENT.scan_policy._replace(skip_hidden=False).reason_to_skip
+    folders = find_skill_folders(
+        path for path in paths if all(skip(name) is None for name in path.split("/"))
+    )
+    named = [f for f in folders if is_name and f.rpartition("/")[2] == requested_path]
+    named = [folder for folder in named if not folder.startswith(".")] or named
+    if len(named) > 1:
+        problem = f"several of its skills have this name: {', '.join(sorted(named))}"
+        raise SourceRejected("path", source_text, problem, "use the full path of one")
+    if named:
+        return named
     if any(path.startswith(f"{requested_path}/") for path in paths):
         raise NoSkillThere(source_text)
     names = sorted({folder.rpartition("/")[2] for folder in folders if folder})
@@ -86,30 +94,9 @@ def find_visible_skills(paths: Iterable[str], root: str = "") -> list[str]:
     These are the rules of the lenient profile, without its depth limit.
     """
     prefix = f"{root}/" if root else ""
-    folders = (path.rpartition("/")[0] for path in paths if _is_skill_path(path, prefix))
+    split_paths = (path.rpartition("/") for path in paths if path.startswith(prefix))
+    folders = (folder for folder, _, file in split_paths if is_skill_md(file))
     visible = LENIENT.scan_policy.filter_folders(dict.fromkeys(folders), root)
     return sorted(
         find_skill_folders(f"{folder}/{SKILL_MD}" if folder else SKILL_MD for folder in visible)
     )
-
-
-def _is_skill_path(path: str, prefix: str) -> bool:
-    return path.startswith(prefix) and is_skill_md(path.rpartition("/")[2])
-
-
-def _is_ignored(path: str) -> bool:
-    """Whether the policy skips a folder of the path by its name."""
-    skip = LENIENT.scan_policy._replace(skip_hidden=False).reason_to_skip
-    return any(skip(name) is not None for name in path.split("/"))
-
-
-def _folders_named(name: str, folders: set[str]) -> list[str]:
-    named = [folder for folder in folders if folder.rpartition("/")[2] == name]
-    return [folder for folder in named if not folder.startswith(".")] or named
-
-
-def _require_single(folders: list[str], source_text: str) -> list[str]:
-    if len(folders) > 1:
-        problem = f"several of its skills have this name: {', '.join(sorted(folders))}"
-        raise SourceRejected("path", source_text, problem, "use the full path of one")
-    return folders

@@ -1,5 +1,7 @@
 """The source functions that surfaces use, including registered MCP servers."""
 
+from skillhall._internal.sources.archive.upload import read_upload
+from skillhall._internal.sources.base import OpenedSource
 from skillhall._internal.sources.mcp.servers_file import (
     McpServer,
     add_server,
@@ -8,12 +10,7 @@ from skillhall._internal.sources.mcp.servers_file import (
     remove_server,
 )
 from skillhall._internal.sources.mcp.source import McpSkill, open_mcp_source
-from skillhall._internal.sources.opener import (
-    OpenedSource,
-    build_github_hint,
-    open_source,
-    read_upload,
-)
+from skillhall._internal.sources.opener import build_github_hint, open_source
 
 __all__ = [
     "McpServer",

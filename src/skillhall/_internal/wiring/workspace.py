@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.sources.opener import open_client_source, open_source
-from skillhall._internal.sources.ref import GitHubRef, GitRef, UrlRef
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
@@ -56,6 +55,6 @@ def _open_source(
 ) -> tuple[Sequence[Bundle], Provenance]:
     """Open a source and return its bundles and provenance. Raises: as opening it."""
     opened = open_client_source(text, settings) if remote_only else open_source(text, settings)
-    is_remote = isinstance(opened.reference, GitHubRef | GitRef | UrlRef)
-    origin = Provenance(URL_SOURCE if is_remote else LOCAL_SOURCE, without_credentials(text))
+    kind = URL_SOURCE if opened.reference.is_remote else LOCAL_SOURCE
+    origin = Provenance(kind, without_credentials(text))
     return opened.bundles, origin

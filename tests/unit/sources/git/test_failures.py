@@ -11,7 +11,12 @@ from skillhall._internal.sources.git.failures import (
     redact_git_output,
     to_source_error,
 )
-from skillhall._internal.sources.git.remote import Remote, encode_basic_auth, parse_endpoint
+from skillhall._internal.sources.git.remote import (
+    GitAccess,
+    Remote,
+    encode_basic_auth,
+    parse_endpoint,
+)
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -24,7 +29,7 @@ TOKEN = Secret("s3cr3t")
 
 
 def remote(url: str = "https://git.example/x.git", token: Secret | None = None) -> Remote:
-    return Remote(parse_endpoint(url), (), token)
+    return Remote(parse_endpoint(url), (), token, GitAccess(""))
 
 
 @pytest.mark.parametrize(
@@ -103,7 +108,8 @@ def test_missing_token_hint_names_variable(url: str, variable: str) -> None:
 
 
 def test_self_hosted_github_uses_same_variable() -> None:
-    own = replace(remote("https://git.example/a/b.git"), github_host="git.example")
+    access = GitAccess("", github_host="git.example")
+    own = replace(remote("https://git.example/a/b.git"), access=access)
     assert (
         "GITHUB_TOKEN"
         in to_source_error(GitCommandError("fatal: could not read Username"), own, "x").hint

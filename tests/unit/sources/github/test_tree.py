@@ -16,17 +16,18 @@ def test_parse_tree_ignores_folders() -> None:
     folder = {"path": "a", "mode": "040000", "type": "tree", "sha": "2" * 40}
     file = {"path": "a/b", "mode": "100755", "type": "blob", "sha": HELLO, "size": 5, "url": "x"}
     module = {"path": "m", "mode": "160000", "type": "commit", "sha": "3" * 40}
-    tree = parse_tree(json.dumps({"tree": [folder, file, module], "truncated": False}).encode())
-    assert tree.entries == [
+    listing = {"tree": [folder, file, module], "truncated": False}
+    entries, is_truncated = parse_tree(json.dumps(listing).encode())
+    assert entries == [
         TreeEntry("a/b", "100755", HELLO, 5),
         TreeEntry("m", "160000", "3" * 40, None),
     ]
-    assert not tree.is_truncated
+    assert not is_truncated
 
 
 @pytest.mark.parametrize("said", [{"truncated": True}, {}, {"truncated": None}])
 def test_tree_without_truncated_flag_is_truncated(said: dict[str, object]) -> None:
-    assert parse_tree(json.dumps({"tree": [], **said}).encode()).is_truncated
+    assert parse_tree(json.dumps({"tree": [], **said}).encode()) == ([], True)
 
 
 @pytest.mark.parametrize("digits", [HELLO, HELLO_256])

@@ -14,8 +14,7 @@ from skillhall._internal.prompts.generate.convert import is_script
 from skillhall._internal.prompts.generate.marker import PromptOrigin
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.git.source import to_git_ref
-from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_source_ref
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.server_api.prompt_client import (
     FileToUpload,
     PromptClient,
@@ -79,9 +78,9 @@ def _is_token_host(repo: str, settings: Settings) -> bool:
     """Whether the repository is on a host that the user's token is for."""
     try:
         reference = parse_source_ref(repo, allow_loopback_http=bool(settings.allowed_networks))
-        if not isinstance(reference, GitHubRef | GitRef):
+        if reference.repository is None:
             return False
-        endpoint = parse_endpoint(to_git_ref(reference, settings.github_url).url)
+        endpoint = parse_endpoint(reference.repository.git_url(settings.github_url))
     except SourceRejected:  # the server reports the problem
         return False
     return endpoint.authority in settings.client.git_token_hosts

@@ -6,14 +6,18 @@ the checks of both. Nothing is ever unpacked to disk.
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 import zlib
+from contextlib import closing
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from skillhall._internal.fs.handles import open_root, read_file
 from skillhall._internal.skill.bundle import (
     VERSION_CONTROL_FOLDERS,
     Bundle,
@@ -28,7 +32,7 @@ from skillhall._internal.sources.archive.tar_format import is_tar, read_tar
 from skillhall._internal.sources.archive.zip_format import is_zip, read_zip
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
 from skillhall._internal.sources.repo_layout import find_enclosing_folder, find_visible_skills
-from skillhall.errors import ArchiveRejected, TooLarge, UnsafePath
+from skillhall.errors import ArchiveRejected, SkillFileNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -83,13 +87,9 @@ def read_archive(
     if data.startswith(_GZIP) or is_tar(data):
         if kind == "zip":
             extraction.reject("confusion", "it is named like a zip file, but is a tar file")
-        gzip = data.startswith(_GZIP)
-        read_tar(
-            extraction.inflate(memoryview(data), _GZIP_WINDOW)
-            if gzip
-            else extraction.read_stored(data),
-            extraction,
-        )
+        is_packed = data.startswith(_GZIP)
+        packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)  # a generator
+        read_tar(packed if is_packed else extraction.read_stored(data), extraction)
     elif is_zip(data):
         if kind == "tar":
             extraction.reject("confusion", "it is named like a tar file, but is a zip file")
@@ -97,6 +97,17 @@ def read_archive(
     else:
         extraction.reject("malformed", "it is neither a zip nor a tar file")
     return _build_bundles(extraction)
+
+
+def read_archive_file(path: str) -> tuple[Bundle, ...]:
+    """Read the skills of a local archive. Raises: SkillFileNotFound, and as `read_archive`."""
+    name = os.path.basename(path)
+    try:
+        with closing(open_root(os.path.dirname(path))) as folder:
+            data = read_file(folder, name, DEFAULT_ARCHIVE_LIMITS.total)
+    except OSError:
+        raise SkillFileNotFound(name) from None
+    return read_archive(data, name)
 
 
 def read_loose_files(
@@ -124,16 +135,11 @@ class _Claim(Enum):
     IMPLIED_FOLDER = "a folder above another entry, not listed yet"
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedFile:
+class ArchivedFile(NamedTuple):
     """File of an archive."""
 
     data: bytes
     executable: bool
-
-    def read(self) -> bytes:
-        """Return the file's bytes."""
-        return self.data
 
 
 @dataclass(slots=True)
@@ -202,12 +208,13 @@ class ArchiveExtraction:
 
     def gunzip_stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Unpack and count a gzip stream of unknown size."""
-        return self._inflate_pieces(self._count_packed(chunks), _GZIP_WINDOW)
 
-    def _count_packed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        for chunk in chunks:
-            self.packed_size += len(chunk)
-            yield chunk
+        def count_packed() -> Iterator[bytes]:
+            for chunk in chunks:
+                self.packed_size += len(chunk)
+                yield chunk
+
+        return self._inflate_pieces(count_packed(), _GZIP_WINDOW)
 
     def _inflate_pieces(
         self, packed: Iterator[bytes] | Iterator[memoryview], window: int
@@ -248,10 +255,6 @@ class ArchiveExtraction:
             if text == ".":  # tar's name of the packed folder itself
                 return text
         text = text.removeprefix("./")
-        self._check_path(text)
-        return text
-
-    def _check_path(self, text: str) -> None:
         try:
             normalized = RelativePath.parse(text).text
         except UnsafePath as error:
@@ -267,6 +270,7 @@ class ArchiveExtraction:
             for c in _ALLOWED_INVISIBLE.sub("", text)
         ):
             self.reject("path", f"{_shorten(text)!r} contains invisible characters")
+        return text
 
     def _claim_name(self, path: str, claim: _Claim) -> None:
         key = fold_name(path)
@@ -287,28 +291,28 @@ def _shorten(text: str) -> str:
 def _build_bundles(extraction: ArchiveExtraction) -> tuple[Bundle, ...]:
     all_files = {p: f for p, f in sorted(extraction.files.items()) if not is_macos_metadata(p)}
     used_files = {p: f for p, f in all_files.items() if find_version_control_folder(p) is None}
-    roots = set(find_visible_skills(used_files, _find_wrapper_folder(used_files)))
+    # Archives of repositories on GitHub have one top folder.
+    tops = {path.partition("/")[0] if "/" in path else "" for path in used_files}
+    roots = set(find_visible_skills(used_files, tops.pop() if len(tops) == 1 else ""))
     if not roots:
         extraction.reject("no_skill", f"No {SKILL_MD} found")
     skills: dict[str, dict[str, SkillFile]] = {root: {} for root in sorted(roots)}
     for path, file in used_files.items():
         root = find_enclosing_folder(path, roots)
         if root is not None:
-            relative = _path_in_skill(extraction, path, root)
-            size = len(file.data)
-            skills[root][relative.text] = SkillFile(relative, size, file.executable, file.read)
+            try:
+                relative = RelativePath.parse(path[len(root) + 1 :] if root else path)
+            except UnsafePath as error:  # some names are unsafe only as the first one
+                extraction.reject("path", f"{_shorten(path)!r}: {error.reason}")
+            read = partial(bytes, file.data)
+            skill_file = SkillFile(relative, len(file.data), file.executable, read)
+            skills[root][relative.text] = skill_file
     findings = _version_control_findings(all_files, roots)
     name = _bundle_name(extraction.name)
     return tuple(
         Bundle(root or name, files, tuple(findings.get(root, ())), root)
         for root, files in skills.items()
     )
-
-
-def _find_wrapper_folder(paths: Iterable[str]) -> str:
-    """Return the common top folder, as in GitHub's archives of repositories, or ""."""
-    tops = {path.partition("/")[0] if "/" in path else "" for path in paths}
-    return tops.pop() if len(tops) == 1 else ""
 
 
 def is_macos_metadata(path: str) -> bool:
@@ -323,13 +327,6 @@ def find_version_control_folder(path: str) -> str | None:
         if fold_name(part) in VERSION_CONTROL_FOLDERS:
             return "/".join(parts[:count])
     return None
-
-
-def _path_in_skill(extraction: ArchiveExtraction, path: str, root: str) -> RelativePath:
-    try:
-        return RelativePath.parse(path[len(root) + 1 :] if root else path)
-    except UnsafePath as error:  # some names are unsafe only as the first one
-        extraction.reject("path", f"{_shorten(path)!r}: {error.reason}")
 
 
 def _version_control_findings(paths: Iterable[str], roots: set[str]) -> Mapping[str, list[Finding]]:

@@ -146,7 +146,10 @@ class _TarReader:
             self.long_name = self._read_extension_data(header).rstrip(b"\x00")
         elif header.kind == _GLOBAL:
             self.extraction.count_entries()
-            self._check_global(self._read_pax_records(header))
+            records = self._read_pax_records(header)
+            if any(key in _OVERRIDING_KEYS or key.startswith(_SPARSE) for key in records):
+                problem = "a global record changes the names or sizes of members"
+                self.extraction.reject("confusion", problem)
         elif header.kind in (_PAX, _LONG_NAME):
             self.extraction.reject("confusion", "a member is described twice")
         else:
@@ -198,18 +201,15 @@ class _TarReader:
             self.extraction.reject("confusion", "a member has two names")
         return names[0] if names else header.raw_name
 
-    def _check_global(self, records: Mapping[bytes, bytes]) -> None:
-        if any(key in _OVERRIDING_KEYS or key.startswith(_SPARSE) for key in records):
-            self.extraction.reject(
-                "confusion", "a global record changes the names or sizes of members"
-            )
-
     def _read_pax_records(self, header: _Header) -> Mapping[bytes, bytes]:
         data = self._read_extension_data(header)
         records: dict[bytes, bytes] = {}
         position = 0
         while position < len(data):
-            length = self._parse_decimal(data[position : position + _MAX_DIGITS].partition(b" ")[0])
+            digits = data[position : position + _MAX_DIGITS].partition(b" ")[0]
+            length = int(digits) if digits.isdigit() else 0
+            if not length:
+                self.extraction.reject("malformed", "a number in a header is malformed")
             record = data[position : position + length]
             key, equals, value = record.partition(b" ")[2][:-1].partition(b"=")
             if len(record) < length or not record.endswith(b"\n") or not equals:
@@ -258,11 +258,6 @@ class _TarReader:
         if digits.strip(b"01234567"):
             self.extraction.reject("malformed", "a number in a header is malformed")
         return int(digits or b"0", 8)
-
-    def _parse_decimal(self, digits: bytes) -> int:
-        if not digits.isdigit() or int(digits) == 0:
-            self.extraction.reject("malformed", "a number in a header is malformed")
-        return int(digits)
 
 
 def _read_name(block: bytes) -> bytes:

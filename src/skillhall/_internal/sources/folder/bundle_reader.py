@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -240,8 +240,15 @@ class _BundleLister:
         for name, kind in entries:
             if self._is_ignored(name):
                 continue
-            if kind is EntryKind.LINK and not depth and self._is_volume_link(folder, name):
-                self._add_volume_entry(name)
+            is_top_link = kind is EntryKind.LINK and not depth
+            if is_top_link and self.volume is not None and is_volume_link(folder, name):
+                # The volume's file or folder is added, under the name of its link.
+                try:
+                    volume_kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
+                except OSError as error:
+                    self._report_skipped(f"it cannot be read ({format_os_error(error)})", name)
+                else:
+                    self._add_entry(self.volume, name, volume_kind, name, 0)
             else:
                 self._add_entry(folder, name, kind, prefix + name, depth)
 
@@ -262,19 +269,6 @@ class _BundleLister:
         elif not self.is_full:
             self._add_file(folder, name, relative)
 
-    def _is_volume_link(self, folder: Folder, name: str) -> bool:
-        return self.volume is not None and is_volume_link(folder, name)
-
-    def _add_volume_entry(self, name: str) -> None:
-        """Add a file or folder of the volume, under the name of its link."""
-        assert self.volume is not None  # noqa: S101 - checked by `_is_volume_link`
-        try:
-            kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
-        except OSError as error:
-            self._report_skipped(f"it cannot be read ({format_os_error(error)})", name)
-            return
-        self._add_entry(self.volume, name, kind, name, 0)
-
     def _is_ignored(self, name: str) -> bool:
         if name in ALWAYS_SKIPPED or name.startswith("._"):
             return True
@@ -291,10 +285,8 @@ class _BundleLister:
         except OSError as error:
             self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
-        try:
+        with closing(folder):
             self.add_entries(folder, f"{path}/", depth + 1)
-        finally:
-            folder.close()
 
     def _add_file(self, parent: Folder, name: str, relative: RelativePath) -> None:
         path = relative.text

@@ -29,28 +29,20 @@ _LENGTH = 8  # bytes
 def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:
     """Yield candidates as chunks of bytes, to limit the memory that is needed at once."""
     for start in range(0, len(candidates), _CHUNK):
-        chunk = _encode_chunk(candidates[start : start + _CHUNK])
+        table: dict[tuple[Finding, ...], int] = {}  # equal findings are written once
+        rows = [_encode_row(candidate, table) for candidate in candidates[start : start + _CHUNK]]
+        chunk = marshal.dumps(([encode_findings(group) for group in table], rows))
         yield len(chunk).to_bytes(_LENGTH, "big")
         yield chunk
-
-
-def _encode_chunk(candidates: Sequence[Candidate]) -> bytes:
-    table: dict[tuple[Finding, ...], int] = {}  # equal findings are written once
-    rows = [_encode_row(candidate, table) for candidate in candidates]
-    findings = [encode_findings(group) for group in table]
-    return marshal.dumps((findings, rows))
 
 
 def _encode_row(candidate: Candidate, table: dict[tuple[Finding, ...], int]) -> Row:
     number = table.setdefault(candidate.findings, len(table))
     fields = candidate.fields
     encoded = _encode_fields(fields) if isinstance(fields, Frontmatter) else fields
-    locations = map(_encode_location, candidate[8:10])
+    handles = candidate.real_folder, candidate.real_file
+    locations = [None if h is None else (h.root, h.relative_path) for h in handles]
     return (*candidate[:5], encoded, *candidate[6:8], *locations, number)
-
-
-def _encode_location(location: FolderHandle | None) -> tuple[str, str] | None:
-    return None if location is None else (location.root, location.relative_path)
 
 
 def decode_candidates(data: bytes | memoryview) -> list[Candidate]:
@@ -71,18 +63,9 @@ def _decode_chunk(chunk: memoryview) -> list[Candidate]:
     return [
         make((*row[:10], table[row[10]]))
         if row[8] is row[9]  # both `None`: not reached through a link
-        else make((*row[:8], *_decode_locations(*row[8:10]), table[row[10]]))
+        else make((*row[:8], *[h and FolderHandle(*h) for h in row[8:10]], table[row[10]]))
         for row in rows
     ]
-
-
-def _decode_locations(
-    real: Row | None, real_file: Row | None
-) -> tuple[FolderHandle | None, FolderHandle | None]:
-    return (
-        None if real is None else FolderHandle(*real),
-        None if real_file is None else FolderHandle(*real_file),
-    )
 
 
 def encode_findings(findings: Iterable[Finding]) -> list[Row]:

@@ -16,17 +16,13 @@ _END_MARKER = b"\0the helper is done\0"  # without it, the result is incomplete
 
 def can_fork() -> bool:
     """Whether a fork is safe and a second core is available."""
-    if not hasattr(os, "fork") or sys.platform == "darwin" or _count_cores() == 1:
+    has_affinity = hasattr(os, "sched_getaffinity")
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    if not hasattr(os, "fork") or sys.platform == "darwin" or cores == 1:
         return False
     # A fork copies only the calling thread; locks held by other threads would never be released.
     threading = sys.modules.get("threading")
     return threading is None or threading.active_count() == 1
-
-
-def _count_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class HelperProcess:
@@ -42,8 +38,13 @@ class HelperProcess:
             os.close(write_end)
             raise
         if self._pid == 0:
-            os.close(self._read_end)
-            _run_and_exit(work, write_end)
+            try:
+                os.close(self._read_end)
+                data = memoryview(work() + _END_MARKER)
+                while data:
+                    data = data[os.write(write_end, data[:_CHUNK]) :]
+            finally:
+                os._exit(0)  # without the parent's clean-up handlers
         os.close(write_end)
 
     def result(self) -> bytes | None:
@@ -58,13 +59,3 @@ class HelperProcess:
             os.waitpid(self._pid, 0)
         data = b"".join(chunks)
         return data[: -len(_END_MARKER)] if data.endswith(_END_MARKER) else None
-
-
-def _run_and_exit(work: Callable[[], bytes], write_end: int) -> None:
-    """Run `work` in the helper and exit, without the parent's clean-up handlers."""
-    try:
-        data = memoryview(work() + _END_MARKER)
-        while data:
-            data = data[os.write(write_end, data[:_CHUNK]) :]
-    finally:
-        os._exit(0)

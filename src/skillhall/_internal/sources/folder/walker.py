@@ -10,7 +10,7 @@ import errno
 import marshal
 import os
 import re
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import (
@@ -121,11 +121,9 @@ def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     except (OSError, ValueError) as error:
         walker.report_missing_root(error)
     else:
-        try:
+        with closing(folder):
             walker.start(folder)
             walker.finish(folder)
-        finally:
-            folder.close()
     return Scan(walker.candidates, walker.findings, walker.reused_count)
 
 
@@ -148,13 +146,10 @@ class _ReplacedDuringScan(Exception):
 
 def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
     try:
-        current = parent.open_folder(name)
+        with closing(parent.open_folder(name)) as current:
+            return current.device_and_inode() != folder.device_and_inode()
     except OSError:
         return False
-    try:
-        return current.device_and_inode() != folder.device_and_inode()
-    finally:
-        current.close()
 
 
 class _FolderWalker:
@@ -214,8 +209,10 @@ class _FolderWalker:
             self.parse_pending()
         if self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS:
             self._report_empty_folders()
-        if self.too_deep_count:
-            self._report_depth()
+        if count := self.too_deep_count:
+            subject = "1 folder was" if count == 1 else f"{count} folders were"
+            message = f"{subject} not searched: deeper than {self.policy.max_depth} levels"
+            self._report(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
 
     def _scan_installed_folders(self, root: Folder) -> None:
         """Search `.claude/skills` and similar folders, for repositories with no others."""
@@ -244,12 +241,6 @@ class _FolderWalker:
                 self._add_rejected(name, *_NO_SKILL_MD)
             else:
                 self._report(Code.SKIPPED, "skipped: it has no SKILL.md", name)
-
-    def _report_depth(self) -> None:
-        count, depth = self.too_deep_count, self.policy.max_depth
-        subject = "1 folder was" if count == 1 else f"{count} folders were"
-        message = f"{subject} not searched: deeper than {depth} levels"
-        self._report(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
 
     def _is_repository(self) -> bool:
         return any(name == ".git" for name, _ in self.root_entries)
@@ -470,15 +461,10 @@ class _FolderWalker:
         if not is_volume_link(folder, SKILL_MD):
             return None
         try:
-            volume = open_volume(folder)
-        except OSError:
-            return None
-        try:
-            return read_head(volume, step.path, name, real_folder=step.real_folder)
+            with closing(open_volume(folder)) as volume:
+                return read_head(volume, step.path, name, real_folder=step.real_folder)
         except (OSError, NotAFile):
             return None
-        finally:
-            volume.close()
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
         """Read a SKILL.md that is a link, if its target is inside the roots."""
@@ -512,8 +498,8 @@ class _FolderWalker:
                 )
             return
         target = self._resolve_link(path)
-        if target is _LINK_OUTSIDE and self._may_follow_outside(step):
-            target = self._resolve_outside_link(path)
+        if target is _LINK_OUTSIDE and self.root.follow_links:
+            target = self._resolve_outside_link(step, path)
         if isinstance(target, Finding):
             self._reject_link(step, path, target)
             return
@@ -533,13 +519,6 @@ class _FolderWalker:
             finding = _LINK_NOT_CHECKED
         self.candidates.append(build_broken_candidate(step.path, finding, ""))
 
-    def _may_follow_outside(self, step: _FolderStep) -> bool:
-        """Whether a link may point outside the roots; links outside may not."""
-        if not self.root.follow_links:
-            return False
-        path = self.root.real_path if step.real_folder is None else step.real_folder.path
-        return any(is_inside(path, base) for base in self.real_roots)
-
     def _resolve_link(self, link_path: str) -> FolderHandle | Finding:
         """Return the target of a link inside the roots, or why it is not followed."""
         if not os.path.exists(link_path):
@@ -558,8 +537,11 @@ class _FolderWalker:
             return _to_absolute_location(real)
         return _LINK_OUTSIDE
 
-    def _resolve_outside_link(self, link_path: str) -> FolderHandle | Finding:
-        """Return the target of a link outside the roots, and allow links into it."""
+    def _resolve_outside_link(self, step: _FolderStep, link_path: str) -> FolderHandle | Finding:
+        """Return the target of a link to outside the roots, and allow links into it."""
+        path = self.root.real_path if step.real_folder is None else step.real_folder.path
+        if not any(is_inside(path, base) for base in self.real_roots):
+            return _LINK_OUTSIDE  # a link that is outside itself
         try:
             real = os.path.realpath(link_path)
         except OSError:

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.sources.ref import is_commit_id
+from skillhall._internal.sources.source_text import is_commit_id
 
 if sys.platform != "win32":
     import fcntl
@@ -104,13 +104,10 @@ class CachedClone:
             for path in glob.glob(os.path.join(glob.escape(self.repository_path), pattern)):
                 with contextlib.suppress(OSError):
                     os.unlink(path)
-        if not self._has_recorded_refs():
-            _remove_tree(self.repository_path)
-
-    def _has_recorded_refs(self) -> bool:
         with contextlib.suppress(OSError):
-            return bool(os.listdir(os.path.join(self.folder, "seen")))
-        return False
+            if os.listdir(os.path.join(self.folder, "seen")):
+                return
+        _remove_tree(self.repository_path)
 
 
 def ref_file_name(ref: str) -> str:

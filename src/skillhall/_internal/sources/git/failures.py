@@ -91,28 +91,23 @@ def to_source_error(failure: GitCommandError, remote: Remote, source_text: str) 
     if kind is GitFailureKind.TIMED_OUT:
         return SourceTimedOut(host, "the request timed out")
     if kind is GitFailureKind.AUTHENTICATION:
-        return _build_authentication_error(remote)
+        return SourceUnavailable(host, *_explain_authentication(remote))
     message = f"git failed: {redact_git_output(failure.stderr, remote.token)}"
-    error = SourceUnavailable(host, _PROBLEMS.get(kind, message))
-    error.hint = _HINTS.get(kind, error.hint)
-    return error
+    return SourceUnavailable(host, _PROBLEMS.get(kind, message), _HINTS.get(kind, ""))
 
 
-def _build_authentication_error(remote: Remote) -> SourceUnavailable:
-    endpoint = remote.endpoint
+def _explain_authentication(remote: Remote) -> tuple[str, str]:
+    """Return the problem and a hint for a host that wants credentials."""
     if remote.token is not None:
-        error = SourceUnavailable(endpoint.authority, "it rejected the token")
-        error.hint = "check that the token is valid, and that it may read the repository"
-        return error
+        hint = "check that the token is valid, and that it may read the repository"
+        return "it rejected the token", hint
     problem = "it asks for credentials: the repository is private or does not exist"
-    error = SourceUnavailable(endpoint.authority, problem)
-    if remote.has_withheld_credentials:
-        error.hint = "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
-        return error
-    general = f"SKILLHALL_GIT_TOKEN, and SKILLHALL_GIT_TOKEN_HOSTS to {endpoint.authority}"
-    variables = {remote.github_host: "GITHUB_TOKEN", "gitlab.com": "GITLAB_TOKEN"}
-    error.hint = f"if it is private, set {variables.get(endpoint.authority, general)}"
-    return error
+    if remote.access.has_withheld_credentials:
+        return problem, "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
+    host = remote.endpoint.authority
+    general = f"SKILLHALL_GIT_TOKEN, and SKILLHALL_GIT_TOKEN_HOSTS to {host}"
+    variables = {remote.access.github_host: "GITHUB_TOKEN", "gitlab.com": "GITLAB_TOKEN"}
+    return problem, f"if it is private, set {variables.get(host, general)}"
 
 
 def redact_git_output(stderr: str, token: Secret | None) -> str:

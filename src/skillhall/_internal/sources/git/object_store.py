@@ -79,7 +79,13 @@ class ObjectStore:
         local_ref = f"{_REF_PREFIX}/{ref_name}"
         arguments = (*_FETCH, "--depth=1", "--filter=blob:none", "--", "origin")
         self._run_remote(remote, (*arguments, f"+{ref or 'HEAD'}:{local_ref}"))
-        return self._resolve_local_ref(local_ref)
+        objects = self._query_objects([f"{local_ref}^{{commit}}", local_ref])
+        commit, target = (line.split(" ") for line in objects)
+        if commit[-1] == "missing":
+            if target[-1] == "missing":
+                raise CorruptRepository
+            raise GitCommandError(_NOT_A_COMMIT_MESSAGE)  # a tag may refer to a file or a folder
+        return commit[0]
 
     def fetch_blobs(self, remote: Remote, ids: Collection[str]) -> None:
         """Fetch the contents of files in one request. Raises: GitCommandError."""
@@ -125,17 +131,6 @@ class ObjectStore:
             contents[object_id] = result.stdout[start:end]
             position = end + 1
         return contents
-
-    def _resolve_local_ref(self, ref_name: str) -> str:
-        """Return the commit of a local ref."""
-        commit, target = (
-            line.split(" ") for line in self._query_objects([f"{ref_name}^{{commit}}", ref_name])
-        )
-        if commit[-1] == "missing":
-            if target[-1] == "missing":
-                raise CorruptRepository
-            raise GitCommandError(_NOT_A_COMMIT_MESSAGE)  # a tag may refer to a file or a folder
-        return commit[0]
 
     def _query_objects(self, names: Sequence[str]) -> list[str]:
         """Return a line per object: id, kind and size, or "missing"."""
@@ -187,11 +182,8 @@ class ObjectStore:
         except GitLimitExceeded:
             raise TooLarge(self.source_text, self.max_bytes) from None
         except GitNotAvailable:
-            error = SourceUnavailable(
-                self.host, f"git {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or newer is required"
-            )
-            error.hint = "install or update git"
-            raise error from None
+            problem = f"git {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or newer is required"
+            raise SourceUnavailable(self.host, problem, "install or update git") from None
 
     def resolve_remote_ref(self, remote: Remote, ref: str) -> str | None:
         """Return a ref's commit at the remote, without fetching. Raises: GitCommandError."""

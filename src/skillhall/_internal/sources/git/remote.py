@@ -22,7 +22,7 @@ from skillhall._internal.net.addresses import (
 from skillhall._internal.net.connection import NetworkSettings, limit_resolver
 from skillhall._internal.net.fetch import fetch
 from skillhall._internal.net.url import WebUrl, authority_of, checked_characters
-from skillhall._internal.sources.ref import GITHUB_HOST, GitRef
+from skillhall._internal.sources.source_text import GITHUB_HOST
 from skillhall.errors import SourceRejected, SourceUnavailable
 
 if TYPE_CHECKING:
@@ -113,10 +113,7 @@ class Remote:
     endpoint: Endpoint
     addresses: tuple[IpAddress, ...]
     token: Secret | None
-    ca_file: str = ""
-    ssh_agent_socket: str = ""
-    github_host: str = GITHUB_HOST
-    has_withheld_credentials: bool = False
+    access: GitAccess
 
     def build_configuration(self, *, partial: bool = True) -> list[str]:
         """Return the git configuration for this remote; `partial` omits file contents."""
@@ -127,8 +124,8 @@ class Remote:
         if self.endpoint.scheme != "ssh":
             name, addresses = f"{self.endpoint.host}:{self.endpoint.port}", self.addresses
             lines.append(f"http.curloptResolve={name}:{','.join(map(str, addresses))}")
-        if self.ca_file:
-            lines.append(f"http.sslCAInfo={self.ca_file}")
+        if self.access.ca_file:
+            lines.append(f"http.sslCAInfo={self.access.ca_file}")
         return lines
 
     def build_environment(self) -> dict[str, str]:
@@ -136,7 +133,8 @@ class Remote:
         variables = {"GIT_ALLOW_PROTOCOL": self.endpoint.scheme}
         if self.endpoint.scheme == "ssh":
             variables["GIT_SSH_COMMAND"] = shlex.join(_build_ssh_command(self))
-            variables |= {"SSH_AUTH_SOCK": self.ssh_agent_socket} if self.ssh_agent_socket else {}
+            socket = self.access.ssh_agent_socket
+            variables |= {"SSH_AUTH_SOCK": socket} if socket else {}
         elif self.token is not None:
             # Unlike arguments, the environment is not visible to other users of the system.
             origin = f"{self.endpoint.scheme}://{self.endpoint.authority}/"
@@ -186,15 +184,7 @@ def open_remote(
     if endpoint.scheme == "http" and not all(map(access.policy.is_explicitly_allowed, addresses)):
         raise SourceRejected("scheme", endpoint.url, "'http' is not safe", "use https")
     token = token_for(endpoint, access) if with_token else None
-    return Remote(
-        endpoint,
-        addresses,
-        token,
-        access.ca_file,
-        access.ssh_agent_socket,
-        access.github_host,
-        access.has_withheld_credentials,
-    )
+    return Remote(endpoint, addresses, token, access)
 
 
 def follow_redirect(remote: Remote, access: GitAccess, deadline: float) -> Remote:
@@ -213,7 +203,7 @@ def follow_redirect(remote: Remote, access: GitAccess, deadline: float) -> Remot
     if url in (result.url, endpoint.url):
         problem, hint = "it redirects to a URL without a repository", "use the repository's new URL"
         raise SourceUnavailable(endpoint.host, problem, hint)
-    moved = parse_endpoint(GitRef(url).url)
+    moved = parse_endpoint(url)
     is_same = (moved.scheme, moved.authority) == (endpoint.scheme, endpoint.authority)
     return open_remote(moved, access, deadline, with_token=is_same)
 

@@ -11,10 +11,12 @@ ids are immutable and need no network once they were read. Abbreviated ids are n
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
 from skillhall._internal.sources.commit_tree import (
     build_level,
@@ -30,19 +32,17 @@ from skillhall._internal.sources.git.failures import (
     to_source_error,
 )
 from skillhall._internal.sources.git.object_store import CorruptRepository, ObjectStore
-from skillhall._internal.sources.git.process import is_git_available
 from skillhall._internal.sources.git.remote import (
     Endpoint,
     GitAccess,
-    GitLimits,
     Remote,
     cache_key,
     follow_redirect,
     open_remote,
     parse_endpoint,
 )
-from skillhall._internal.sources.ref import GitHubRef, GitRef, is_commit_id, is_valid_ref
 from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills, find_skills
+from skillhall._internal.sources.source_text import is_commit_id, is_valid_ref
 from skillhall.errors import (
     NoSkillThere,
     RateLimited,
@@ -60,23 +60,15 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.finding import Finding
+    from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry
-    from skillhall._internal.sources.git.clone_cache import CachedClone, CachedRef
+    from skillhall._internal.sources.git.clone_cache import CachedClone
+    from skillhall._internal.sources.git.git_ref import GitRef
 
     # From a commit's tree and a path to the requested skills, with findings.
     _FileSelector = Callable[[list[TreeEntry], str], tuple[list[CommitSkill], list[Finding]]]
 
 T = TypeVar("T")
-
-__all__ = [
-    "GitAccess",
-    "GitLimits",
-    "is_git_available",
-    "read_git",
-    "read_git_level",
-    "resolve_commit",
-    "to_git_ref",
-]
 
 _NO_REPOSITORY = "/nonexistent"  # for commands that need no local repository
 _SHA256_LENGTH = 64  # hexadecimal digits of a SHA-256 id
@@ -94,8 +86,7 @@ def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> Repos
         folders = find_skills(searchable_paths(entries), path, source_text)
         return collect_skills(entries, folders), []
 
-    client = _RepositoryClient(_check_reference(reference), access, source_text)
-    result = _read_selected(reference, client, select)
+    result = _read_selected(reference, access, source_text, select)
     bundles = tuple(skill.build_bundle(result.contents) for skill in result.skills)
     return RepositorySkills(bundles, result.commit, result.ref, result.stale)
 
@@ -111,19 +102,25 @@ def read_git_level(
     def select(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
         return collect_level(entries, path, policy, source_text)
 
-    client = _RepositoryClient(_check_reference(reference), access, source_text)
-    result = _read_selected(reference, client, select)
+    result = _read_selected(reference, access, source_text, select)
     files, findings = build_level(result.skills, result.contents)
     findings = [*result.findings, *findings]
     return FileTree(files, result.commit, tuple(findings), result.stale, result.checked_at)
 
 
-def to_git_ref(reference: GitHubRef | GitRef, github_url: str) -> GitRef:
-    """Return the reference for git; `github_url` is the base URL of GitHub repositories."""
-    if isinstance(reference, GitRef):
-        return reference
-    url = f"{github_url}/{reference.owner}/{reference.repository}.git"
-    return GitRef(url, reference.path, reference.ref)
+def open_git(reference: GitRef, context: SourceContext, source_text: str) -> RepositorySkills:
+    """Read skills of a repository as the settings allow. Raises: as `read_git`."""
+    settings = context.settings
+    access = GitAccess(
+        settings.cache_directory,
+        context.address_policy,
+        settings.tokens,
+        ssh_agent_socket=settings.variables.get("SSH_AUTH_SOCK", ""),
+        progress=context.progress,
+        github_host=urlsplit(settings.github_url).netloc.lower(),
+    )
+    access = access if context.with_credentials else access.without_credentials()
+    return read_git(reference, access, source_text=source_text)
 
 
 class _CommitFiles(NamedTuple):
@@ -139,10 +136,11 @@ class _CommitFiles(NamedTuple):
 
 
 def _read_selected(
-    reference: GitRef, client: _RepositoryClient, select: _FileSelector
+    reference: GitRef, access: GitAccess, source_text: str, select: _FileSelector
 ) -> _CommitFiles:
-    key, directory = cache_key(client.endpoint, client.access), client.access.cache_directory
-    if not (is_commit_id(reference.ref) and is_cached(directory, key)):
+    client = _RepositoryClient(_check_reference(reference), access, source_text)
+    key, directory = cache_key(client.endpoint, access), access.cache_directory
+    if not (reference.is_pinned and is_cached(directory, key)):
         client.check_host()
     requested_at = time.time()
     try:
@@ -159,7 +157,7 @@ def resolve_commit(reference: GitRef, access: GitAccess) -> str:
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited.
     """
     client = _RepositoryClient(_check_reference(reference), access, reference.text)
-    if is_commit_id(reference.ref):
+    if reference.is_pinned:
         return reference.ref
     store = client.open_store(_NO_REPOSITORY)
     try:
@@ -215,7 +213,11 @@ class _RepositoryClient:
         except GitCommandError as failure:
             if failure.kind is not GitFailureKind.MOVED:
                 raise
-        self._remote = self._follow_move(remote)
+        try:
+            self._remote = follow_redirect(remote, self.access, self.deadline)
+        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
+            moved = GitCommandError("returned error: 301")
+            raise to_source_error(moved, remote, self.source_text) from None
         return operation(self._remote)
 
     def to_source_error(self, failure: GitCommandError) -> SkillhallError:
@@ -228,13 +230,6 @@ class _RepositoryClient:
         if self._remote is None:
             self._remote = open_remote(self.endpoint, self.access, self.deadline)
         return self._remote
-
-    def _follow_move(self, remote: Remote) -> Remote:
-        try:
-            return follow_redirect(remote, self.access, self.deadline)
-        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
-            moved = GitCommandError("returned error: 301")
-            raise to_source_error(moved, remote, self.source_text) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,9 +244,9 @@ class _CachedRepositoryReader:
 
     def read(self) -> _CommitFiles:
         """Read the selected files. Raises: as `read_git`."""
-        pinned = self._read_pinned()
-        if pinned is not None:
-            return pinned
+        if self.reference.is_pinned and self.cache.read_ref(self.reference.ref) is not None:
+            with suppress(CorruptRepository, GitCommandError):
+                return self._read_commit(self.reference, self.reference.ref)
         try:
             return self._read_current()
         except (SourceUnavailable, RateLimited) as error:
@@ -259,16 +254,6 @@ class _CachedRepositoryReader:
             if stale is None:
                 raise
             return stale
-
-    def _read_pinned(self) -> _CommitFiles | None:
-        """Read a full commit id from the cache, if it is there."""
-        ref = self.reference.ref
-        if not is_commit_id(ref) or self.cache.read_ref(ref) is None:
-            return None
-        try:
-            return self._read_commit(self.reference, ref)
-        except (CorruptRepository, GitCommandError):
-            return None
 
     def _read_current(self) -> _CommitFiles:
         """Fetch and read the current commit."""
@@ -285,22 +270,19 @@ class _CachedRepositoryReader:
         commit = self._fetch_commit(ref.ref)
         try:
             result = self._read_commit(ref, commit)
-        except CorruptRepository:
-            result = self._read_from_new_clone(ref)
+        except CorruptRepository:  # the cached clone is damaged
+            commit = self._fetch_into_new_clone(ref.ref)
+            try:
+                result = self._read_commit(ref, commit)
+            except CorruptRepository:
+                problem = "the fetched repository is incomplete"
+                raise SourceUnavailable(self.client.endpoint.authority, problem) from None
         except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
             self.cache.record_ref(ref.ref, commit)
             raise
         for name in {ref.ref, result.commit}:  # lock files refer to the commit
             self.cache.record_ref(name, result.commit)
         return result
-
-    def _read_from_new_clone(self, ref: GitRef) -> _CommitFiles:
-        """Read from a new clone, because the cached one is damaged."""
-        try:
-            return self._read_commit(ref, self._fetch_into_new_clone(ref.ref))
-        except CorruptRepository:
-            host = self.client.endpoint.authority
-            raise SourceUnavailable(host, "the fetched repository is incomplete") from None
 
     def _fetch_commit(self, ref: str) -> str:
         """Fetch a ref and return its commit."""
@@ -346,7 +328,8 @@ class _CachedRepositoryReader:
                 result = self._read_commit(ref, cached.commit)
             except (CorruptRepository, GitCommandError, SourceUnavailable, RateLimited):
                 return None
-            reason = _format_stale_reason(error, cached)
+            checked_at = datetime.fromtimestamp(cached.checked_at, UTC)
+            reason = f"{error}; cached version of {checked_at:%Y-%m-%d %H:%M} UTC"
             return result._replace(stale=reason, checked_at=cached.checked_at)
         return None
 
@@ -382,8 +365,3 @@ class _CachedRepositoryReader:
         if ids - sizes.keys():
             raise CorruptRepository
         return sizes
-
-
-def _format_stale_reason(error: SkillhallError, cached_ref: CachedRef) -> str:
-    time_of_check = datetime.fromtimestamp(cached_ref.checked_at, UTC)
-    return f"{error}; cached version of {time_of_check:%Y-%m-%d %H:%M} UTC"

@@ -136,14 +136,13 @@ class GitHubClient:
             hint = "try again then, or set GITHUB_TOKEN: with a token the limit is much higher"
             raise RateLimited(error.host, error.seconds, hint) from None
         except SourceUnavailable as error:
-            raise self._translate_error(error, ref) from None
-
-    def _translate_error(self, error: SourceUnavailable, ref: str) -> SkillhallError:
-        if error.status == _NO_SUCH_REF:
-            return self.build_not_found_error(ref)
-        if error.status == _EMPTY_REPOSITORY:  # a repository without a commit
-            return NoSkillThere(self.source_text)
-        if error.status == _UNAUTHORIZED and self.access.token and "token" not in error.problem:
-            hint = "check GITHUB_TOKEN: it may be mistyped, expired or revoked"
-            return SourceUnavailable(error.host, "it rejected the token", hint, status=error.status)
-        return error
+            status = error.status
+            if status == _NO_SUCH_REF:
+                raise self.build_not_found_error(ref) from None
+            if status == _EMPTY_REPOSITORY:  # a repository without a commit
+                raise NoSkillThere(self.source_text) from None
+            if status == _UNAUTHORIZED and self.access.token and "token" not in error.problem:
+                problem = "it rejected the token"
+                hint = "check GITHUB_TOKEN: it may be mistyped, expired or revoked"
+                raise SourceUnavailable(error.host, problem, hint, status=status) from None
+            raise

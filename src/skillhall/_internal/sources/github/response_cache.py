@@ -44,7 +44,12 @@ class GitHubCache:
                 data = read_file(folder, self._file_name(kind, key), _MAX_ENTRY_SIZE)
         except (OSError, NotAFile, TooLarge):
             return None
-        return _unpack(data)
+        digest, packed = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
+        if hashlib.sha256(packed).digest() != digest:
+            return None
+        with contextlib.suppress(zlib.error):
+            return zlib.decompress(packed)
+        return None
 
     def write(self, kind: str, *key: str, data: bytes) -> None:
         """Write an entry atomically."""
@@ -78,13 +83,3 @@ class GitHubCache:
 
     def _file_name(self, kind: str, key: tuple[str, ...]) -> str:
         return hashlib.sha256("\0".join((self._key_prefix, kind, *key)).encode()).hexdigest()
-
-
-def _unpack(data: bytes) -> bytes | None:
-    digest, packed = data[:_DIGEST_SIZE], data[_DIGEST_SIZE:]
-    if hashlib.sha256(packed).digest() != digest:
-        return None
-    try:
-        return zlib.decompress(packed)
-    except zlib.error:
-        return None

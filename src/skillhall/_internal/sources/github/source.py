@@ -10,7 +10,8 @@ import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 from skillhall._internal.net.fetch import FetchOptions
@@ -26,7 +27,10 @@ from skillhall._internal.sources.commit_tree import (
     iterate_files,
     searchable_paths,
 )
-from skillhall._internal.sources.github.client import GitHubClient
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall._internal.sources.git.process import is_git_available
+from skillhall._internal.sources.git.source import open_git
+from skillhall._internal.sources.github.client import GitHubAccess, GitHubClient
 from skillhall._internal.sources.github.response_cache import GitHubCache
 from skillhall._internal.sources.github.tree import (
     dump_tree,
@@ -35,18 +39,20 @@ from skillhall._internal.sources.github.tree import (
     parse_tree,
     start_blob_hash,
 )
-from skillhall._internal.sources.ref import is_commit_id
 from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills, find_skills
+from skillhall._internal.sources.source_text import is_commit_id
 from skillhall.errors import RateLimited, SourceNotFound, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.sources.archive.tar_format import TarMember
+    from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill
-    from skillhall._internal.sources.github.client import GitHubAccess
-    from skillhall._internal.sources.ref import GitHubRef
+    from skillhall._internal.sources.github.github_ref import GitHubRef
+
+T = TypeVar("T")
 
 _MIB = 1024 * 1024
 _MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub truncates trees at 7 MiB
@@ -61,6 +67,22 @@ _RAW = "application/vnd.github.raw+json"
 _SERVER_ERROR = 500
 
 
+def open_github(reference: GitHubRef, context: SourceContext) -> RepositorySkills:
+    """Read skills with git, or with the API where git is not available. Raises: as `read_git`."""
+    settings = context.settings
+    if settings.use_git and is_git_available():
+        url = reference.git_url(settings.github_url)
+        return open_git(GitRef(url, reference.path, reference.ref), context, reference.text)
+    access = GitHubAccess(
+        settings.github_api_url,
+        context.address_policy,
+        settings.tokens if context.with_credentials else {},
+        settings.cache_directory,
+        progress=context.get_progress("Downloading"),
+    )
+    return read_github(reference, access, source_text=reference.text)
+
+
 def read_github(
     reference: GitHubRef, access: GitHubAccess, *, source_text: str
 ) -> RepositorySkills:
@@ -71,15 +93,8 @@ def read_github(
     SkillNotFound, ArchiveRejected, TooLarge.
     """
     reader = _open_reader(reference, access, source_text)
-    try:
-        commit, ref = reader.resolve()
-        skills = reader.read_skills(commit, ref)
-    except (SourceUnavailable, RateLimited) as error:
-        if not _is_temporary(error):
-            raise
-        return reader.read_stale_skills(error)
-    reader.record_success(commit, ref.path)
-    return skills
+    skills, stale, _ = reader.read(_GitHubRepositoryReader.read_skills)
+    return skills._replace(stale=stale)
 
 
 def read_github_level(
@@ -90,15 +105,9 @@ def read_github_level(
     Raises: as `read_github`, except for missing skills.
     """
     reader = _open_reader(reference, access, source_text)
-    try:
-        commit, ref = reader.resolve()
-        tree = reader.read_level(commit, ref, policy)
-    except (SourceUnavailable, RateLimited) as error:
-        if not _is_temporary(error):
-            raise
-        return reader.read_stale_level(error, policy)
-    reader.record_success(commit, ref.path)
-    return tree
+    read_level = partial(_GitHubRepositoryReader.read_level, policy=policy)
+    tree, stale, checked_at = reader.read(read_level, needs_time=True)
+    return tree._replace(stale=stale, checked_at=checked_at)
 
 
 def resolve_github_commit(reference: GitHubRef, access: GitHubAccess) -> str:
@@ -112,15 +121,9 @@ def resolve_github_commit(reference: GitHubRef, access: GitHubAccess) -> str:
 def _open_reader(
     reference: GitHubRef, access: GitHubAccess, source_text: str
 ) -> _GitHubRepositoryReader:
-    name = f"{reference.owner}/{reference.repository}"
+    name = f"{reference.owner}/{reference.name}"
     cache = GitHubCache(access.cache_directory, access.api_url, access.token)
     return _GitHubRepositoryReader(reference, GitHubClient(access, name, source_text), cache)
-
-
-def _is_temporary(error: SourceUnavailable | RateLimited) -> bool:
-    """Whether a cached version may be served. Not after a 4xx: access may be revoked."""
-    status = 0 if isinstance(error, RateLimited) else error.status
-    return status == 0 or status >= _SERVER_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,34 @@ class _GitHubRepositoryReader:
     reference: GitHubRef
     api: GitHubClient
     cache: GitHubCache
+
+    def read(
+        self,
+        read: Callable[[_GitHubRepositoryReader, str, GitHubRef], T],
+        *,
+        needs_time: bool = False,
+    ) -> tuple[T, str, float]:
+        """Read the current version or, in an outage, the cached one.
+
+        Returns the result, why it is stale, and the Unix time when it was current.
+        """
+        try:
+            commit, ref = self.resolve()
+            result = read(self, commit, ref)
+        except (SourceUnavailable, RateLimited) as error:
+            status = 0 if isinstance(error, RateLimited) else error.status
+            if 0 < status < _SERVER_ERROR:  # access may be revoked
+                raise
+            commit, ref, checked_at = self._find_last_read()
+            if not commit or (needs_time and not checked_at):
+                raise
+            offline = replace(self, api=replace(self.api, offline_error=error))
+            return read(offline, commit, ref), str(error), checked_at
+        now = time.time()
+        values = {"commit": commit, "path": ref.path, "seen": str(now)}
+        self._cache_values("last", self.reference.text, **values)
+        self.cache.evict()
+        return result, "", now
 
     def resolve(self) -> tuple[str, GitHubRef]:
         """Return the commit and the interpretation of the reference that exists."""
@@ -143,8 +174,9 @@ class _GitHubRepositoryReader:
     def _resolve_commit(self, ref: str) -> str:
         if is_commit_id(ref):
             return ref
-        cached = _load_pair(self.cache.read("ref", self.api.repository, ref), "etag", "commit")
-        etag, commit = cached or ("", "")
+        values = _load_values(self.cache.read("ref", self.api.repository, ref))
+        is_cached = "etag" in values and "commit" in values
+        etag, commit = (values["etag"], values["commit"]) if is_cached else ("", "")
         target = f"commits/{quote(ref or 'HEAD')}"
         result = self.api.get(target, FetchOptions(etag, accept=_SHA), _MIB, ref=ref)
         if not result.is_not_modified:
@@ -168,22 +200,18 @@ class _GitHubRepositoryReader:
             entries, is_truncated = parse_tree(result.data)
         except ValueError:
             raise self.api.build_malformed_response_error() from None
-        if is_truncated:
-            entries = self._read_tree_from_archive(commit)
+        if is_truncated:  # a large repository
+            with self.api.open_archive(commit) as members:
+                entries = [_build_entry(member) for member in members]
         self.cache.write("tree", self.api.repository, commit, data=dump_tree(entries))
         return entries
-
-    def _read_tree_from_archive(self, commit: str) -> list[TreeEntry]:
-        """Build the tree of a large repository, whose API response is truncated."""
-        with self.api.open_archive(commit) as members:
-            return [_build_entry(member) for member in members]
 
     def read_skills(self, commit: str, ref: GitHubRef) -> RepositorySkills:
         """Read the skills at the reference's path in a commit."""
         entries = self._read_tree(commit)
         folders = find_skills(searchable_paths(entries), ref.path, self.api.source_text)
         skills = collect_skills(entries, folders)
-        contents = self._read_limited_contents(commit, skills, DEFAULT_ARCHIVE_LIMITS.total)
+        contents = self._read_contents(commit, skills, DEFAULT_ARCHIVE_LIMITS.total)
         bundles = tuple(skill.build_bundle(contents) for skill in skills)
         return RepositorySkills(bundles, commit, ref.ref)
 
@@ -191,22 +219,18 @@ class _GitHubRepositoryReader:
         """Read the files one level below the reference's path in a commit."""
         entries, text = self._read_tree(commit), self.api.source_text
         skills, level_findings = collect_level(entries, ref.path, policy, text)
-        contents = self._read_limited_contents(commit, skills, _MAX_LEVEL)
+        contents = self._read_contents(commit, skills, _MAX_LEVEL)
         files, findings = build_level(skills, contents)
-        return FileTree(files, commit, (*level_findings, *findings), checked_at=time.time())
+        return FileTree(files, commit, (*level_findings, *findings))
 
-    def _read_limited_contents(
+    def _read_contents(
         self, commit: str, skills: Sequence[CommitSkill], limit: int
     ) -> dict[str, bytes]:
-        """Read files within limits. Raises: TooLarge, and as `_read_contents`."""
+        """Return the files' bytes by object id. Raises: TooLarge, SourceUnavailable."""
         for skill in skills:
             skill.apply_size_limits()
         if sum(_entry_size(entry) for entry in iterate_files(skills)) > limit:
             raise TooLarge(self.api.source_text, limit)
-        return self._read_contents(commit, skills)
-
-    def _read_contents(self, commit: str, skills: Sequence[CommitSkill]) -> dict[str, bytes]:
-        """Return the files' bytes by object id. Raises: SourceUnavailable if one is missing."""
         cached = {skill.folder: self._read_cached_files(skill) for skill in skills}
         contents = {sha: data for files in cached.values() for sha, data in files.items()}
         missing = _find_missing(skills, contents)
@@ -220,7 +244,8 @@ class _GitHubRepositoryReader:
             contents |= dict(pool.map(self._fetch_blob, missing.values()))
         for skill in skills:
             if not cached[skill.folder]:
-                self._cache_files(skill, contents)
+                data = b"".join(contents[entry.id] for entry in sorted(skill.entries.values()))
+                self.cache.write("files", *_cache_key(skill), data=data)
         return contents
 
     def _read_from_archive(
@@ -231,7 +256,8 @@ class _GitHubRepositoryReader:
         with self.api.open_archive(commit) as members:
             for member in members:
                 entry = entries.get(member.path)
-                if entry and entry.id in missing and _matches_entry(member, entry):
+                is_expected = entry is not None and member.is_file and member.size == entry.size
+                if entry and entry.id in missing and is_expected:
                     data = b"".join(member.content)
                     if matches_blob(data, entry):
                         contents[entry.id] = data
@@ -253,7 +279,7 @@ class _GitHubRepositoryReader:
         return entry.id, data
 
     def _read_cached_files(self, skill: CommitSkill) -> dict[str, bytes]:
-        data = self.cache.read("files", *sorted(_cache_key_parts(skill)))
+        data = self.cache.read("files", *_cache_key(skill))
         contents: dict[str, bytes] = {}
         start = 0
         for entry in sorted(skill.entries.values()) if data else ():
@@ -264,62 +290,34 @@ class _GitHubRepositoryReader:
             contents[entry.id] = content
         return contents
 
-    def _cache_files(self, skill: CommitSkill, contents: Mapping[str, bytes]) -> None:
-        data = b"".join(contents[entry.id] for entry in sorted(skill.entries.values()))
-        self.cache.write("files", *sorted(_cache_key_parts(skill)), data=data)
+    def _find_last_read(self) -> tuple[str, GitHubRef, float]:
+        """Return the last commit read for this reference, else for the repository, if any.
 
-    def record_success(self, commit: str, path: str) -> None:
-        """Record a complete read, for outages."""
-        now = str(time.time())
-        self._cache_values("last", self.reference.text, commit=commit, path=path, seen=now)
-        self.cache.evict()
-
-    def read_stale_skills(self, failure: SourceUnavailable | RateLimited) -> RepositorySkills:
-        """Read the cached version; raises `failure` if it is incomplete."""
-        commit, ref = self._find_last_read(failure)
-        offline = replace(self, api=replace(self.api, offline_error=failure))
-        return offline.read_skills(commit, ref)._replace(stale=str(failure))
-
-    def read_stale_level(
-        self, failure: SourceUnavailable | RateLimited, policy: ScanPolicy
-    ) -> FileTree:
-        """Read the cached version of a level; raises `failure` if it is incomplete."""
-        cached = _load_pair(self.cache.read("last", self.reference.text), "commit", "seen")
-        if cached is None:
-            raise failure
-        commit, ref = self._find_last_read(failure)
-        offline = replace(self, api=replace(self.api, offline_error=failure))
-        tree = offline.read_level(commit, ref, policy)
-        return tree._replace(stale=str(failure), checked_at=float(cached[1]))
-
-    def _find_last_read(self, failure: SourceUnavailable | RateLimited) -> tuple[str, GitHubRef]:
-        """Return the last commit read for this reference, or any path of the repository."""
+        The time is 0 if it is not known.
+        """
         refs = list(self.reference.interpretations())
-        cached = _load_pair(self.cache.read("last", self.reference.text), "commit", "path")
-        if cached is not None:
-            commit, path = cached
-            return commit, next((ref for ref in refs if ref.path == path), refs[0])
+        values = _load_values(self.cache.read("last", self.reference.text))
+        if "commit" in values and "path" in values:
+            ref = next((ref for ref in refs if ref.path == values["path"]), refs[0])
+            return values["commit"], ref, float(values.get("seen", 0))
         for ref in refs:
-            data = self.cache.read("ref", self.api.repository, ref.ref)
-            cached = _load_pair(data, "commit", "etag")
-            if cached is not None:
-                return cached[0], ref
-        raise failure
+            values = _load_values(self.cache.read("ref", self.api.repository, ref.ref))
+            if "commit" in values and "etag" in values:
+                return values["commit"], ref, 0.0
+        return "", self.reference, 0.0
 
     def _cache_values(self, kind: str, *key: str, **values: str) -> None:
         self.cache.write(kind, *key, data=json.dumps(values).encode("ascii"))
 
 
-def _load_pair(data: bytes | None, *names: str) -> tuple[str, str] | None:
-    """Return two cached strings by name."""
+def _load_values(data: bytes | None) -> dict[str, str]:
+    """Return cached strings by name; a damaged entry is a cache miss."""
     try:
         values = json.loads(data or b"null")
     except ValueError:
-        return None
-    if not isinstance(values, dict):
-        return None
-    first, second = (values.get(name) for name in names)
-    return (first, second) if isinstance(first, str) and isinstance(second, str) else None
+        return {}
+    pairs = values.items() if isinstance(values, dict) else ()
+    return {name: text for name, text in pairs if isinstance(text, str)}
 
 
 def _find_missing(
@@ -328,16 +326,12 @@ def _find_missing(
     return {entry.id: entry for entry in iterate_files(skills) if entry.id not in contents}
 
 
-def _cache_key_parts(skill: CommitSkill) -> set[str]:
-    return {f"{entry.path} {entry.id}" for entry in skill.entries.values()}
+def _cache_key(skill: CommitSkill) -> list[str]:
+    return sorted({f"{entry.path} {entry.id}" for entry in skill.entries.values()})
 
 
 def _entry_size(entry: TreeEntry) -> int:
     return entry.size or 0  # GitHub lists the size of every file
-
-
-def _matches_entry(member: TarMember, entry: TreeEntry) -> bool:
-    return member.is_file and member.size == entry.size
 
 
 def _build_entry(member: TarMember) -> TreeEntry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.sources.commit_tree import MODE_FOLDER, TreeEntry
 
@@ -13,13 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-
-
-class GitHubTree(NamedTuple):
-    """Entries of a commit; incomplete if `is_truncated`."""
-
-    entries: Sequence[TreeEntry]
-    is_truncated: bool = False
 
 
 def start_blob_hash(size: int, algorithm: str = "sha1") -> hashlib._Hash:
@@ -35,28 +28,25 @@ def matches_blob(data: bytes, entry: TreeEntry) -> bool:
     return len(data) == entry.size and digest.hexdigest() == entry.id
 
 
-def parse_tree(data: bytes) -> GitHubTree:
-    """Parse a tree in GitHub's JSON. Raises: ValueError."""
+def parse_tree(data: bytes) -> tuple[Sequence[TreeEntry], bool]:
+    """Parse the entries in GitHub's JSON, and whether they are truncated. Raises: ValueError."""
     try:
         value = json.loads(data)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     if not isinstance(value, dict) or not isinstance(value.get("tree"), list):
         raise ValueError("the JSON is not a tree")  # noqa: TRY004 - about the data, not a type
-    entries = [_parse_entry(item) for item in value["tree"] if _read_mode(item) != MODE_FOLDER]
+    items = value["tree"]
+    if not all(isinstance(item, dict) for item in items):
+        raise ValueError("an entry is not an object")
+    entries = [
+        _build_entry(item.get("path"), item.get("mode"), item.get("sha"), item.get("size"))
+        for item in items
+        if item.get("mode") != MODE_FOLDER
+    ]
     if len({entry.path for entry in entries}) < len(entries):
         raise ValueError("a path is listed twice")
-    return GitHubTree(entries, value.get("truncated") is not False)
-
-
-def _read_mode(item: object) -> object:
-    return item.get("mode") if isinstance(item, dict) else None
-
-
-def _parse_entry(item: object) -> TreeEntry:
-    if not isinstance(item, dict):
-        raise ValueError("an entry is not an object")  # noqa: TRY004 - as above
-    return _build_entry(item.get("path"), item.get("mode"), item.get("sha"), item.get("size"))
+    return entries, value.get("truncated") is not False
 
 
 def _build_entry(path: object, mode: object, sha: object, size: object) -> TreeEntry:

@@ -20,11 +20,7 @@ from skillhall._internal.sources.mcp.transport import (
     McpTimeouts,
 )
 from skillhall._version import VERSION
-from skillhall.errors import (
-    SkillsNotServed,
-    SourceUnavailable,
-    TooLarge,
-)
+from skillhall.errors import SkillsNotServed, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -42,6 +38,11 @@ _MAX_ESCAPE_FACTOR: Final = 6  # bytes that JSON may need for one byte of text
 _PROTOCOL = "io.modelcontextprotocol/"
 _CAPABILITIES: Mapping[str, object] = {"extensions": {EXTENSION: {}}}
 _CLIENT: Mapping[str, object] = {"name": "skillhall", "version": VERSION}
+_CLIENT_METADATA: Mapping[str, object] = {  # the `_meta` of requests in the current protocol
+    f"{_PROTOCOL}protocolVersion": CURRENT_PROTOCOL,
+    f"{_PROTOCOL}clientInfo": dict(_CLIENT),
+    f"{_PROTOCOL}clientCapabilities": dict(_CAPABILITIES),
+}
 _VERSION_HINT = "its skills need an MCP server of 2026 that declares them"
 
 
@@ -158,7 +159,7 @@ class McpSkillClient:
         """Call a method. Raises: McpCallError, and errors of the transport."""
         self._last_request_id += 1
         if self.transport.protocol_version == CURRENT_PROTOCOL:
-            params = {**params, "_meta": _build_client_metadata()}
+            params = {**params, "_meta": dict(_CLIENT_METADATA)}
         request: Message = {"jsonrpc": "2.0", "id": self._last_request_id, "method": method}
         if params:
             request["params"] = params
@@ -166,17 +167,15 @@ class McpSkillClient:
         timeout = Timeout(timeout) if isinstance(timeout, NetworkSettings) else timeout
         response = self.transport.request(request, max_bytes, timeout)
         if "error" in response:
-            raise self._build_call_error(method, response["error"])
+            error = response["error"]
+            code = error.get("code") if isinstance(error, dict) else None
+            number = code if isinstance(code, int) and not isinstance(code, bool) else 0
+            problem = f"{method} failed with error {number}"
+            raise McpCallError(self.transport.host, problem, number)
         result = response["result"]
         if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
             raise self._build_malformed_response_error(f"{method} has no complete result")
         return result
-
-    def _build_call_error(self, method: str, error: object) -> McpCallError:
-        code = error.get("code") if isinstance(error, dict) else None
-        number = code if isinstance(code, int) and not isinstance(code, bool) else 0
-        problem = f"{method} failed with error {number}"
-        return McpCallError(self.transport.host, problem, number)
 
     def _require_list(self, result: Message, name: str) -> list[object]:
         value = result.get(name)
@@ -219,12 +218,3 @@ def open_skill_client(
         transport.close(force=True)
         raise
     transport.close()
-
-
-def _build_client_metadata() -> Message:
-    """Return the `_meta` of every request in the current protocol."""
-    return {
-        f"{_PROTOCOL}protocolVersion": CURRENT_PROTOCOL,
-        f"{_PROTOCOL}clientInfo": dict(_CLIENT),
-        f"{_PROTOCOL}clientCapabilities": dict(_CAPABILITIES),
-    }

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.skill.bundle import (
     find_collision,
@@ -144,7 +144,12 @@ def _parse_files(uri: SkillUri, value: object) -> Iterator[McpFileEntry]:
 def _parse_file(uri: SkillUri, value: object) -> McpFileEntry:
     fields = value if isinstance(value, dict) else {}
     text, digest, size = fields.get("uri"), fields.get("digest"), fields.get("size")
-    if not (isinstance(text, str) and isinstance(digest, str) and _is_size(size)):
+    if not (
+        isinstance(text, str)
+        and isinstance(digest, str)
+        and type(size) is int
+        and 0 <= size <= _MAX_JSON_INTEGER
+    ):
         message = "a file of the entry has no valid 'uri', 'digest' or 'size'"
         raise _InvalidEntry(Code.MCP_ENTRY, message)
     if not _DIGEST.fullmatch(digest):
@@ -155,10 +160,6 @@ def _parse_file(uri: SkillUri, value: object) -> McpFileEntry:
     except UnsafePath as error:
         message = f"{text[:_MAX_QUOTED_LENGTH]!r} is rejected: {error.reason}"
         raise _InvalidEntry(Code.MCP_URI, message) from None
-
-
-def _is_size(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value <= _MAX_JSON_INTEGER
 
 
 def _check_files(entry: McpSkillEntry) -> None:

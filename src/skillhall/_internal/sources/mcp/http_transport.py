@@ -97,7 +97,9 @@ class HttpTransport:
         """Send a request and return its response. Raises: as `McpTransport`."""
         with self._send(self._serialize_post(request), max_bytes, timeout) as response:
             self._check_status(response)
-            self.session_id = self._read_session_id(response)
+            session_id = response.headers.get(_SESSION_HEADER, "")
+            if _TOKEN_PATTERN.fullmatch(session_id):
+                self.session_id = session_id
             message = self._read_response(response, request, max_bytes)
             if message is not None:
                 return message
@@ -179,10 +181,6 @@ class HttpTransport:
         if status in _SERVER_ERRORS:
             problem = f"it responded with status {status}"
             raise SourceUnavailable(self.host, problem, status=status)
-
-    def _read_session_id(self, response: HTTPResponse) -> str:
-        value = response.headers.get(_SESSION_HEADER, "")
-        return value if _TOKEN_PATTERN.fullmatch(value) else self.session_id
 
     def _read_response(
         self, response: HTTPResponse, request: Message, max_bytes: int

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,9 +20,9 @@ from skillhall._internal.settings import build_environment, read_secret_variable
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.sources.mcp.client import McpSkillClient, open_skill_client
 from skillhall._internal.sources.mcp.http_transport import HttpTransport
+from skillhall._internal.sources.mcp.mcp_ref import check_mcp_label
 from skillhall._internal.sources.mcp.stdio_transport import StdioTransport
 from skillhall._internal.sources.mcp.transport import DEFAULT_MCP_TIMEOUTS, McpTimeouts
-from skillhall._internal.sources.ref import check_mcp_label
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import (
     ConfigInvalid,
@@ -94,35 +94,35 @@ def _check_server(server: McpServer) -> McpServer:
         if name and not _VARIABLE_PATTERN.fullmatch(name):
             raise ConfigInvalid(name[:100], "it is not the name of a variable")
     if server.url:
-        return server._replace(url=_check_url(server.url))
+        url = WebUrl.parse(server.url)
+        if url.fragment or url.query:
+            problem = "the URL of a server has no query and no fragment"
+            raise SourceRejected("url", server.url, problem)
+        return server._replace(url=url.without_query)
     if not server.command or not server.command[0] or any("\0" in word for word in server.command):
         raise ConfigInvalid(server.label, "it has neither a URL nor a command")
     return server
 
 
-def _check_url(text: str) -> str:
-    url = WebUrl.parse(text)
-    if url.fragment or url.query:
-        raise SourceRejected("url", text, "the URL of a server has no query and no fragment")
-    return url.without_query
-
-
 def read_servers(settings: Settings) -> dict[str, McpServer]:
     """Return all servers by label. Raises: ConfigInvalid, OSError."""
     try:
-        root = open_root(settings.data_directory)
-    except FileNotFoundError:
-        return {}
-    try:
-        data = read_below(root, RelativePath.parse(SERVERS_FILE), MAX_SERVERS_FILE)
-    except SkillFileNotFound:
+        with closing(open_root(settings.data_directory)) as root:
+            data = read_below(root, RelativePath.parse(SERVERS_FILE), MAX_SERVERS_FILE)
+    except (FileNotFoundError, SkillFileNotFound):
         return {}
     except (NotAFile, TooLarge):
         problem = f"it is not a regular file of at most {MAX_SERVERS_FILE} bytes"
         raise ConfigInvalid(SERVERS_FILE, problem, _FIX_HINT) from None
-    finally:
-        root.close()
-    return _parse_servers(data)
+    try:
+        value = parse_json(data, unique_keys=True)
+    except InvalidJson as error:
+        raise ConfigInvalid(SERVERS_FILE, str(error), _FIX_HINT) from None
+    fields = value if isinstance(value, dict) else {}
+    servers = fields.get("servers")
+    if not isinstance(servers, dict) or fields.get("version") != VERSION:
+        raise ConfigInvalid(SERVERS_FILE, f"it has no servers of version {VERSION}", _FIX_HINT)
+    return {label: _parse_server_entry(label, entry) for label, entry in servers.items()}
 
 
 def find_server(settings: Settings, label: str) -> McpServer:
@@ -183,18 +183,6 @@ def _serialize_server(server: McpServer) -> dict[str, object]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _parse_servers(data: bytes) -> dict[str, McpServer]:
-    try:
-        value = parse_json(data, unique_keys=True)
-    except InvalidJson as error:
-        raise ConfigInvalid(SERVERS_FILE, str(error), _FIX_HINT) from None
-    fields = value if isinstance(value, dict) else {}
-    servers = fields.get("servers")
-    if not isinstance(servers, dict) or fields.get("version") != VERSION:
-        raise ConfigInvalid(SERVERS_FILE, f"it has no servers of version {VERSION}", _FIX_HINT)
-    return {label: _parse_server_entry(label, fields) for label, fields in servers.items()}
-
-
 def _parse_server_entry(label: str, value: object) -> McpServer:
     fields = value if isinstance(value, dict) else {}
     url, variable = fields.get("url", ""), fields.get("tokenVariable", "")
@@ -224,22 +212,20 @@ def connect(
 
     Raises: SkillsNotServed, SourceRejected, ConfigInvalid, and errors of the transport.
     """
-    with open_skill_client(_open_transport(settings, server), timing) as client:
-        yield client
-
-
-def _open_transport(settings: Settings, server: McpServer) -> McpTransport:
+    transport: McpTransport
     if server.command:
         environment = build_environment(server.variables)
         # Not in the working directory: some programs load code from the folder they start in.
-        return StdioTransport(server.label, server.command, environment, settings.home)
-    url = WebUrl.parse(server.url)
-    policy = build_address_policy(settings.allowed_networks)
-    variable = server.token_variable
-    token = read_secret_variable(variable) if variable else None
-    if variable and token is None:
-        raise ConfigInvalid(variable, "it is not set", f"put the token of {server.label} into it")
-    return HttpTransport.for_url(url, policy, token, variable)
+        transport = StdioTransport(server.label, server.command, environment, settings.home)
+    else:
+        policy, variable = build_address_policy(settings.allowed_networks), server.token_variable
+        token = read_secret_variable(variable) if variable else None
+        if variable and token is None:
+            hint = f"put the token of {server.label} into it"
+            raise ConfigInvalid(variable, "it is not set", hint)
+        transport = HttpTransport.for_url(WebUrl.parse(server.url), policy, token, variable)
+    with open_skill_client(transport, timing) as client:
+        yield client
 
 
 def cache_folder(settings: Settings, label: str) -> str:

@@ -31,10 +31,16 @@ from skillhall._internal.sources.mcp.entry import (
     verify_file,
     verify_frontmatter,
 )
+from skillhall._internal.sources.mcp.mcp_ref import McpRef
 from skillhall._internal.sources.mcp.servers_file import cache_folder, connect, find_server
-from skillhall._internal.sources.ref import McpRef
 from skillhall._internal.storage.content_store import ContentStore
-from skillhall.errors import McpSkillNotFound, ServedSkillRejected, SourceRejected, TooLarge
+from skillhall.errors import (
+    McpSkillNotFound,
+    NoSkillThere,
+    ServedSkillRejected,
+    SourceRejected,
+    TooLarge,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -126,7 +132,10 @@ class McpSkillSource:
 
         Raises: ServedSkillRejected, UnsafePath, SkillhallError.
         """
-        file = self._find_file(skill, path)
+        self._check_usable(skill)
+        file = skill.entry.find_file(RelativePath.parse(path).text)
+        if file is None:
+            raise self._build_rejection(skill, build_unlisted_finding(skill.entry, path))
         store = ContentStore(os.path.join(self._cache, sha256_hex(skill.entry.uri.encode())))
         cached = store.find(file.digest.removeprefix("sha256:"))
         if cached is not None:
@@ -160,7 +169,7 @@ class McpSkillSource:
     def bundles(self, skills: Iterable[McpSkill]) -> tuple[Bundle, ...]:
         """Download several skills within one timeout. Raises: as `bundle`."""
         timeout = Timeout(self._server.timeouts.download)
-        return tuple(self._download_bundle(skill, timeout) for skill in skills)
+        return tuple([self._download_bundle(skill, timeout) for skill in skills])
 
     def _download_bundle(self, skill: McpSkill, timeout: Timeout) -> Bundle:
         entry = skill.entry
@@ -186,13 +195,6 @@ class McpSkillSource:
             problem = f"the server sent the entry of {entry.uri[:100]!r} instead"
             raise ServedSkillRejected(self.label, uri, Code.MCP_ENTRY, problem)
         return McpSkill(self.label, cross_check_entries([entry])[0])
-
-    def _find_file(self, skill: McpSkill, path: str) -> McpFileEntry:
-        self._check_usable(skill)
-        file = skill.entry.find_file(RelativePath.parse(path).text)
-        if file is None:
-            raise self._build_rejection(skill, build_unlisted_finding(skill.entry, path))
-        return file
 
     def _check_usable(self, skill: McpSkill) -> None:
         for judged in skill.findings:
@@ -246,10 +248,14 @@ def open_mcp_source(label: str, settings: Settings | None = None) -> Iterator[Mc
 def read_mcp_bundles(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
     """Download the skills of a reference; rejected ones have a finding instead of files.
 
-    Raises: SkillNotFound, TooLarge, and as `open_mcp_source`.
+    Raises: NoSkillThere, SkillNotFound, TooLarge, and as `open_mcp_source`.
     """
     with open_mcp_source(reference.label, settings) as source:
         skills = [source.find(reference.skill)] if reference.skill else source.list()
         if sum(skill.entry.total_bytes for skill in skills) > MAX_TOTAL_SIZE:
             raise TooLarge(reference.text, MAX_TOTAL_SIZE)
-        return source.bundles(skills)
+        bundles = source.bundles(skills)
+    if not bundles:
+        hint = f"it may have unlisted skills: name one, as in {reference.text}/name"
+        raise NoSkillThere(reference.text, hint)
+    return bundles

@@ -134,7 +134,11 @@ class StdioTransport:
         start = 0
         while (end := self._buffer.find(b"\n", start)) < 0:
             start = len(self._buffer)
-            chunk = self._read_chunk(timeout)
+            try:
+                chunk = self._chunks.get(timeout=timeout.next_timeout())
+            except (queue.Empty, TimeoutError):
+                problem = "the request timed out"
+                raise SourceTimedOut(self.host, problem, _RUN_MANUALLY_HINT) from None
             if not chunk:
                 return None
             self._buffer += chunk
@@ -148,12 +152,6 @@ class StdioTransport:
         if length > max_bytes:
             self._is_out_of_sync = True
             raise TooLarge(self.host, max_bytes)
-
-    def _read_chunk(self, timeout: Timeout) -> bytes:
-        try:
-            return self._chunks.get(timeout=timeout.next_timeout())
-        except (queue.Empty, TimeoutError):
-            raise SourceTimedOut(self.host, "the request timed out", _RUN_MANUALLY_HINT) from None
 
     def _reply_to_server(self, message: Message) -> None:
         """Answer pings and reject other requests of the server; ignore notifications."""
@@ -178,11 +176,7 @@ class StdioTransport:
                 chunk = os.read(self._stdout.fileno(), _CHUNK)
             except (OSError, ValueError):
                 chunk = b""
-            self._enqueue(chunk)
-
-    def _enqueue(self, chunk: bytes) -> None:
-        """Wait for space in the queue until the transport is closed."""
-        while not self._is_closed.is_set():
-            with contextlib.suppress(queue.Full):
-                self._chunks.put(chunk, timeout=_POLL_INTERVAL)
-                return
+            while not self._is_closed.is_set():  # wait for space in the queue
+                with contextlib.suppress(queue.Full):
+                    self._chunks.put(chunk, timeout=_POLL_INTERVAL)
+                    break

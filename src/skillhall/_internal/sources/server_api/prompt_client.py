@@ -144,8 +144,11 @@ class PromptClient:
         prompts = tuple(_parse_prompt(item) for item in data.get_objects("prompts"))
         if len(prompts) > MAX_PROMPTS:
             raise self.server.build_malformed_response_error(f"more than {MAX_PROMPTS} prompts")
-        stale = _parse_stale_reason(response.meta)
-        return RemotePromptList(prompts, data.get_text("source"), stale)
+        stale = response.meta.get("stale")
+        reason = stale.get("reason") if isinstance(stale, dict) else None
+        if not isinstance(reason, str) or not _is_valid_unicode(reason):
+            reason = ""
+        return RemotePromptList(prompts, data.get_text("source"), reason)
 
     def fetch_prompt(self, name: str, arguments: Mapping[str, str]) -> RemotePromptContent:
         """Render a prompt and return it with its files.
@@ -240,12 +243,6 @@ def _parse_skipped(data: _ResponseObject) -> tuple[tuple[SkippedEntry, ...], int
     )
     has_total = data.fields.get("skippedTotal") is not None
     return entries, data.get_number("skippedTotal") if has_total else len(entries)
-
-
-def _parse_stale_reason(meta: Mapping[str, object]) -> str:
-    stale = meta.get("stale")
-    reason = stale.get("reason") if isinstance(stale, dict) else None
-    return reason if isinstance(reason, str) and _is_valid_unicode(reason) else ""
 
 
 def _is_valid_unicode(text: str) -> bool:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.url import WebUrl
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.git.source import to_git_ref
-from skillhall._internal.sources.ref import GitHubRef, GitRef, parse_source_ref
+from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 if TYPE_CHECKING:
@@ -31,7 +30,13 @@ class TokenScope(NamedTuple):
     @classmethod
     def from_settings(cls, settings: Settings) -> TokenScope:
         """Collect the configured repositories. Raises: ConfigInvalid."""
-        repositories, prefixes = _configured_repositories(settings), []
+        repositories, prefixes = set(), []
+        with suppress(SourceRejected):  # an invalid setting is reported where it is used
+            allowed = bool(settings.allowed_networks)
+            repository = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
+            if repository.repository is not None:
+                url = repository.repository.git_url(settings.github_url)
+                repositories.add(_normalize_url(url))
         for text in settings.server.git_token_repos:
             pattern = text if ":" in text else f"{settings.github_url}/{text}"
             url = _normalize_url(pattern.removesuffix(_WILDCARD))
@@ -43,7 +48,7 @@ class TokenScope(NamedTuple):
                 prefixes.append(f"{url}/")
             else:
                 repositories.add(url)
-        return cls(frozenset(repositories), tuple(prefixes))
+        return cls(frozenset(repositories - {""}), tuple(prefixes))
 
     def includes(self, url: str) -> bool:
         """Whether tokens may be sent to the repository at this URL."""
@@ -56,17 +61,6 @@ def reject_ssh(url: str, source_text: str) -> None:
     if parse_endpoint(url).scheme == "ssh":
         problem = "'ssh' is reserved for the operator"
         raise SourceRejected("scheme", source_text, problem, "use https")
-
-
-def _configured_repositories(settings: Settings) -> set[str]:
-    urls = set()
-    if settings.prompts.repo:
-        with suppress(SourceRejected):  # reported where the setting is used
-            allowed = bool(settings.allowed_networks)
-            reference = parse_source_ref(settings.prompts.repo, allow_loopback_http=allowed)
-            if isinstance(reference, GitHubRef | GitRef):
-                urls.add(_normalize_url(to_git_ref(reference, settings.github_url).url))
-    return urls - {""}
 
 
 def _normalize_url(url: str) -> str:

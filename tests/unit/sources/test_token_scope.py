@@ -3,7 +3,7 @@
 import pytest
 
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
-from skillhall._internal.sources.git.token_scope import TokenScope
+from skillhall._internal.sources.token_scope import TokenScope
 from skillhall.errors import ConfigInvalid
 
 

@@ -1,27 +1,27 @@
 """Source references: accepted and rejected texts."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillhall._internal.sources.ref import (
-    ArchiveRef,
-    GitHubRef,
-    GitRef,
-    LocalRef,
-    McpRef,
-    PackageRef,
-    SourceRef,
-    UrlRef,
-    is_commit_id,
-    parse_source_ref,
-)
+from skillhall._internal.sources.base import Ref
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall._internal.sources.github.github_ref import GitHubRef
+from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
+from skillhall._internal.sources.mcp.mcp_ref import McpRef
+from skillhall._internal.sources.python_package import PackageRef
+from skillhall._internal.sources.source_text import is_commit_id
+from skillhall._internal.sources.url_ref import UrlRef
 from skillhall.errors import SourceRejected
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LAB = "https://gitlab.com"
 
-ACCEPTED: list[tuple[str, SourceRef]] = [
+ACCEPTED: list[tuple[str, Ref]] = [
     # Local paths
     (".", LocalRef(".")),
     ("..", LocalRef("..")),
@@ -287,13 +287,32 @@ REFUSED: list[tuple[str, str]] = [
 ]
 
 
+def describe(text: str, *, allow_loopback_http: bool) -> str:
+    """Return the kind and canonical text of a reference, or the reason for its rejection."""
+    try:
+        reference = parse_source_ref(text, allow_loopback_http=allow_loopback_http)
+    except SourceRejected as error:
+        return f"{error.reason}: {error.problem}" + (f" ({error.hint})" if error.hint else "")
+    return f"{type(reference).__name__} {reference.text}"
+
+
+def test_every_recorded_text_keeps_its_meaning() -> None:
+    # The order in which kinds are tried decides what a text means. Lock files depend on it.
+    path = Path(__file__).with_name("parsed_texts.json")
+    recorded = json.loads(path.read_text("utf-8"))  # a pair: without and with loopback http
+    for text, meaning in recorded.items():
+        expected = [meaning, meaning] if isinstance(meaning, str) else meaning
+        actual = [describe(text, allow_loopback_http=allowed) for allowed in (False, True)]
+        assert actual == expected, text
+
+
 @pytest.mark.parametrize(("text", "meaning"), ACCEPTED)
-def test_parse_source_ref_text_gives_reference(text: str, meaning: SourceRef) -> None:
+def test_parse_source_ref_text_gives_reference(text: str, meaning: Ref) -> None:
     assert parse_source_ref(text) == meaning
 
 
 @pytest.mark.parametrize("meaning", [meaning for _, meaning in ACCEPTED], ids=str)
-def test_canonical_text_parses_to_the_same_reference(meaning: SourceRef) -> None:
+def test_canonical_text_parses_to_the_same_reference(meaning: Ref) -> None:
     assert parse_source_ref(meaning.text) == meaning
 
 
@@ -305,7 +324,7 @@ def test_canonical_text_parses_to_the_same_reference(meaning: SourceRef) -> None
         (GitRef("https://h.example/b.git", "技", "v"), "https://h.example/b.git/%E6%8A%80@v"),
     ],
 )
-def test_special_characters_are_percent_encoded(meaning: SourceRef, text: str) -> None:
+def test_special_characters_are_percent_encoded(meaning: Ref, text: str) -> None:
     assert meaning.text == text
     assert parse_source_ref(text) == meaning
 
@@ -359,17 +378,20 @@ def test_http_to_other_hosts_is_rejected(host: str) -> None:
 
 def test_page_of_branch_with_slashes_has_several_interpretations() -> None:
     first = GitHubRef("a", "b", "x/skills/pdf", "feature")
-    second = first.with_longer_ref()
-    assert second == GitHubRef("a", "b", "skills/pdf", "feature/x")
-    assert GitRef("https://h.example/b.git", "x", "f").with_longer_ref() == GitRef(
-        "https://h.example/b.git", "", "f/x"
-    )
+    assert list(first.interpretations()) == [
+        first,
+        GitHubRef("a", "b", "skills/pdf", "feature/x"),
+        GitHubRef("a", "b", "pdf", "feature/x/skills"),
+        GitHubRef("a", "b", "", "feature/x/skills/pdf"),
+    ]
+    page = GitRef("https://h.example/b.git", "x", "f")
+    assert list(page.interpretations()) == [page, GitRef("https://h.example/b.git", "", "f/x")]
 
 
 @pytest.mark.parametrize(("path", "ref"), [("", "main"), ("x", ""), ("a/-x", "f"), ("a.lock", "f")])
-def test_with_longer_ref_without_candidates_returns_none(path: str, ref: str) -> None:
-    assert GitHubRef("a", "b", path, ref).with_longer_ref() is None
-    assert GitRef("https://h.example/b.git", path, ref).with_longer_ref() is None
+def test_reference_without_longer_ref_has_one_interpretation(path: str, ref: str) -> None:
+    assert len(list(GitHubRef("a", "b", path, ref).interpretations())) == 1
+    assert len(list(GitRef("https://h.example/b.git", path, ref).interpretations())) == 1
 
 
 def test_is_commit_id_accepts_full_ids_only() -> None:
@@ -378,7 +400,7 @@ def test_is_commit_id_accepts_full_ids_only() -> None:
 
 
 def test_github_ref_url_is_https() -> None:
-    assert GitHubRef("acme", "skills", "pdf").url == "https://github.com/acme/skills.git"
+    assert GitHubRef("acme", "skills", "pdf").git_url() == "https://github.com/acme/skills.git"
 
 
 PIECES = [

@@ -1,0 +1,167 @@
+"""The interface of all kinds of sources: references, and what opening one gives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
+
+from skillhall._internal.net.addresses import AddressPolicy, build_address_policy
+from skillhall._internal.settings import GITHUB_URL
+from skillhall._internal.sources.folder.bundle_reader import load_into_memory
+from skillhall._internal.sources.source_text import is_commit_id, is_valid_ref
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Self
+
+    from skillhall._internal.settings import Settings
+    from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.sources.repo_layout import RepositorySkills
+
+    Progress: TypeAlias = Callable[[str, int, int], None]  # step, completed, total
+
+
+class SourceContext(NamedTuple):
+    """Settings, progress callback and permissions for opening a source."""
+
+    settings: Settings
+    progress: Progress | None = None
+    with_credentials: bool = True  # the operator's tokens and keys, for repositories
+    folder_hint: str = ""  # for a folder without skills
+
+    @property
+    def address_policy(self) -> AddressPolicy:
+        """Hosts that may be contacted."""
+        return build_address_policy(self.settings.allowed_networks)
+
+    def get_progress(self, step: str) -> Callable[[int, int], None] | None:
+        """Return the callback for the progress of one step."""
+        return None if self.progress is None else partial(self.progress, step)
+
+
+class NpxSource(NamedTuple):
+    """How the lock files of `npx skills` record a source."""
+
+    source: str
+    source_type: str  # github, gitlab, git or local
+    url: str
+    ref: str = ""
+
+
+class Ref(ABC):
+    """Source reference: names a source. Each kind is a frozen dataclass.
+
+    Creating one opens nothing, and its module must be cheap to import: commands that only read a
+    lock file parse the references in it. Therefore `open` imports what it needs.
+    """
+
+    __slots__ = ()
+
+    is_remote: ClassVar[bool] = False  # a server may open it for a client
+    needs_approval: ClassVar[bool] = False  # a changed skill is not installed without a review
+
+    @property
+    @abstractmethod
+    def text(self) -> str:
+        """The text that parses to this value; lock files contain it."""
+
+    @abstractmethod
+    def open(self, context: SourceContext) -> OpenedSource:
+        """Open the source. Raises: as `open_source`."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it names an immutable version."""
+        return False
+
+    @property
+    def repository(self) -> RepositoryRef | None:
+        """The reference itself, if it names a git repository."""
+        return None
+
+    @property
+    def npx_source(self) -> NpxSource | None:
+        """The record for `npx skills`; `None` if it does not support this kind."""
+        return None
+
+    def at(self, path: str, ref: str) -> Ref:  # noqa: ARG002 - only repositories have both
+        """Return the reference for a path and ref of a repository; "" keeps the ref."""
+        return self
+
+    def for_bundle(self, bundle: Bundle) -> tuple[Ref, str]:
+        """Return what a lock file records for a skill: a reference, and the path in it."""
+        return self, bundle.folder if bundle.path is None else bundle.path
+
+    def to_portable_text(self, root: str, base: str) -> str:  # noqa: ARG002 - for local paths
+        """Return a text that also works in other checkouts of the project at `root`.
+
+        Relative paths start at `base`.
+        """
+        return self.text
+
+
+class RepositoryRef(Ref):
+    """Folder of a git repository. An empty `path` is its root, an empty `ref` its HEAD."""
+
+    __slots__ = ()
+
+    is_remote = True
+    path: str
+    ref: str
+
+    @abstractmethod
+    def git_url(self, github_url: str = GITHUB_URL) -> str:
+        """Return the URL for git; `github_url` is the base URL of GitHub repositories."""
+
+    @abstractmethod
+    def at(self, path: str, ref: str) -> Self:
+        """Return the reference for another path and ref; "" keeps the ref."""
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it names a commit."""
+        return is_commit_id(self.ref)
+
+    @property
+    def repository(self) -> Self:
+        """The reference itself."""
+        return self
+
+    def for_bundle(self, bundle: Bundle) -> tuple[Self, str]:
+        """Return the repository, and the path of the skill in it."""
+        _, path = super().for_bundle(bundle)
+        return self.at("", self.ref), path
+
+    def interpretations(self) -> Iterator[Self]:
+        """Yield all interpretations: in page URLs, a ref with slashes looks like a path."""
+        yield self
+        first, _, rest = self.path.partition("/")
+        longer = f"{self.ref}/{first}"
+        if self.ref and first and not rest.startswith("-") and is_valid_ref(longer):
+            yield from self.at(rest, longer).interpretations()
+
+    def to_opened_source(self, skills: RepositorySkills) -> OpenedSource:
+        """Return the opened source for skills of this repository."""
+        # A branch with slashes is only known after the repository was read.
+        candidates = (ref for ref in self.interpretations() if ref.ref == skills.ref)
+        return OpenedSource(next(candidates, self), skills.bundles, skills.commit, skills.stale)
+
+
+class OpenedSource(NamedTuple):
+    """Opened source with its bundles."""
+
+    reference: Ref
+    bundles: tuple[Bundle, ...]
+    commit: str = ""  # of a repository
+    stale: str = ""  # why a cached version is served, if one is
+    # Reads all files of a bundle as a consistent version. Raises: SkillhallError.
+    load_bundle: Callable[[Bundle], Bundle] = load_into_memory
+
+    def get_bundle_path(self, bundle: Bundle) -> str:
+        """Return the path of the bundle in the source; `find_bundle` accepts it."""
+        return self.reference.for_bundle(bundle)[1]
+
+    def find_bundle(self, path: str) -> Bundle | None:
+        """Return the bundle at the path, if there is one."""
+        return next((b for b in self.bundles if self.get_bundle_path(b) == path), None)

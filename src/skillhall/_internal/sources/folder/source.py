@@ -1,0 +1,71 @@
+"""Skills of a folder of this machine, whose files can change while they are read."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from skillhall._internal.fs.handles import FolderHandle, is_inside
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.policy.scan_rules import MAX_DEPTH
+from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_bundle
+from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.sources.folder.walker import ScanContext, scan_root
+from skillhall.errors import SkillFileNotFound, SourceRejected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skillhall._internal.skill.bundle import Bundle
+
+SOURCE_HINT: Final = "name a skill's folder, a folder of skills, or a zip or tar.gz file"
+
+
+def read_folder(
+    path: str, text: str, hint: str, *, follow_links: bool
+) -> tuple[tuple[Bundle, ...], Callable[[Bundle], Bundle]]:
+    """Return the bundles of a folder, and a function that reads one as a consistent version.
+
+    `hint` is for a folder without skills. Raises: SourceRejected, SkillFileNotFound.
+    """
+    handles = _find_skill_folders(path, text, hint, follow_links=follow_links)
+
+    def load_bundle(bundle: Bundle) -> Bundle:
+        loaded = read_bundle(handles[bundle.folder], LENIENT.scan_policy)
+        return replace(loaded, folder=bundle.folder, path=bundle.path)
+
+    bundles = []
+    for folder, handle in handles.items():
+        relative = os.path.relpath(folder, path).replace(os.sep, "/")
+        bundle = open_bundle(handle, LENIENT.scan_policy)
+        bundles.append(replace(bundle, folder=folder, path="" if relative == "." else relative))
+    return tuple(bundles), load_bundle
+
+
+def _find_skill_folders(
+    path: str, text: str, hint: str, *, follow_links: bool
+) -> dict[str, FolderHandle]:
+    """Return the folder itself if it is a skill, else all candidates below, by path."""
+    if not os.path.lexists(path):
+        raise SkillFileNotFound(text, SOURCE_HINT)
+    if not os.path.isdir(path):
+        raise SourceRejected("path", text, "it is neither a folder nor an archive", SOURCE_HINT)
+    root = Root(path, follow_links=follow_links)
+    context = ScanContext(LENIENT.key_case, (root.real_path,), {}, keep_signatures=False)
+    # The depth limit of archives, so that a folder and its archive give the same skills.
+    policy = LENIENT.scan_policy.with_depth(MAX_DEPTH)
+    candidates = sorted(scan_root(root, policy, context).candidates, key=lambda c: c.folder)
+    folders: dict[str, FolderHandle] = {}
+    for candidate in candidates:
+        if candidate.file:
+            location = candidate.real_folder or FolderHandle(path, candidate.folder)
+            is_linked = candidate.real_folder is not None
+            is_outside = is_linked and not is_inside(location.path, root.real_path)
+            # A linked folder outside the source is named by its link, which is inside.
+            key = os.path.join(path, candidate.folder) if is_outside else location.path
+            folders[key] = location
+    if not folders:
+        raise SourceRejected("path", text, f"No {SKILL_MD} found", hint or SOURCE_HINT)
+    return folders

@@ -1,0 +1,43 @@
+"""Markdown files and archives on the web: `https://host/SKILL.md`, `https://host/skills.zip`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from skillhall._internal.sources.base import OpenedSource, Ref
+from skillhall._internal.sources.source_text import parse_repository_url, reject_query
+
+if TYPE_CHECKING:
+    from skillhall._internal.sources.base import SourceContext
+    from skillhall._internal.sources.source_text import SourceText
+
+
+@dataclass(frozen=True, slots=True)
+class UrlRef(Ref):
+    """URL of a Markdown file or archive."""
+
+    url: str
+
+    is_remote = True
+
+    @property
+    def text(self) -> str:
+        """The URL."""
+        return self.url
+
+    def open(self, context: SourceContext) -> OpenedSource:
+        """Download the file. Raises: as `fetch` and `read_archive_or_skill_md`."""
+        from skillhall._internal.sources.archive.upload import download  # noqa: PLC0415
+
+        progress = context.get_progress("Downloading")
+        return OpenedSource(self, download(self.url, context.address_policy, progress))
+
+
+def parse_url(source: SourceText) -> UrlRef | None:
+    """Parse the URL of a file. Raises: SourceRejected."""
+    url = source.parse_web_url()
+    if url is None or parse_repository_url(url) is not None:
+        return None
+    reject_query(url)
+    return UrlRef(url.without_query.rstrip("/"))

@@ -1,0 +1,244 @@
+"""Contract of all kinds of sources: open, lock, install again, update.
+
+`tests/golden/lock_files` has the lock files of every kind, with `{port}` for the port of the test's
+server. `UPDATE_GOLDEN=1` writes them.
+"""
+
+import io
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, NamedTuple, TypeAlias
+
+import pytest
+
+from skillhall._internal.installer.agent_folders import resolve_targets
+from skillhall._internal.installer.install import install
+from skillhall._internal.installer.locked_install import LockedInstallStatus, install_locked
+from skillhall._internal.installer.project import Project
+from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
+from skillhall._internal.settings import Settings
+from skillhall._internal.sources import kinds
+from skillhall._internal.sources.archive.source import read_loose_files
+from skillhall._internal.sources.base import OpenedSource, Ref, SourceContext
+from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.source_text import SourceText
+from tests.support.github_server import GitHubServer, run_github_server
+from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
+from tests.support.projects import make_project_settings
+from tests.support.skills import make_skill_md
+
+GOLDEN = Path(__file__).parents[1] / "golden/lock_files"
+FILES = {"SKILL.md": make_skill_md("pdf"), "references/forms.md": b"# Forms\n"}
+NEW_FILES = {"SKILL.md": make_skill_md("pdf", body="# New steps\n")}
+
+Files: TypeAlias = Mapping[str, bytes]
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
+
+
+class Source(NamedTuple):
+    """Source under test: its text, settings that reach it, and how to change its files."""
+
+    text: str
+    settings: Settings
+    publish: Callable[[Files], object]
+    port: int = 0
+
+
+def write_files(folder: Path, files: Files) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    for path, data in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(data)
+
+
+def zip_files(files: Files) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path, data in files.items():
+            archive.writestr(f"pdf/{path}", data)
+    return packed.getvalue()
+
+
+@contextmanager
+def folder_source(settings: Settings) -> Iterator[Source]:
+    folder = Path(settings.working_directory, "shared/pdf")
+    yield Source("./shared", settings, lambda files: write_files(folder, files))
+
+
+@contextmanager
+def archive_source(settings: Settings) -> Iterator[Source]:
+    archive = Path(settings.working_directory, "skills.zip")
+    yield Source("skills.zip", settings, lambda files: archive.write_bytes(zip_files(files)))
+
+
+@contextmanager
+def run_host(settings: Settings) -> Iterator[tuple[GitHubServer, Settings]]:
+    with run_github_server(Path(settings.home, "host")) as host:
+        urls = host.environment()
+        url, api_url = urls["SKILLHALL_GITHUB_URL"], urls["SKILLHALL_GITHUB_API_URL"]
+        yield host, settings._replace(github_url=url, github_api_url=api_url)
+
+
+def commit_skill(host: GitHubServer, files: Files) -> None:
+    host.commit("acme/skills", {f"skills/pdf/{path}": data for path, data in files.items()})
+
+
+@contextmanager
+def github_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+        yield Source("acme/skills/pdf", host_settings, lambda files: commit_skill(host, files))
+
+
+@contextmanager
+def github_api_source(settings: Settings) -> Iterator[Source]:
+    with github_source(settings._replace(use_git=False)) as source:
+        yield source._replace(text="https://github.com/acme/skills/tree/main/skills")
+
+
+@contextmanager
+def git_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+        text = host.url("acme/skills.git/pdf@main")
+        yield Source(text, host_settings, lambda files: commit_skill(host, files), host.git.port)
+
+
+@contextmanager
+def url_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+
+        def publish(files: Files) -> None:
+            host.files["/files/skills.zip"] = zip_files(files)
+
+        yield Source(host.url("files/skills.zip"), host_settings, publish, host.git.port)
+
+
+@contextmanager
+def markdown_source(settings: Settings) -> Iterator[Source]:
+    with run_host(settings) as (host, host_settings):
+
+        def publish(files: Files) -> None:
+            host.files["/files/SKILL.md"] = files["SKILL.md"]
+
+        yield Source(host.url("files/SKILL.md"), host_settings, publish, host.git.port)
+
+
+@contextmanager
+def package_source(settings: Settings) -> Iterator[Source]:
+    environment = Path(settings.home, "venv")
+    folder = environment / "lib/python3/site-packages/pdf_tools/.agents/skills/pdf"
+    settings = settings._replace(variables={"VIRTUAL_ENV": str(environment)})
+    yield Source("python:pdf-tools", settings, lambda files: write_files(folder, files))
+
+
+@contextmanager
+def mcp_source(settings: Settings) -> Iterator[Source]:
+    script = Path(settings.home, "mcp-script.json")
+
+    def publish(files: Files) -> None:
+        frontmatter = {"name": "pdf", "description": "Reads PDF files."}
+        entry = make_entry(files, frontmatter=frontmatter)
+        command = write_script(make_script(skills=[entry], contents=make_contents(files)), script)
+        add_server(settings, parse_server("acme", command))
+
+    yield Source("mcp:acme/pdf", settings, publish)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRef(Ref):
+    """A kind that only this test knows: one class and one parser are enough."""
+
+    name: str
+    contents: ClassVar[dict[str, bytes]] = {}
+
+    @property
+    def text(self) -> str:
+        return f"memory:{self.name}"
+
+    def open(self, context: SourceContext) -> OpenedSource:  # noqa: ARG002 - needs no settings
+        return OpenedSource(self, read_loose_files([*self.contents.items()], self.name))
+
+
+def parse_memory(source: SourceText) -> MemoryRef | None:
+    prefix, _, name = source.text.partition(":")
+    return MemoryRef(name) if prefix == "memory" else None
+
+
+@contextmanager
+def new_kind_of_source(settings: Settings) -> Iterator[Source]:
+    def publish(files: Files) -> None:
+        MemoryRef.contents.clear()
+        MemoryRef.contents.update(files)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kinds, "KINDS", (*kinds.KINDS, parse_memory))
+        yield Source("memory:pdf", settings, publish)
+
+
+SOURCES: dict[str, Callable[[Settings], AbstractContextManager[Source]]] = {
+    "folder": folder_source,
+    "archive": archive_source,
+    "github": github_source,
+    "github-api": github_api_source,
+    "git": git_source,
+    "url": url_source,
+    "markdown": markdown_source,
+    "python": package_source,
+    "mcp": mcp_source,
+    "new-kind": new_kind_of_source,
+}
+
+
+def compare_with_golden(kind: str, project: Path, source: Source) -> None:
+    for name in ("skillhall-lock.json", "skills-lock.json"):
+        file, golden = project / name, GOLDEN / kind / name
+        if not file.exists():  # `npx skills` does not support every kind
+            assert not golden.exists()
+            continue
+        text = file.read_text("utf-8")
+        if source.port:
+            text = text.replace(f":{source.port}/", ":{port}/")
+        if os.environ.get("UPDATE_GOLDEN") == "1":
+            golden.parent.mkdir(parents=True, exist_ok=True)
+            golden.write_text(text, "utf-8")
+        assert text == golden.read_text("utf-8")
+
+
+def add(source: Source) -> Project:
+    project = Project.from_settings(source.settings)
+    opened = open_source(source.text, source.settings)
+    install(project, opened, opened.bundles, resolve_targets(project, ["codex"], copy=False))
+    return project
+
+
+@pytest.mark.parametrize("kind", SOURCES)
+def test_skill_is_opened_locked_installed_again_and_updated(kind: str, tmp_path: Path) -> None:
+    with SOURCES[kind](make_project_settings(tmp_path)) as source:
+        source.publish(FILES)
+        project = add(source)
+        compare_with_golden(kind, tmp_path / "project", source)
+        [(key, entry)] = project.read_lock().entries.items()
+        assert parse_source_ref(entry.source, allow_loopback_http=True).text == entry.source
+        assert [r.status for r in find_outdated(project)] == [UpdateStatus.CURRENT]
+
+        shutil.rmtree(project.path(key))
+        assert [r.status for r in install_locked(project, frozen=True)] == [
+            LockedInstallStatus.INSTALLED
+        ]
+        assert project.read_lock().entries == {key: entry}
+
+        source.publish(NEW_FILES)
+        assert [r.status for r in find_outdated(project)] == [UpdateStatus.OUTDATED]
+        assert [r.status for r in update(project)] == [UpdateStatus.UPDATED]
+        installed = Path(project.path(key), "SKILL.md")
+        assert installed.read_bytes() == NEW_FILES["SKILL.md"]
+        assert [r.status for r in update(project)] == [UpdateStatus.CURRENT]
+        updated = project.read_lock().entries[key]
+        assert (updated.source, updated.path) == (entry.source, entry.path)
