@@ -1,5 +1,6 @@
 """Session pages over HTTP: statuses, headers and rejected input."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -10,8 +11,12 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.web.rendering import CSP_HEADER
+from skillhall._internal.web.assets import load_assets
+from skillhall._internal.web.rendering import CSP
+from skillhall._internal.web.translations import load_translations
 from skillhall._internal.wiring.workspace import open_lazy_workspace
+from skillhall._internal.workspace import Zone
+from skillhall._internal.workspace.block_types import BLOCK_TYPES, BlockType
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import HttpResponse, RunningServer, make_settings, run_server
 
@@ -52,7 +57,7 @@ def test_new_session_page_has_strict_csp(server: RunningServer) -> None:
     assert created.status == 303
     page = server.request("GET", created.headers["location"])
     assert page.status == 200
-    assert page.headers["content-security-policy"] == CSP_HEADER[1].decode()
+    assert page.headers["content-security-policy"] == CSP
     assert b"style=" not in page.body
 
 
@@ -87,6 +92,38 @@ def test_invalid_placement_or_version_keeps_blocks_unchanged(
     assert reply.status in (303, 400, 409)
     blocks = server.request("GET", f"{api_url}?zone=WORKING").json["data"]["blocks"]
     assert [row["content"] for row in blocks] == ["One"]
+
+
+def test_new_block_type_needs_only_its_row_and_its_texts(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    diagram = BlockType("diagram", Zone.STABLE, "◇", "#123456", "M8 2l6 6-6 6-6-6z")
+    monkeypatch.setitem(BLOCK_TYPES, diagram.id, diagram)
+    monkeypatch.setitem(load_translations("en").messages, "type.diagram", "Diagram")
+    load_assets.cache_clear()
+    try:
+        url = send(server, "/sessions", name="New type").headers["location"]
+        form = server.request("GET", f"{url}/add?type=diagram").body.decode()
+        assert '<option value="diagram" selected>Diagram</option>' in form
+        assert '<option value="STABLE" selected>' in form
+        assert send(server, f"{url}/add", type="diagram", text="A to B").status == 303
+        board = server.request("GET", url).body.decode()
+        assert 'class="block type-diagram"' in board
+        assert '<span class="card-type">Diagram</span>' in board
+        icon = (
+            '<symbol id="type-diagram" viewBox="0 0 16 16"><path d="M8 2l6 6-6 6-6-6z"/></symbol>'
+        )
+        assert icon in board
+        stylesheet = re.search(r'href="(/static/block-types.css[^"]+)"', board)
+        assert stylesheet
+        colors = server.request("GET", stylesheet[1])
+        assert b".type-diagram { --type: #123456; }" in colors.body
+        assert colors.headers["content-type"].startswith("text/css")
+        [block] = server.request("GET", f"/api/v1/sessions/{url[9:]}/blocks").json["data"]["blocks"]
+        assert (block["type"], block["zone"]) == ("diagram", "STABLE")
+    finally:
+        monkeypatch.undo()
+        load_assets.cache_clear()
 
 
 def test_former_url_of_saved_states_redirects(server: RunningServer) -> None:

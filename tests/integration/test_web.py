@@ -1,8 +1,8 @@
 """Web pages over HTTP: statuses, headers, fragments and sign-in."""
 
+import ast
 import re
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -15,7 +15,7 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.web.rendering import CSP_HEADER, jinja_environment
+from skillhall._internal.web.rendering import CSP, jinja_environment
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import (
     TOKEN,
@@ -96,7 +96,7 @@ PAGES = [
 def test_pages_have_strict_csp_and_no_inline_code(server: RunningServer, path: str) -> None:
     reply = server.request("GET", path, headers=HTML)
     assert (reply.status, reply.headers["Content-Type"]) == (200, "text/html; charset=utf-8")
-    assert reply.headers["Content-Security-Policy"] == CSP_HEADER[1].decode()
+    assert reply.headers["Content-Security-Policy"] == CSP
     assert reply.headers["X-Frame-Options"] == "DENY"
     for tag, attributes in Tags(reply.body.decode()).tags:
         assert tag != "style"
@@ -289,19 +289,33 @@ def test_check_and_source_filter_are_available_by_rest(server: RunningServer) ->
 
 def test_templates_use_only_known_variables() -> None:
     environment = jinja_environment()
+    known = {"page", "t", "request", "parts", *environment.globals}
     for name in environment.list_templates():
         assert environment.loader is not None
         source = environment.loader.get_source(environment, name)[0]
         variables = meta.find_undeclared_variables(environment.parse(source))
-        assert variables <= {"page", "t", "frame", "parts"}, name
+        assert variables <= known, name
 
 
-def test_pages_are_dataclasses_with_a_frame() -> None:
-    from skillhall._internal.web.rendering import Page  # noqa: PLC0415
+def find_render_calls() -> Iterator[tuple[str, set[str]]]:
+    """Template and named values of every call of `render`."""
+    for path in FOLDER.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(ast.Name("render"), [_, ast.Constant(str(template)), *_], keywords):
+                    yield template, {row.arg or "" for row in keywords} - {"error", "status"}
 
-    for page in Page.__subclasses__():
-        assert is_dataclass(page)
-        assert fields(page)[0].name == "frame"
+
+def test_templates_and_handlers_agree_on_the_values_of_a_page() -> None:
+    shared = (FOLDER / "templates/parts.html").read_text(encoding="utf-8")
+    calls = list(find_render_calls())
+    assert len(calls) >= 20
+    for template, values in calls:
+        text = (FOLDER / "templates" / template).read_text(encoding="utf-8")
+        read = set(re.findall(r"\bpage\.(\w+)", text)) - {"title", "problem"}
+        if "_form(t, page" in text:  # a form that several pages share
+            read |= set(re.findall(r"\bpage\.(\w+)", shared)) & values
+        assert read == values, template
 
 
 @pytest.mark.parametrize("path", ["/skills/add", "/skills/import/source"])

@@ -42,7 +42,7 @@ from skillhall._internal.rest.skill_routes import build_skill_router, build_well
 from skillhall._internal.rest.webhooks import WebhookHandlers
 from skillhall._internal.rest.well_known import WellKnownHandlers
 from skillhall._internal.web.routes import build_web_router
-from skillhall._internal.web.site import render_unrouted_page
+from skillhall._internal.web.site import Site, render_unrouted_page
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     health = HealthHandlers(service, metrics, services.check_database)
     webhooks = WebhookHandlers(service, workers, server.webhook_secret)
     credentials = Credentials(server, services.accepted_tokens)
-    shutdown = services.shutdown.wait
+    shutdown, workspace = services.shutdown.wait, services.workspace
     routers = [
         build_prompt_router(prompts),
         build_health_router(health),
@@ -116,11 +116,11 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             build_skill_router(SkillHandlers(collection, workers)),
             build_well_known_router(WellKnownHandlers(collection, workers)),
             build_web_router(
-                collection, service, settings, workers, credentials, shutdown, services.workspace
+                Site(collection, service, settings, workers, credentials, shutdown, workspace)
             ),
         ]
-    if services.workspace is not None:
-        routers.append(build_session_router(services.workspace, workers, shutdown))
+    if workspace is not None:
+        routers.append(build_session_router(workspace, workers, shutdown))
     error_page = None if collection is None else render_unrouted_page
     fastapi = build_fastapi_app((*routers, *services.routers), health.preload, error_page)
     fast_routes = (prompts.find_fast_route, *services.fast_routes)

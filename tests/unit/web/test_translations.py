@@ -36,6 +36,8 @@ def test_every_text_key_exists_and_is_used() -> None:
     sources = [*FOLDER.glob("templates/*.html"), *FOLDER.rglob("*.py")]
     code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     used = set(re.findall(r"""(?:\bt|translations)\(["']([a-z_]+\.[a-z_]+)["'][,)]""", code))
+    # Without a title, `render` uses the one that is named like the template.
+    used |= {f"{path.stem}.title" for path in sources} & set(ENGLISH)
     prefixes = set(
         re.findall(
             r"""(?:\bt\(["']|translations\(f["'])([a-z_]+\.(?:about_)?)(?:["'] ~|\{)""", code

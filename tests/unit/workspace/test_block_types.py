@@ -20,8 +20,8 @@ NAMES = [
 
 def test_block_types_have_distinct_labels_icons_and_colors() -> None:
     assert list(BLOCK_TYPES) == NAMES
-    for field in ("label", "icon", "colour"):
-        assert len({getattr(row, field) for row in BLOCK_TYPES.values()}) == 13
+    for field in ("label", "icon", "colour", "drawing"):
+        assert len({getattr(row, field) for row in BLOCK_TYPES.values()}) == len(BLOCK_TYPES)
 
 
 def test_skill_blocks_default_to_the_stable_zone() -> None:

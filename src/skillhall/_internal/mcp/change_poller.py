@@ -16,7 +16,7 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.mcp.prompt_handlers import PromptProvider
+    from skillhall._internal.mcp.prompt_handlers import PromptSource
     from skillhall._internal.mcp.skill_index import SkillIndex
     from skillhall._internal.mcp.subscriptions import Subscriptions
 
@@ -50,13 +50,13 @@ class ChangePoller:
     def __init__(
         self,
         index: SkillIndex,
-        prompt_provider: PromptProvider,
+        prompts: PromptSource,
         subscriptions: Subscriptions,
         min_interval: float = MIN_POLL_INTERVAL,
         ttl_factor: float = TTL_FACTOR,
     ) -> None:
         self._index = index
-        self._prompt_provider = prompt_provider
+        self._prompts = prompts
         self._subscriptions = subscriptions
         self._min_interval = min_interval
         self._ttl_factor = ttl_factor
@@ -66,16 +66,15 @@ class ChangePoller:
 
     async def record_baseline(self, uris: Sequence[str] = ()) -> None:
         """Record the current state, so that later changes are noticed for new subscribers."""
-        if not self._find_unknown(uris) and self._baseline is not None:
+        if self._baseline is not None and not self._find_unknown(uris):
             return
         async with self._poll_lock:
             unknown = self._find_unknown(uris)
             if unknown or self._baseline is None:
                 observed = await run_sync(self._observe, unknown)
                 known = self._baseline or observed
-                self._baseline = known._replace(
-                    file_states={**observed.file_states, **known.file_states}
-                )
+                file_states = {**observed.file_states, **known.file_states}
+                self._baseline = known._replace(file_states=file_states)
 
     def _find_unknown(self, uris: Sequence[str]) -> list[str]:
         known = self._baseline
@@ -109,7 +108,5 @@ class ChangePoller:
 
     def _observe(self, uris: Sequence[str]) -> ObservedState:
         revision = self._index.refresh().skill_view.revision
-        prompts = self._prompt_provider.cached_snapshot() or self._prompt_provider.snapshot()
-        return ObservedState(
-            revision, prompts.digest, {uri: self._index.compute_file_state(uri) for uri in uris}
-        )
+        file_states = {uri: self._index.compute_file_state(uri) for uri in uris}
+        return ObservedState(revision, self._prompts.current().digest, file_states)

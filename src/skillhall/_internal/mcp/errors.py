@@ -7,10 +7,12 @@ import logging
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
+from skillhall._internal.render.escape import to_single_line
 from skillhall.errors import SkillhallError, SkillRejected
 
 LOG = logging.getLogger("skillhall.mcp")
 
+_MAX_QUOTED = 200  # characters of a URI in an error message
 # The request caused these errors; all others are internal errors of the server.
 _CLIENT_ERROR_CODES = frozenset(
     {
@@ -31,12 +33,17 @@ def build_invalid_params(message: str, code: str = "not_found") -> MCPError:
     return MCPError(INVALID_PARAMS, message, {"code": code})
 
 
+def quote_uri(uri: str) -> str:
+    """Return a URI, shortened for an error message."""
+    return to_single_line(uri[:_MAX_QUOTED])
+
+
 def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
     """Return the MCP error for an exception. Details of bugs go only to the log.
 
     `uri` is the requested resource, which the protocol requires in the error's data.
     """
-    translated = _translate(error)
+    translated = error if isinstance(error, MCPError) else _translate(error)
     data = translated.error.data
     if uri is None or translated.error.code != INVALID_PARAMS or not isinstance(data, dict):
         return translated
@@ -44,22 +51,14 @@ def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
 
 
 def _translate(error: Exception) -> MCPError:
-    if isinstance(error, MCPError):
-        return error
     if isinstance(error, SkillhallError):
-        return MCPError(_to_jsonrpc_code(error.code), _format_message(error), {"code": error.code})
+        code = INVALID_PARAMS if error.code in _CLIENT_ERROR_CODES else INTERNAL_ERROR
+        message = str(error)
+        if isinstance(error, SkillRejected):  # its message starts with a local path
+            message = f"the skill is invalid: {'; '.join(error.reasons)}"
+        return MCPError(code, message, {"code": error.code})
     if isinstance(error, OSError):
         LOG.warning("storage error: %s", error.strerror)
         return MCPError(INTERNAL_ERROR, "storage error", {"code": "storage_unavailable"})
     LOG.error("request failed", exc_info=error)
     return MCPError(INTERNAL_ERROR, "internal error; see the server's log", {"code": "internal"})
-
-
-def _to_jsonrpc_code(code: str) -> int:
-    return INVALID_PARAMS if code in _CLIENT_ERROR_CODES else INTERNAL_ERROR
-
-
-def _format_message(error: SkillhallError) -> str:
-    if isinstance(error, SkillRejected):  # its message starts with a local path
-        return f"the skill is invalid: {'; '.join(error.reasons)}"
-    return str(error)

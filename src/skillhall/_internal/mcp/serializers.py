@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from datetime import UTC, datetime
+from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from skillhall._internal.catalog.skill_paths import build_uri
-from skillhall._internal.mcp.media_types import BINARY, DIRECTORY, MARKDOWN, TEXT, guess_media_type
 from skillhall._internal.skill.frontmatter import SKILL_MD
 
 if TYPE_CHECKING:
@@ -20,6 +20,24 @@ JsonObject: TypeAlias = dict[str, Any]
 
 LIST_TTL_MS = 5_000  # how long clients may cache a list; subscribers are notified earlier
 _SKILL_MD_PRIORITY, _FILE_PRIORITY = 0.8, 0.3  # suggested by the skills extension
+_MARKDOWN = "text/markdown"
+# Python's own table is the same on every machine; `mimetypes.guess_type` reads the system's, too.
+_MEDIA_TYPES = MimeTypes(filenames=())
+_MEDIA_TYPES_OF_SKILLS = {
+    ".md": _MARKDOWN,
+    ".markdown": _MARKDOWN,
+    ".ts": "text/x-typescript",  # not a video
+    ".tsx": "text/x-typescript",
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".toml": "application/toml",
+    ".sh": "application/x-sh",
+    ".bash": "application/x-sh",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".csv": "text/csv",
+    ".svg": "image/svg+xml",
+}
 
 
 def mark_complete(result: JsonObject) -> JsonObject:
@@ -56,15 +74,20 @@ def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
 def serialize_resource(row: ViewedSkill, file: ManifestFile) -> JsonObject:
     """Return a file as a resource."""
     is_skill_md = file.path == SKILL_MD
+    annotations: JsonObject = {
+        "audience": ["assistant"],
+        "priority": _SKILL_MD_PRIORITY if is_skill_md else _FILE_PRIORITY,
+    }
+    if file.modified:
+        modified = datetime.fromtimestamp(file.modified, UTC)
+        annotations["lastModified"] = f"{modified:%Y-%m-%dT%H:%M:%SZ}"
     resource: JsonObject = {
         "uri": build_uri(row.path, file.path),
         "name": row.skill.name if is_skill_md else file.path.rpartition("/")[2],
         "size": file.size,
-        "annotations": _serialize_annotations(
-            file, _SKILL_MD_PRIORITY if is_skill_md else _FILE_PRIORITY
-        ),
+        "annotations": annotations,
     }
-    media_type = MARKDOWN if is_skill_md else guess_media_type(file.path)
+    media_type = _guess_media_type(file.path)
     if media_type is not None:
         resource["mimeType"] = media_type
     if is_skill_md:
@@ -74,32 +97,25 @@ def serialize_resource(row: ViewedSkill, file: ManifestFile) -> JsonObject:
 
 def serialize_directory(uri: str, name: str) -> JsonObject:
     """Return a folder as a resource."""
-    return {"uri": uri, "name": name, "mimeType": DIRECTORY}
+    return {"uri": uri, "name": name, "mimeType": "inode/directory"}
 
 
 def serialize_contents(uri: str, path: str, data: bytes) -> JsonObject:
     """Return the content of a file: as text if it is UTF-8, else as base64."""
-    media_type = MARKDOWN if path == SKILL_MD else guess_media_type(path)
-    text = _decode_text(data)
+    media_type = _guess_media_type(path)
+    try:
+        text = None if b"\0" in data else data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = None
     if text is None:
         blob = base64.b64encode(data).decode("ascii")
-        return {"uri": uri, "mimeType": media_type or BINARY, "blob": blob}
-    return {"uri": uri, "mimeType": media_type or TEXT, "text": text}
+        return {"uri": uri, "mimeType": media_type or "application/octet-stream", "blob": blob}
+    return {"uri": uri, "mimeType": media_type or "text/plain", "text": text}
 
 
-def _decode_text(data: bytes) -> str | None:
-    try:
-        return None if b"\0" in data else data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-
-
-def _serialize_annotations(file: ManifestFile, priority: float) -> JsonObject:
-    annotations: JsonObject = {"audience": ["assistant"], "priority": priority}
-    if file.modified:
-        annotations["lastModified"] = _format_time(file.modified)
-    return annotations
-
-
-def _format_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _guess_media_type(path: str) -> str | None:
+    """Return the media type of the file's extension, if known."""
+    name = path.rpartition("/")[2].lower()
+    dot = name.rfind(".")
+    extension = name[dot:] if dot > 0 else ""
+    return _MEDIA_TYPES_OF_SKILLS.get(extension) or _MEDIA_TYPES.guess_type(f"a{extension}")[0]

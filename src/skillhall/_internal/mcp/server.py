@@ -17,7 +17,6 @@ from mcp_types import (
     NotificationParams,
     PaginatedRequestParams,
     ReadResourceRequestParams,
-    RequestParams,
     SubscribeRequestParams,
     SubscriptionsListenRequestParams,
     UnsubscribeRequestParams,
@@ -27,11 +26,11 @@ from pydantic import BaseModel
 
 from skillhall._internal.cache import TTL_FACTOR
 from skillhall._internal.mcp.change_poller import MIN_POLL_INTERVAL, ChangePoller
-from skillhall._internal.mcp.directories import read_directory
 from skillhall._internal.mcp.errors import to_mcp_error
-from skillhall._internal.mcp.prompt_handlers import SkillPromptProvider, get_prompt, list_prompts
+from skillhall._internal.mcp.list_pages import DirectoryParams, read_directory
+from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
-from skillhall._internal.mcp.skill_index import SkillIndex
+from skillhall._internal.mcp.skill_index import SkillIndex, SkillParams
 from skillhall._internal.mcp.subscriptions import Subscriptions
 from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
 from skillhall._version import VERSION
@@ -43,8 +42,9 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from skillhall._internal.catalog.skill_view import SkillProvider
-    from skillhall._internal.mcp.prompt_handlers import PromptList, PromptProvider
+    from skillhall._internal.mcp.list_pages import ListKind
     from skillhall._internal.mcp.serializers import JsonObject
+    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
 
     Context = ServerRequestContext[Any, Any]
 
@@ -65,25 +65,13 @@ _RESOURCE_TEMPLATE = {
 _P = TypeVar("_P", bound=BaseModel)
 
 
-class DirectoryParams(PaginatedRequestParams):
-    """Parameters of `resources/directory/read`."""
-
-    uri: str
-
-
-class SkillParams(RequestParams):
-    """Parameters of `skills/get`: the URI of the SKILL.md."""
-
-    uri: str
-
-
 class SkillServer(Server[None]):
-    """The SDK's server for a skill provider. Without a prompt provider, skills are the prompts."""
+    """The SDK's server for a skill provider. Without a prompt service, skills are the prompts."""
 
     def __init__(
         self,
         provider: SkillProvider,
-        prompt_provider: PromptProvider | None = None,
+        prompt_service: PromptServiceProtocol | None = None,
         *,
         is_stateful: bool = True,
         ttl_factor: float = TTL_FACTOR,
@@ -91,11 +79,9 @@ class SkillServer(Server[None]):
     ) -> None:
         self.index = SkillIndex(provider, ttl_factor)
         self.subscriptions = Subscriptions()
-        self._prompt_provider = (
-            SkillPromptProvider(self.index) if prompt_provider is None else prompt_provider
-        )
+        self._prompts = PromptSource(self.index, prompt_service)
         self._poller = ChangePoller(
-            self.index, self._prompt_provider, self.subscriptions, poll_interval, ttl_factor
+            self.index, self._prompts, self.subscriptions, poll_interval, ttl_factor
         )
         self._is_stateful = is_stateful
         super().__init__(
@@ -126,25 +112,36 @@ class SkillServer(Server[None]):
                 await task
 
     def _add_handlers(self) -> None:
-        self._add_handler("prompts/list", PaginatedRequestParams, self._list_prompts)
-        self._add_handler("prompts/get", GetPromptRequestParams, self._get_prompt)
-        self._add_handler(
-            "resources/list", PaginatedRequestParams, partial(self._list_page, "resources")
-        )
-        self._add_handler("resources/templates/list", PaginatedRequestParams, self._list_templates)
-        self._add_handler("resources/read", ReadResourceRequestParams, self._read_resource)
-        self._add_handler("tools/list", PaginatedRequestParams, self._list_tools)
-        self._add_handler("tools/call", CallToolRequestParams, self._call_tool)
-        self._add_handler("skills/list", PaginatedRequestParams, partial(self._list_page, "skills"))
-        self._add_handler("skills/get", SkillParams, self._get_skill)
-        self._add_handler("resources/directory/read", DirectoryParams, self._read_directory)
-        self._add_handler("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
+        index, prompts, add = self.index, self._prompts, self._add_handler
+        templates = with_ttl({"resourceTemplates": [_RESOURCE_TEMPLATE]}, LIST_TTL_MS)
+        blocking, paginated = self._add_blocking_handler, PaginatedRequestParams
+        blocking("prompts/list", paginated, prompts.list_page)
+        blocking("prompts/get", GetPromptRequestParams, prompts.get)
+        add("resources/list", paginated, partial(self._list_page, "resources"))
+        blocking("resources/templates/list", paginated, lambda _: templates)
+        blocking("resources/read", ReadResourceRequestParams, index.read_resource)
+        blocking("tools/list", paginated, partial(list_tools, index))
+        blocking("tools/call", CallToolRequestParams, partial(call_tool, index))
+        add("skills/list", paginated, partial(self._list_page, "skills"))
+        blocking("skills/get", SkillParams, index.get_skill_entry)
+        blocking("resources/directory/read", DirectoryParams, partial(read_directory, index))
+        add("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
         if self._is_stateful:
-            self._add_handler("resources/subscribe", SubscribeRequestParams, self._subscribe)
-            self._add_handler("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
+            add("resources/subscribe", SubscribeRequestParams, self._subscribe)
+            add("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
             self.add_notification_handler(
-                "notifications/initialized", NotificationParams, self._handle_initialized
+                "notifications/initialized", NotificationParams, self._register_client
             )
+
+    def _add_blocking_handler(
+        self, method: str, params: type[_P], function: Callable[[_P], JsonObject]
+    ) -> None:
+        """Add a handler that runs in a thread."""
+
+        async def handle(_: Context, request: _P) -> JsonObject:
+            return await run_sync(function, request)
+
+        self._add_handler(method, params, handle)
 
     def _add_handler(
         self,
@@ -165,39 +162,11 @@ class SkillServer(Server[None]):
 
         self.add_request_handler(method, params, handle)
 
-    async def _list_page(self, kind: str, _: Context, params: PaginatedRequestParams) -> JsonObject:
+    async def _list_page(
+        self, kind: ListKind, _: Context, params: PaginatedRequestParams
+    ) -> JsonObject:
         page = self.index.get_cached_page(kind, params.cursor)
         return await run_sync(self.index.get_page, kind, params.cursor) if page is None else page
-
-    async def _get_skill(self, _: Context, params: SkillParams) -> JsonObject:
-        return await run_sync(self.index.get_skill_entry, params.uri)
-
-    async def _read_resource(self, _: Context, params: ReadResourceRequestParams) -> JsonObject:
-        return await run_sync(self.index.read_resource, params.uri)
-
-    async def _read_directory(self, _: Context, params: DirectoryParams) -> JsonObject:
-        return await run_sync(
-            lambda: read_directory(self.index.get_index_view(), params.uri, params.cursor)
-        )
-
-    async def _list_templates(self, _: Context, _params: PaginatedRequestParams) -> JsonObject:
-        return with_ttl({"resourceTemplates": [_RESOURCE_TEMPLATE]}, LIST_TTL_MS)
-
-    async def _list_tools(self, _: Context, _params: PaginatedRequestParams) -> JsonObject:
-        return await run_sync(list_tools, self.index)
-
-    async def _call_tool(self, _: Context, params: CallToolRequestParams) -> JsonObject:
-        return await run_sync(call_tool, self.index, params.name, params.arguments)
-
-    async def _list_prompts(self, _: Context, params: PaginatedRequestParams) -> JsonObject:
-        return await run_sync(lambda: list_prompts(self._current_prompts(), params.cursor))
-
-    async def _get_prompt(self, _: Context, params: GetPromptRequestParams) -> JsonObject:
-        values = params.arguments
-        return await run_sync(lambda: get_prompt(self._current_prompts(), params.name, values))
-
-    def _current_prompts(self) -> PromptList:
-        return self._prompt_provider.cached_snapshot() or self._prompt_provider.snapshot()
 
     async def _listen(
         self, ctx: Context, params: SubscriptionsListenRequestParams
@@ -205,10 +174,7 @@ class SkillServer(Server[None]):
         await self._poller.record_baseline(params.notifications.resource_subscriptions or ())
         return await self.subscriptions.listen(ctx, params)
 
-    async def _handle_initialized(self, ctx: Context, _: NotificationParams) -> None:
-        await self._register_client(ctx)
-
-    async def _register_client(self, ctx: Context) -> None:
+    async def _register_client(self, ctx: Context, _: NotificationParams | None = None) -> None:
         # The SDK handles notifications concurrently, so the first response may be sent before
         # `notifications/initialized` is handled. The baseline is recorded before either: otherwise
         # it would include a change right after that response, which is then never reported.

@@ -22,7 +22,12 @@ def serve_stdio(server: SkillServer) -> None:
     # A thread blocks in a read of stdin that Python's own SIGINT handler cannot interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _exit_when_stdout_closes()
-    anyio.run(_serve, server)
+
+    async def serve() -> None:
+        async with stdio_server() as (reader, writer):
+            await server.run(reader, writer, server.create_initialization_options())
+
+    anyio.run(serve)
 
 
 def _exit_when_stdout_closes() -> None:
@@ -37,11 +42,6 @@ def _exit_when_stdout_closes() -> None:
         os._exit(0)
 
     threading.Thread(target=exit_on_close, daemon=True).start()
-
-
-async def _serve(server: SkillServer) -> None:
-    async with stdio_server() as (reader, writer):
-        await server.run(reader, writer, server.create_initialization_options())
 
 
 def log_to_stderr() -> None:

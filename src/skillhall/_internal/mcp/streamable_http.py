@@ -89,64 +89,47 @@ class McpMiddleware:
         self._server.subscriptions.close()
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sender = _ResponseSender(send)
-        receiver = _RequestReceiver(receive, self._wait_for_shutdown)
-        await self._manager.handle_request(scope, receiver.receive, sender.send)
-        await sender.finish()
+        """Let the SDK respond. Its request ends on shutdown and after a body timeout."""
+        is_body_complete = is_response_open = False
 
+        async def receive_message() -> Message:
+            nonlocal is_body_complete
+            if is_body_complete:
+                return await self._receive_until_closing(receive)
+            try:
+                async with asyncio.timeout(_BODY_TIMEOUT):
+                    message = await receive()
+            except TimeoutError:
+                message = _DISCONNECT
+            # A disconnect has no `more_body` either, which ends the body.
+            is_body_complete = not message.get("more_body", False)
+            return message
 
-class _RequestReceiver:
-    """Receives a request. Reports a disconnect on shutdown and on a body timeout."""
+        async def send_message(message: Message) -> None:
+            nonlocal is_response_open
+            is_start = message["type"] == "http.response.start"
+            if is_start and message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:
+                # There are too many sessions.
+                message["headers"] = [*message["headers"], (b"retry-after", _RETRY_AFTER)]
+            is_response_open = is_start or message.get("more_body", False)
+            await send(message)
 
-    def __init__(self, receive: Receive, wait_for_shutdown: Callable[[], Awaitable[None]]) -> None:
-        self._receive = receive
-        self._wait_for_shutdown = wait_for_shutdown
-        self._is_body_complete = False
+        await self._manager.handle_request(scope, receive_message, send_message)
+        if is_response_open:  # the stream was cut off
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def receive(self) -> Message:
-        """Return the next message."""
-        if not self._is_body_complete:
-            return await self._receive_body()
-        receiving = asyncio.ensure_future(self._receive())
-        stopping = asyncio.ensure_future(self._wait_until_closing())
+    async def _receive_until_closing(self, receive: Receive) -> Message:
+        """Return the next message, or a disconnect some time after the shutdown has begun."""
+
+        async def wait_until_closing() -> None:
+            await self._wait_for_shutdown()
+            await asyncio.sleep(_CLOSE_GRACE)
+
+        receiving = asyncio.ensure_future(receive())
+        closing = asyncio.ensure_future(wait_until_closing())
         try:
-            await asyncio.wait({receiving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({receiving, closing}, return_when=asyncio.FIRST_COMPLETED)
             return receiving.result() if receiving.done() else _DISCONNECT
         finally:
             receiving.cancel()
-            stopping.cancel()
-
-    async def _receive_body(self) -> Message:
-        try:
-            async with asyncio.timeout(_BODY_TIMEOUT):
-                message = await self._receive()
-        except TimeoutError:
-            message = _DISCONNECT
-        # A disconnect has no `more_body` either, which ends the body.
-        self._is_body_complete = not message.get("more_body", False)
-        return message
-
-    async def _wait_until_closing(self) -> None:
-        await self._wait_for_shutdown()
-        await asyncio.sleep(_CLOSE_GRACE)
-
-
-class _ResponseSender:
-    """Sends a response, and ends a stream that was cut off."""
-
-    def __init__(self, send: Send) -> None:
-        self._send = send
-        self._is_open = False
-
-    async def send(self, message: Message) -> None:
-        """Send a message."""
-        is_start = message["type"] == "http.response.start"
-        if is_start and message["status"] == HTTPStatus.SERVICE_UNAVAILABLE:  # too many sessions
-            message["headers"] = [*message["headers"], (b"retry-after", _RETRY_AFTER)]
-        self._is_open = is_start or message.get("more_body", False)
-        await self._send(message)
-
-    async def finish(self) -> None:
-        """End the response if it is still open."""
-        if self._is_open:
-            await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+            closing.cancel()

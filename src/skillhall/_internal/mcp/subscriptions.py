@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -20,7 +19,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from skillhall._internal.mcp.errors import build_invalid_params
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
@@ -64,8 +63,14 @@ class Subscriptions:
         """Serve one stream of protocol 2026 until it ends. Raises: MCPError."""
         uris = params.notifications.resource_subscriptions or []
         _check_uri_limit(uris)
-        with self._count_stream(uris):
+        self._stream_count += 1
+        self._stream_uris.update(uris)
+        try:
             return await self._listen_handler(ctx, params)
+        finally:
+            self._stream_count -= 1
+            self._stream_uris.subtract(uris)
+            self._stream_uris = +self._stream_uris  # without zero counts
 
     def needs_no_session(self, ctx: ServerRequestContext[Any, Any]) -> bool:
         """Whether a client is registered already, or cannot receive notifications."""
@@ -97,32 +102,17 @@ class Subscriptions:
         for uri in change.uris:
             await self._bus.publish(ResourceUpdated(uri))
         for connection, uris in [*self._sessions.items()]:
-            await _notify_session(connection, uris, change)
+            if change.skills:
+                await connection.send_resource_list_changed()
+                await connection.send_tool_list_changed()
+            if change.prompts:
+                await connection.send_prompt_list_changed()
+            for uri in uris.intersection(change.uris):
+                await connection.send_resource_updated(uri)
 
     def close(self) -> None:
         """End every stream with a final message."""
         self._listen_handler.close()
-
-    @contextmanager
-    def _count_stream(self, uris: Sequence[str]) -> Iterator[None]:
-        self._stream_count += 1
-        self._stream_uris.update(uris)
-        try:
-            yield
-        finally:
-            self._stream_count -= 1
-            self._stream_uris.subtract(uris)
-            self._stream_uris = +self._stream_uris
-
-
-async def _notify_session(connection: Connection, uris: set[str], change: CatalogChange) -> None:
-    if change.skills:
-        await connection.send_resource_list_changed()
-        await connection.send_tool_list_changed()
-    if change.prompts:
-        await connection.send_prompt_list_changed()
-    for uri in uris.intersection(change.uris):
-        await connection.send_resource_updated(uri)
 
 
 def _get_connection(ctx: ServerRequestContext[Any, Any]) -> Connection:

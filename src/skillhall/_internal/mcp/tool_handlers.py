@@ -10,9 +10,9 @@ from skillhall._internal.mcp.errors import build_invalid_params
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, mark_complete, with_ttl
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
-    from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+    from skillhall._internal.agents.tool_protocol import ToolResult
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import SkillIndex
 
@@ -31,47 +31,41 @@ _HINTS = {
 }
 
 
-def list_tools(index: SkillIndex) -> JsonObject:
+def list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
     """Return the tools; none if there are no skills."""
-    tools = SkillTools(index).tools()
-    return with_ttl({"tools": [_serialize_tool(tool) for tool in tools]}, LIST_TTL_MS)
+    tools = [
+        {
+            "name": tool.name,
+            "title": _TITLES[tool.name],
+            "description": tool.description,
+            "inputSchema": {**tool.parameters},
+            "annotations": {"title": _TITLES[tool.name], **_HINTS},
+        }
+        for tool in SkillTools(index).tools()
+    ]
+    return with_ttl({"tools": tools}, LIST_TTL_MS)
 
 
-def call_tool(index: SkillIndex, name: str, arguments: Mapping[str, object] | None) -> JsonObject:
+def call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
     """Return the result of a tool call. Every `load_skill` returns the text: there is no history.
 
     Raises: MCPError for an unknown tool.
     """
     for tool in SkillTools(index).tools():
-        if tool.name == name:
-            return mark_complete(_serialize_result(tool.call(arguments)))
-    raise build_invalid_params(f"unknown tool: {name[:80]!r}")
-
-
-def _serialize_tool(tool: Tool) -> JsonObject:
-    return {
-        "name": tool.name,
-        "title": _TITLES[tool.name],
-        "description": tool.description,
-        "inputSchema": {**tool.parameters},
-        "annotations": {"title": _TITLES[tool.name], **_HINTS},
-    }
+        if tool.name == params.name:
+            return mark_complete(_serialize_result(tool.call(params.arguments)))
+    raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
 
 
 def _serialize_result(result: ToolResult) -> JsonObject:
+    structured: JsonObject = {}
     if result.is_error:
-        message = str(result.content)
-        structured: Mapping[str, object] = {"error": {"code": result.code, "message": message}}
-        return {
-            "content": [_build_text_content(f"{message} [{result.code}]")],
-            "structuredContent": structured,
-            "isError": True,
-        }
-    if isinstance(result.content, str):
-        return {"content": [_build_text_content(result.content)]}
-    text = json.dumps(result.content, ensure_ascii=False)
-    return {"content": [_build_text_content(text)], "structuredContent": {**result.content}}
-
-
-def _build_text_content(text: str) -> JsonObject:
-    return {"type": "text", "text": text}
+        text = f"{result.content} [{result.code}]"
+        error = {"code": result.code, "message": str(result.content)}
+        structured = {"structuredContent": {"error": error}, "isError": True}
+    elif isinstance(result.content, str):
+        text = result.content
+    else:
+        text = json.dumps(result.content, ensure_ascii=False)
+        structured = {"structuredContent": {**result.content}}
+    return {"content": [{"type": "text", "text": text}], **structured}

@@ -14,8 +14,8 @@ from starlette.routing import Match
 from skillhall._internal.http.auth_middleware import is_browser_request
 from skillhall._internal.http.errors import error_response, internal_error
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import HEAD_REQUEST_KEY, ROUTE_KEY
-from skillhall._internal.http.response import JSON_HEADERS, ByteResponse, encode_json
+from skillhall._internal.http.request import HEAD_REQUEST_KEY, REQUEST_ID_KEY, ROUTE_KEY
+from skillhall._internal.http.response import JSON_HEADERS, ByteResponse, Ready, encode_json
 from skillhall._internal.rest.endpoint import make_endpoint
 from skillhall._internal.rest.responses import BEARER_SCHEME, error_schemas
 from skillhall._version import VERSION
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Clients of dot-ai, where this API comes from, use the second path.
 OPENAPI_PATHS = ("/api/v1/openapi.json", "/api/v1/openapi")
-ErrorPageRenderer: TypeAlias = Callable[["HttpRequest", HttpError], ByteResponse]
+ErrorPageRenderer: TypeAlias = Callable[["Request", HttpError], "Response"]
 _METHOD_NOT_ALLOWED = 405
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -133,12 +133,9 @@ class _FrameworkErrors:
         return await self._respond(request, internal_error())
 
     async def _respond(self, request: Request, error: HttpError) -> Response:
-        async def handler(http_request: HttpRequest) -> ByteResponse:
-            if self._render_page is not None and is_browser_request(http_request.scope):
-                return self._render_page(http_request, error)
-            return error_response(error, http_request.request_id)
-
-        return await make_endpoint(handler)(request)
+        if self._render_page is not None and is_browser_request(request.scope):
+            return self._render_page(request, error)
+        return Ready(error_response(error, request.scope[REQUEST_ID_KEY]))
 
 
 def _to_http_error(request: Request, error: Exception) -> HttpError:

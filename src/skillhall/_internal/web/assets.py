@@ -1,4 +1,4 @@
-"""Static files of the pages: our styles and scripts, and vendored libraries."""
+"""Static files of the pages: our styles and scripts, vendored libraries, block type colors."""
 
 from __future__ import annotations
 
@@ -6,33 +6,43 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
+from starlette.responses import Response
+
+from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.workspace.block_types import BLOCK_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from importlib.resources.abc import Traversable
 
+    from starlette.requests import Request
+
 STATIC_PREFIX = "/static/"
-_CONTENT_TYPES = {
-    ".css": b"text/css; charset=utf-8",
-    ".js": b"text/javascript; charset=utf-8",
-    ".svg": b"image/svg+xml",
-}
-_DEFAULT_CONTENT_TYPE = b"text/plain; charset=utf-8"
+_MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
 class Asset(NamedTuple):
     """Static file with its immutable, content-hashed URL."""
 
     data: bytes
-    content_type: bytes
+    media_type: str
     url: str
 
 
 @cache
 def load_assets() -> Mapping[str, Asset]:
     """Return every static file by its path below `static`."""
-    return dict(_walk(files(__package__) / "static", ""))
+    # A stylesheet, since the Content-Security-Policy forbids inline styles.
+    rules = (f".type-{row.id} {{ --type: {row.colour}; }}\n" for row in BLOCK_TYPES.values())
+    contents = {"block-types.css": "".join(rules).encode()}
+    contents.update(_read_files(files(__package__) / "static", ""))
+    assets = {}
+    for path, data in contents.items():
+        media_type = _MEDIA_TYPES.get(path.rpartition(".")[2], "text/plain")
+        url = f"{STATIC_PREFIX}{path}?v={sha256_hex(data)[:12]}"
+        assets[path] = Asset(data, media_type, url)
+    return assets
 
 
 def asset_url(path: str) -> str:
@@ -41,12 +51,21 @@ def asset_url(path: str) -> str:
     return "" if asset is None else asset.url
 
 
-def _walk(folder: Traversable, prefix: str) -> Iterator[tuple[str, Asset]]:
+def serve_asset(request: Request) -> Response:
+    """Return a static file. With its hash in the URL, browsers may cache it forever."""
+    path = request.path_params["path"]
+    asset = load_assets().get(path)
+    if asset is None:
+        raise HttpError("not_found", "file not found")
+    is_current = asset.url == f"{STATIC_PREFIX}{path}?v={request.query_params.get('v')}"
+    caching = "public, max-age=31536000, immutable" if is_current else "no-cache"
+    return Response(asset.data, 200, {"cache-control": caching}, asset.media_type)
+
+
+def _read_files(folder: Traversable, prefix: str) -> Iterator[tuple[str, bytes]]:
     for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
         path = f"{prefix}{entry.name}"
         if entry.is_dir():
-            yield from _walk(entry, f"{path}/")
+            yield from _read_files(entry, f"{path}/")
         elif not entry.name.startswith("."):
-            data = entry.read_bytes()
-            kind = _CONTENT_TYPES.get(f".{entry.name.rpartition('.')[2]}", _DEFAULT_CONTENT_TYPE)
-            yield path, Asset(data, kind, f"{STATIC_PREFIX}{path}?v={sha256_hex(data)[:12]}")
+            yield path, entry.read_bytes()

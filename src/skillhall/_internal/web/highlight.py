@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 from pygments import highlight  # type: ignore[import-untyped] # it has no types
@@ -12,46 +11,44 @@ from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped] # 
 
 from skillhall._internal.skill.invisible import replace_invisible
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 MAX_HIGHLIGHTED_CHARS = 100 * 1024
 _MAX_LINE_LENGTH = 2_000  # some lexers take more than linear time for a line
-# Pygments lexer by file extension or name.
-_LEXER_NAMES: Mapping[str, str] = {
-    **{name: name for name in ("bash", "c", "cpp", "css", "diff", "go", "html", "ini", "java")},
-    **{name: name for name in ("json", "php", "python", "sql", "toml", "xml", "yaml")},
-    "cs": "csharp",
-    "h": "c",
-    "htm": "html",
-    "js": "javascript",
-    "javascript": "javascript",
-    "jsx": "javascript",
-    "mjs": "javascript",
-    "ts": "typescript",
-    "tsx": "typescript",
-    "typescript": "typescript",
-    "markdown": "markdown",
-    "md": "markdown",
-    "ps1": "powershell",
-    "py": "python",
-    "rb": "ruby",
-    "rs": "rust",
-    "rust": "rust",
-    "sh": "bash",
-    "shell": "bash",
-    "svg": "xml",
-    "yml": "yaml",
-    "zsh": "bash",
-    "dockerfile": "docker",
-    "makefile": "make",
+# Pygments lexers, and the file extensions or names that select them.
+_EXTENSIONS = {
+    "bash": "bash sh shell zsh",
+    "c": "c h",
+    "cpp": "cpp",
+    "csharp": "cs",
+    "css": "css",
+    "diff": "diff",
+    "docker": "dockerfile",
+    "go": "go",
+    "html": "html htm",
+    "ini": "ini",
+    "java": "java",
+    "javascript": "javascript js jsx mjs",
+    "json": "json",
+    "make": "makefile",
+    "markdown": "markdown md",
+    "php": "php",
+    "powershell": "ps1",
+    "python": "python py",
+    "ruby": "rb",
+    "rust": "rust rs",
+    "sql": "sql",
+    "toml": "toml",
+    "typescript": "typescript ts tsx",
+    "xml": "xml svg",
+    "yaml": "yaml yml",
 }
+_LEXERS = {name: lexer for lexer, names in _EXTENSIONS.items() for name in names.split()}
 
 
 def highlight_code(text: str, name: str) -> Markup:
     """Return the code with spans; the file name selects the language."""
-    language = _LEXER_NAMES.get(name.rpartition("/")[2].rpartition(".")[2].lower())
-    if language is None or len(text) > MAX_HIGHLIGHTED_CHARS or _has_long_line(text):
+    language = _LEXERS.get(name.rpartition("/")[2].rpartition(".")[2].lower())
+    has_long_line = any(len(line) > _MAX_LINE_LENGTH for line in text.split("\n"))
+    if language is None or len(text) > MAX_HIGHLIGHTED_CHARS or has_long_line:
         return escape_text(text)
     html = highlight(text, _get_lexer(language), HtmlFormatter(nowrap=True))
     return mark_invisible(Markup(html))  # noqa: S704 - escaped by the formatter
@@ -69,10 +66,6 @@ def mark_invisible(html: Markup) -> Markup:
         return f'<span class="invisible-char">U+{ord(character):04X}</span>'
 
     return Markup(replace_invisible(str(html), mark))  # noqa: S704 - marks contain only digits
-
-
-def _has_long_line(text: str) -> bool:
-    return any(len(line) > _MAX_LINE_LENGTH for line in text.split("\n"))
 
 
 @cache

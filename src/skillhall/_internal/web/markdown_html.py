@@ -95,8 +95,11 @@ def _replace_image(token: Token, files_url: str) -> None:
 
 def _safe_url(text: str, files_url: str) -> str:
     """Return a web URL, a fragment or a file of the skill; "#" for anything else."""
-    parts = urlsplit(text) if _is_parseable_url(text) else None
-    if parts is None:
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return "#"
+    if "\\" in text:  # browsers read it as a slash
         return "#"
     if parts.scheme:
         return text if parts.scheme in _ALLOWED_SCHEMES else "#"
@@ -107,11 +110,3 @@ def _safe_url(text: str, files_url: str) -> str:
     except UnsafePath:
         return "#"
     return f"{files_url}/{quote(path)}" if not parts.netloc else "#"
-
-
-def _is_parseable_url(text: str) -> bool:
-    try:
-        urlsplit(text)
-    except ValueError:
-        return False
-    return "\\" not in text

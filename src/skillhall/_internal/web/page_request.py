@@ -1,26 +1,46 @@
-"""Request for a page, with the visitor's language, theme and pending notice."""
+"""Starlette request with the submitted form, and the visitor's preferences and notice."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import parse_qsl, quote, unquote_to_bytes
+from urllib.parse import parse_qsl, quote
 
-from skillhall._internal.http.credentials import read_cookie
-from skillhall._internal.web.forms import PageForm
+from starlette.datastructures import ImmutableMultiDict
+from starlette.requests import Request
+
+from skillhall._internal.http.credentials import SESSION_COOKIE
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
+from skillhall._internal.http.request import HttpRequest
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.request import HttpRequest
+    from starlette.types import Receive, Scope
 
 LANGUAGE_COOKIE = "skillhall_language"
 THEME_COOKIE = "skillhall_theme"
 NOTICE_COOKIE = "skillhall_notice"
 THEMES = ("auto", "light", "dark")
+# Main menu: text key below `menu`, and URL.
+SECTIONS = {
+    "skills": "/skills",
+    "sessions": "/sessions",
+    "playground": "/playground",
+    "sources": "/sources",
+}
+# Sections of the pages whose path does not start with the name of the section.
+_OTHER_SECTIONS = {"skill": "skills"} | dict.fromkeys(
+    ("session", "template", "templates"), "sessions"
+)
 _MAX_SUBJECT_LENGTH = 400  # characters of a notice's subject
+_MAX_UPLOAD_BYTES = 110 * 1024 * 1024  # form with files: one skill may have 100 MB
+_MAX_FORM_BYTES = 2 * 1024 * 1024  # form without files: a SKILL.md, percent-encoded
+_MAX_PARTS = 2_100  # a skill has at most 2,000 files
+_MAX_FIELDS = 4_000
 
 
 class Notice(NamedTuple):
@@ -57,56 +77,83 @@ class Notice(NamedTuple):
         return cls(key, subject, undo_ref) if f"notice.{key}" in translations.messages else None
 
 
-@dataclass(frozen=True, slots=True)
-class PageRequest:
-    """Request for a page, decoded."""
+class PageRequest(Request):
+    """Starlette's request for a page. A POST has a form, which is read before the handler runs."""
 
-    path: str  # percent-encoded
-    path_parts: tuple[str, ...]  # decoded segments of the path
-    query: dict[str, str]
-    form: PageForm
-    translations: Translations
-    theme: str
-    notice: Notice | None
-    is_signed_in: bool
-    http_request: HttpRequest
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        super().__init__(scope, receive)
+        self.fields: ImmutableMultiDict[str, str] = ImmutableMultiDict()  # of the form
+        self.files: tuple[tuple[str, bytes], ...] = ()  # name and content
 
-    @property
-    def is_get(self) -> bool:
-        """Whether the method is GET."""
-        return bool(self.http_request.scope["method"] == "GET")
+    async def read_form(self) -> None:
+        """Read the form into `fields` and `files`. Raises: HttpError, ClientDisconnected."""
+        # Not Starlette's `form()`, which limits neither the size nor the time of an upload.
+        http, kind = HttpRequest(self.scope, self.receive), self.headers.get("content-type", "")
+        kind = kind.partition(";")[0].strip().lower()
+        if kind == MULTIPART_TYPE.decode():
+            upload = await read_multipart(http, _MAX_UPLOAD_BYTES, _MAX_PARTS)
+            self.fields = ImmutableMultiDict(upload.fields)
+            self.files = tuple((file.name, file.data) for file in upload.files)
+            return
+        if kind not in ("application/x-www-form-urlencoded", ""):
+            raise HttpError("unsupported_media_type", "the request body must be a form")
+        body = await http.body(_MAX_FORM_BYTES)
+        try:
+            text = body.decode("ascii")
+            pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+        except ValueError:
+            raise HttpError("invalid_argument", "the form cannot be read") from None
+        self.fields = ImmutableMultiDict(pairs)
 
-    @classmethod
-    def from_http(cls, request: HttpRequest, form: PageForm) -> PageRequest:
-        """Return the page request of an HTTP request."""
-        cookies = request.header(b"cookie")
-        accepted = (request.header(b"accept-language") or b"").decode("latin-1")
-        language = negotiate_language(read_cookie(cookies, LANGUAGE_COOKIE), accepted)
-        texts = load_translations(language)
-        theme = read_cookie(cookies, THEME_COOKIE)
-        raw = request.scope["raw_path"].decode("latin-1")
-        return cls(
-            path=raw,
-            path_parts=_split_path(raw),
-            query=_parse_query(request.scope["query_string"]),
-            form=form,
-            translations=texts,
-            theme=theme if theme in THEMES else "auto",
-            notice=Notice.parse(read_cookie(cookies, NOTICE_COOKIE), texts),
-            is_signed_in=bool(read_cookie(cookies, "skillhall_session")),
-            http_request=request,
+    def field(self, name: str) -> str:
+        """Return a field of the form; "" without one."""
+        return self.fields.get(name, "")
+
+    def number_field(self, name: str) -> int:
+        """Return a number of the form; -1, never a valid version, for anything else."""
+        return parse_number(self.field(name))
+
+    @cached_property
+    def translations(self) -> Translations:
+        """Texts in the visitor's language."""
+        chosen = self.cookies.get(LANGUAGE_COOKIE, "")
+        return load_translations(
+            negotiate_language(chosen, self.headers.get("accept-language", ""))
         )
 
+    @cached_property
+    def notice(self) -> Notice | None:
+        """Message about the last change, if this page is the first after it."""
+        return Notice.parse(self.cookies.get(NOTICE_COOKIE, ""), self.translations)
 
-def _split_path(raw: str) -> tuple[str, ...]:
-    # Bytes that are not UTF-8 become U+FFFD, which matches no id.
-    return tuple(unquote_to_bytes(part).decode("utf-8", "replace") for part in raw.split("/")[1:])
+    @property
+    def theme(self) -> str:
+        """Color theme."""
+        theme = self.cookies.get(THEME_COOKIE, "")
+        return theme if theme in THEMES else "auto"
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Whether there is a session cookie."""
+        return bool(self.cookies.get(SESSION_COOKIE))
+
+    @property
+    def section(self) -> str:
+        """Section of the main menu that the page belongs to; "" for none."""
+        folder = self.scope["path"].split("/")[1]
+        section = _OTHER_SECTIONS.get(folder, folder)
+        return section if section in SECTIONS else ""
+
+    @property
+    def return_path(self) -> str:
+        """Page to show after a change of theme or language, percent-encoded."""
+        if self.method == "GET":
+            return str(self.scope["raw_path"], "latin-1")
+        # The response to a POST has no URL of its own to return to.
+        return SECTIONS.get(self.section, "/")
 
 
-def _parse_query(raw: bytes) -> dict[str, str]:
-    """Return the first value of each parameter; empty if the query is malformed."""
-    try:
-        pairs = parse_qsl(raw.decode("ascii"), keep_blank_values=True, max_num_fields=100)
-    except ValueError:
-        return {}
-    return dict(reversed(pairs))  # the first of repeated parameters wins
+def parse_number(text: str) -> int:
+    """Parse a number of a form or URL; -1 for anything else."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 18  # noqa: PLR2004 - fits 64 bits
+    return int(text) if is_number else -1

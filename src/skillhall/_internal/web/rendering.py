@@ -1,113 +1,105 @@
-"""Renders page dataclasses with Jinja templates."""
+"""Renders Jinja templates and errors as Starlette responses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import HTMLResponse, RedirectResponse
 
-from skillhall._internal.http.response import ByteResponse
+from skillhall._internal.hints import find_hint
+from skillhall._internal.http.errors import error_status
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
-from skillhall._internal.web.page_request import NOTICE_COOKIE, THEMES
+from skillhall._internal.web.page_request import NOTICE_COOKIE, SECTIONS, THEMES, PageRequest
 from skillhall._internal.web.translations import LANGUAGES
+from skillhall._internal.workspace import Zone
+from skillhall._internal.workspace.block_types import BLOCK_TYPES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from skillhall.errors import SkillhallError
 
-    from skillhall._internal.http.response import Headers
-    from skillhall._internal.web.page_request import Notice, PageRequest
-    from skillhall._internal.web.translations import Translations
-
-HTML_HEADER = (b"content-type", b"text/html; charset=utf-8")
-CSP_HEADER = (
-    b"content-security-policy",
-    b"default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-)
-_VARY_HEADER = (b"vary", b"Accept-Language, Cookie")
-# Main menu: text key below `menu`, and URL.
-SECTIONS = (
-    ("skills", "/skills"),
-    ("sessions", "/sessions"),
-    ("playground", "/playground"),
-    ("sources", "/sources"),
-)
+CSP = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+CSP_HEADER = {"content-security-policy": CSP}
+_PAGE_HEADERS = {**CSP_HEADER, "vary": "Accept-Language, Cookie"}
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Header, menu and footer around every page."""
+class PageError(NamedTuple):
+    """Error shown on a page: translated heading, message and hint."""
 
-    translations: Translations
-    title: str
-    section: str
-    return_path: str  # the page to show after a change of theme or language
-    theme: str
-    notice: Notice | None
-    is_signed_in: bool
-
-    @property
-    def sections(self) -> tuple[tuple[str, str], ...]:
-        """Main menu entries: text key and URL."""
-        return SECTIONS
-
-    @property
-    def languages(self) -> Mapping[str, str]:
-        """Languages by code, each in its own language."""
-        return LANGUAGES
-
-    @property
-    def themes(self) -> tuple[str, ...]:
-        """Color themes."""
-        return THEMES
-
-    def t(self, key: str, **values: object) -> str:
-        """Return a text in the visitor's language."""
-        return self.translations(key, **values)
-
-    def asset(self, path: str) -> str:
-        """Return the URL of a static file; "" if it is not installed."""
-        return asset_url(path)
+    heading: str
+    message: str
+    hint: str
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Base of the values that templates receive as `page`."""
+def render(
+    request: PageRequest,
+    template: str,
+    title: str | None = None,
+    *,
+    error: SkillhallError | None = None,
+    status: int | None = None,
+    **values: object,
+) -> HTMLResponse:
+    """Render a page; the template gets the values, `title` and `problem` as `page`.
 
-    frame: Frame
-
-
-def build_frame(request: PageRequest, title: str, section: str) -> Frame:
-    """Return the frame of a page."""
-    # The response to a POST has no URL of its own to return to.
-    return_path = request.path if request.is_get else dict(SECTIONS).get(section, "/")
-    return Frame(
-        request.translations,
-        title,
-        section,
-        return_path,
-        request.theme,
-        request.notice,
-        request.is_signed_in,
+    The title defaults to the text `<template>.title`. An error becomes `page.problem` and the
+    status, unless another is given.
+    """
+    if title is None:
+        title = request.translations(f"{template.removesuffix('.html')}.title")
+    problem = describe_error(request, error) if error else None
+    text = (
+        jinja_environment()
+        .get_template(template)
+        .render(
+            page=SimpleNamespace(title=title, problem=problem, **values),
+            request=request,
+            t=request.translations,
+        )
     )
+    if status is None:
+        status = error_status(error).http_status if error else 200
+    # Skills may contain unpaired surrogates, which UTF-8 cannot encode.
+    response = HTMLResponse(text.encode("utf-8", "replace"), status, _PAGE_HEADERS)
+    if request.notice is not None:  # shown once
+        response.headers.append("set-cookie", f"{NOTICE_COOKIE}=; Path=/; Max-Age=0")
+    if isinstance(error, HttpError):
+        response.raw_headers.extend(error.headers)
+    return response
 
 
-def render_page(
-    template: str, page: Page, *, status: int = 200, headers: Headers = ()
-) -> ByteResponse:
-    """Render a page; its notice is deleted so that it is shown once."""
-    text = jinja_environment().get_template(template).render(page=page)
-    if page.frame.notice is not None:
-        headers = (*headers, (b"set-cookie", f"{NOTICE_COOKIE}=; Path=/; Max-Age=0".encode()))
-    body = text.encode("utf-8", "replace")
-    return ByteResponse(status, (HTML_HEADER, CSP_HEADER, _VARY_HEADER, *headers), (body,))
+def render_error(request: PageRequest, error: SkillhallError) -> HTMLResponse:
+    """Render the page for a request that failed."""
+    heading = describe_error(request, error).heading
+    request_id = request.scope[REQUEST_ID_KEY]
+    return render(request, "error.html", heading, error=error, request_id=request_id)
 
 
-def redirect(url: str, headers: Headers = ()) -> ByteResponse:
+def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
+    """Return heading and hint in the visitor's language, as far as there are texts for them."""
+    translations = request.translations
+    code = error.code if f"error.{error.code}" in translations.messages else "other"
+    key = "_".join(filter(None, (error.kind, error.variant)))
+    if not error.hint and f"hint.{key}" in translations.messages:
+        hint = translations(f"hint.{key}", **error.facts)
+    else:
+        hint = find_hint(error, {})
+    return PageError(translations(f"error.{code}"), str(error), hint)
+
+
+def form_status(error: SkillhallError | None) -> int:
+    """Return the HTTP status of a form that is shown again with its error."""
+    return max(422, error_status(error).http_status) if error else 200
+
+
+def redirect(url: str) -> RedirectResponse:
     """Redirect with status 303, so that the browser follows with GET."""
-    return ByteResponse(303, ((b"location", url.encode("latin-1")), *headers), (b"",))
+    return RedirectResponse(url, 303)
 
 
 @cache
@@ -121,10 +113,20 @@ def jinja_environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.filters["segment"] = lambda text: quote(text, safe="")
-    environment.filters["path"] = quote
-    environment.filters["bytes"] = format_file_size
-    environment.filters["number"] = lambda number: f"{number:,}"
+    environment.filters |= {
+        "segment": lambda text: quote(text, safe=""),
+        "path": quote,
+        "bytes": format_file_size,
+        "number": lambda number: f"{number:,}",
+    }
+    environment.globals |= {
+        "asset": asset_url,
+        "block_types": BLOCK_TYPES,
+        "zones": Zone,
+        "languages": LANGUAGES,
+        "sections": SECTIONS,
+        "themes": THEMES,
+    }
     return environment
 
 
@@ -132,6 +134,4 @@ def format_file_size(size: int) -> str:
     """Format a number of bytes with a unit."""
     if size < 1000:  # noqa: PLR2004 - the step between units
         return f"{size} B"
-    if size < 1_000_000:  # noqa: PLR2004 - the step between units
-        return f"{size / 1000:.1f} kB"
-    return f"{size / 1_000_000:.1f} MB"
+    return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"  # noqa: PLR2004

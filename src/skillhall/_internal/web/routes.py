@@ -6,94 +6,33 @@ from typing import TYPE_CHECKING
 
 from fastapi import APIRouter
 
-from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
-from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import ROUTE_KEY
-from skillhall._internal.http.response import ByteResponse
-from skillhall._internal.skill_store.pending_imports import PendingImports
-from skillhall._internal.web.assets import STATIC_PREFIX, load_assets
-from skillhall._internal.web.playground.playground_pages import PLAYGROUND_PATH, PlaygroundPages
+from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
+from skillhall._internal.web.playground.playground_pages import PlaygroundPages
 from skillhall._internal.web.rendering import redirect
-from skillhall._internal.web.sessions.routes import session_page_routes
-from skillhall._internal.web.site import Site
+from skillhall._internal.web.sessions.block_pages import BlockPages
+from skillhall._internal.web.sessions.board_pages import BoardPages
+from skillhall._internal.web.sessions.import_pages import SessionImportPages
+from skillhall._internal.web.sessions.session_pages import SessionPages
+from skillhall._internal.web.sessions.template_pages import TemplatePages
 from skillhall._internal.web.skills.edit_pages import SkillEditPages
 from skillhall._internal.web.skills.import_pages import ImportPages
 from skillhall._internal.web.skills.skill_pages import SkillPages
 from skillhall._internal.web.source_pages import SourcePages
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from typing import TypeAlias
-
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-    from skillhall._internal.http.credentials import Credentials
-    from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
-    from skillhall._internal.settings import Settings
-    from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.site import PageHandler
-    from skillhall._internal.workspace.workspace import LazyWorkspace
-
-    RouteEndpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
-
-_IMMUTABLE_HEADER = (b"cache-control", b"public, max-age=31536000, immutable")
-_NO_CACHE_HEADER = (b"cache-control", b"no-cache")
+    from skillhall._internal.web.site import PageHandler, Site
 
 
-def build_web_router(  # noqa: PLR0913, PLR0917 - services of the pages
-    collection: Collection,
-    prompt_service: PromptServiceProtocol,
-    settings: Settings,
-    workers: WorkerPool,
-    credentials: Credentials,
-    wait_for_shutdown: Callable[[], Awaitable[None]],
-    workspace: LazyWorkspace | None = None,
-) -> APIRouter:
-    """Return the router of all pages; they are not part of the OpenAPI document.
-
-    `wait_for_shutdown` returns when the server starts to shut down.
-    """
-    pending = PendingImports(collection.changes, collection.system_ids)
-    agent = CollectionSkills(collection)
-    site = Site(
-        collection, prompt_service, settings, workers, credentials, pending, agent, workspace
-    )
-    router = APIRouter()
-    playground = PlaygroundPages(site, wait_for_shutdown)
-    endpoints: list[tuple[str, str, RouteEndpoint]] = [
-        (method, path, site.make_endpoint(handler))
-        for method, path, handler in _page_routes(site, playground)
-    ]
-    endpoints.append(("POST", f"{PLAYGROUND_PATH}/send", playground.send_message))
-    for method, path, endpoint in endpoints:
-        # Starlette routes: FastAPI would analyze the signature of each for OpenAPI.
-        labeled = _with_route_label(path, endpoint)
-        router.add_route(path, labeled, methods=[method], include_in_schema=False)
-    return router
+def build_web_router(site: Site) -> APIRouter:
+    """Return the router of all pages; they are not part of the OpenAPI document."""
+    routes = (*_skill_routes(site), *_session_routes(site), *_other_routes(site))
+    return APIRouter(routes=[site.route(*route) for route in routes])
 
 
-def _with_route_label(path: str, endpoint: RouteEndpoint) -> RouteEndpoint:
-    """Set the label under which metrics count requests of this endpoint."""
-
-    async def respond(request: Request) -> Response:
-        request.scope[ROUTE_KEY] = path.replace(":path}", "}")
-        return await endpoint(request)
-
-    return respond
-
-
-def _page_routes(
-    site: Site, playground: PlaygroundPages
-) -> tuple[tuple[str, str, PageHandler], ...]:
-    skills, edits = SkillPages(site), SkillEditPages(site)
-    imports, sources = ImportPages(site), SourcePages(site)
+def _skill_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
+    skills, edits, imports = SkillPages(site), SkillEditPages(site), ImportPages(site)
     return (
-        ("GET", "/", _redirect_home),
-        ("GET", f"{STATIC_PREFIX}{{path:path}}", _serve_asset),
         ("GET", "/skills", skills.list_skills),
         ("GET", "/skills/changes", skills.check_for_changes),
         ("GET", "/skills/add", edits.show_new),
@@ -114,10 +53,62 @@ def _page_routes(
         ("GET", "/skill/{id}/delete", edits.confirm_delete),
         ("POST", "/skill/{id}/delete", edits.delete),
         ("POST", "/changes/{id}/undo", edits.undo),
-        ("GET", PLAYGROUND_PATH, playground.show),
-        ("GET", f"{PLAYGROUND_PATH}/prompt", playground.show_prompt),
-        ("POST", f"{PLAYGROUND_PATH}/new", playground.start_over),
-        *session_page_routes(site),
+    )
+
+
+def _session_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
+    sessions, board, blocks = SessionPages(site), BoardPages(site), BlockPages(site)
+    imports, templates = SessionImportPages(site), TemplatePages(site)
+    return (
+        ("GET", "/sessions", sessions.list_sessions),
+        ("POST", "/sessions", sessions.create),
+        ("POST", "/sessions/open", sessions.import_session),
+        ("GET", "/session/{id}", board.show),
+        ("GET", "/session/{id}/settings", sessions.show_settings),
+        ("POST", "/session/{id}/settings", sessions.edit),
+        ("POST", "/session/{id}/copy", sessions.duplicate),
+        ("GET", "/session/{id}/delete", sessions.confirm_delete),
+        ("POST", "/session/{id}/delete", sessions.delete),
+        ("GET", "/session/{id}/context", sessions.show_context),
+        ("GET", "/session/{id}/add", blocks.show_new),
+        ("POST", "/session/{id}/add", blocks.add),
+        ("POST", "/session/{id}/add/check", blocks.check),
+        ("GET", "/session/{id}/blocks/{block}/edit", blocks.show_edit),
+        ("POST", "/session/{id}/blocks/{block}/edit", blocks.edit),
+        ("POST", "/session/{id}/blocks/{block}/edit/check", blocks.check),
+        ("POST", "/session/{id}/blocks/{block}/move", board.move),
+        ("POST", "/session/{id}/blocks/{block}/delete", board.delete),
+        ("POST", "/session/{id}/blocks/{block}/restore", board.restore),
+        ("GET", "/session/{id}/import", imports.show_form),
+        ("POST", "/session/{id}/import/files", imports.import_files),
+        ("POST", "/session/{id}/import/source", imports.import_source),
+        ("POST", "/session/{id}/import/folder", imports.import_folder),
+        ("POST", "/session/{id}/import/skills", imports.import_from_collection),
+        ("GET", "/session/{id}/import/{review}", imports.show_review),
+        ("POST", "/session/{id}/import/{review}", imports.confirm),
+        ("GET", "/session/{id}/saved-states", templates.show_saved_states),
+        ("GET", "/session/{id}/keep", templates.redirect_saved_states),  # former URL
+        ("POST", "/session/{id}/snapshots", templates.save_snapshot),
+        ("POST", "/session/{id}/snapshots/{snapshot}/restore", templates.restore_snapshot),
+        ("POST", "/session/{id}/snapshots/{snapshot}/delete", templates.delete_snapshot),
+        ("POST", "/session/{id}/template", templates.save_template),
+        ("POST", "/session/{id}/apply", templates.apply_template),
+        ("GET", "/templates", templates.list_templates),
+        ("POST", "/template/{id}/edit", templates.edit_template),
+        ("POST", "/template/{id}/delete", templates.delete_template),
+        ("POST", "/template/{id}/start", templates.start_session),
+    )
+
+
+def _other_routes(site: Site) -> tuple[tuple[str, str, PageHandler], ...]:
+    playground, sources = PlaygroundPages(site), SourcePages(site)
+    return (
+        ("GET", "/", lambda _: redirect("/skills")),
+        ("GET", f"{STATIC_PREFIX}{{path:path}}", serve_asset),
+        ("GET", "/playground", playground.show),
+        ("GET", "/playground/prompt", playground.show_prompt),
+        ("POST", "/playground/new", playground.start_over),
+        ("POST", "/playground/send", playground.send_message),
         ("GET", "/sources", sources.show_sources),
         ("GET", "/sources/skipped", sources.show_skipped),
         ("POST", "/sources/refresh", sources.refresh),
@@ -128,16 +119,3 @@ def _page_routes(
         ("POST", SIGN_IN_PATH, sources.sign_in),
         ("POST", "/sign-out", sources.sign_out),
     )
-
-
-def _redirect_home(request: PageRequest) -> ByteResponse:  # noqa: ARG001 - a page handler
-    return redirect("/skills")
-
-
-def _serve_asset(request: PageRequest) -> ByteResponse:
-    asset = load_assets().get("/".join(request.path_parts[1:]))
-    if asset is None:
-        raise HttpError("not_found", "file not found")
-    url = f"{request.path}?v={request.query.get('v', '')}"
-    caching = _IMMUTABLE_HEADER if url == asset.url else _NO_CACHE_HEADER
-    return ByteResponse(200, ((b"content-type", asset.content_type), caching), (asset.data,))

@@ -189,7 +189,8 @@ def serialize_event(event: Event) -> dict[str, object]:
 
 def serialize_block_types() -> dict[str, object]:
     """Serialize the block types."""
-    types = [{**row._asdict(), "zone": row.zone.value} for row in BLOCK_TYPES.values()]
+    fields = ("id", "label", "zone", "icon", "colour")
+    types = [{key: getattr(row, key) for key in fields} for row in BLOCK_TYPES.values()]
     return {"types": types}
 
 

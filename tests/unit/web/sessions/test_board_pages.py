@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal import web
+from skillhall._internal.web.assets import load_assets
 from skillhall._internal.web.page_request import Notice
 from skillhall._internal.web.sessions.board_pages import CARDS_PER_ZONE, BoardFilter, block_title
-from skillhall._internal.web.translations import load_translations
+from skillhall._internal.web.translations import LANGUAGES, load_translations
 from skillhall._internal.workspace import Block, SkillOrigin, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.validation import build_content
@@ -49,13 +50,26 @@ def test_board_filter_url_ignores_invalid_values() -> None:
     assert invalid.board_url("s1") == "/session/s1"
 
 
-def test_every_block_type_has_color_icon_and_label() -> None:
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_language_files_name_exactly_the_block_types(language: str) -> None:
+    messages = load_translations(language).messages
+    names = {key.removeprefix("type.") for key in messages if key.startswith("type.")}
+    assert names == set(BLOCK_TYPES)
+
+
+def test_english_label_is_the_text_of_the_pages() -> None:
+    for block_type in BLOCK_TYPES.values():
+        assert load_translations("en")(f"type.{block_type.id}") == block_type.label
+
+
+def test_stylesheets_and_templates_know_no_block_type_of_their_own() -> None:
     css = (FOLDER / "static/board.css").read_text(encoding="utf-8")
     symbols = (FOLDER / "templates/board_parts.html").read_text(encoding="utf-8")
     for block_type in BLOCK_TYPES.values():
-        assert f".type-{block_type.id} {{ --type: {block_type.colour}; }}" in css
-        assert f'<symbol id="type-{block_type.id}"' in symbols
-        assert load_translations("en")(f"type.{block_type.id}") == block_type.label
+        assert f"type-{block_type.id}" not in css + symbols
+        assert block_type.colour not in css
+        rule = f".type-{block_type.id} {{ --type: {block_type.colour}; }}"
+        assert rule in load_assets()["block-types.css"].data.decode()
 
 
 def test_notice_undo_url_stays_on_this_server() -> None:

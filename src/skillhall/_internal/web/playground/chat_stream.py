@@ -16,29 +16,24 @@ from skillhall._internal.agents.chat.events import (
 )
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
-from skillhall._internal.web.rendering import CSP_HEADER, jinja_environment, redirect
-from skillhall._internal.web.site import PageError, build_page_error
+from skillhall._internal.web.rendering import CSP_HEADER, describe_error, jinja_environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator
 
     from starlette.types import Receive, Scope, Send
 
     from skillhall._internal.agents.chat.conversations import Turn
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
-    from skillhall._internal.http.response import Headers
     from skillhall._internal.web.markdown_html import MarkdownRenderer
     from skillhall._internal.web.page_request import PageRequest
+    from skillhall._internal.web.rendering import PageError
     from skillhall._internal.web.site import Site
     from skillhall._internal.web.translations import Translations
 
-NDJSON_TYPE = b"application/x-ndjson"
-_STREAM_HEADERS: Headers = (
-    (b"content-type", NDJSON_TYPE),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-    CSP_HEADER,
-)
+PLAYGROUND_PATH = "/playground"
+NDJSON_TYPE = "application/x-ndjson"
+_STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", **CSP_HEADER}
 
 
 class TraceStep(NamedTuple):
@@ -72,24 +67,12 @@ class TurnRow(NamedTuple):
     def from_turn(cls, request: PageRequest, turn: Turn, markdown: MarkdownRenderer) -> TurnRow:
         """Return the row of a turn; the reply is rendered as untrusted Markdown."""
         reply = markdown.render(turn.done.text, "#") if turn.done else Markup()
-        problem = None
+        translations, problem = request.translations, None
         if turn.error is not None:
-            error = build_page_error(request, turn.error)
-            heading = request.translations("playground.failed")
-            problem = PageError(heading, error.message, error.hint)
-        texts = request.translations
-        steps = tuple(TraceStep.from_event(texts, event) for event in turn.tool_events)
+            heading = translations("playground.failed")
+            problem = describe_error(request, turn.error)._replace(heading=heading)
+        steps = tuple(TraceStep.from_event(translations, event) for event in turn.tool_events)
         return cls(turn.message, steps, reply, turn.done, problem)
-
-
-class PendingReply(NamedTuple):
-    """Turn whose reply is not complete yet."""
-
-    request: PageRequest
-    turn: Turn
-    events: AsyncIterator[ChatEvent]
-    return_url: str  # page that shows the complete turn
-    headers: Headers
 
 
 class ChatStream(Response):
@@ -98,55 +81,57 @@ class ChatStream(Response):
     def __init__(
         self,
         site: Site,
-        pending: PendingReply,
-        wait_for_shutdown: Callable[[], Awaitable[None]],
-        *,
-        is_stream: bool,
+        request: PageRequest,
+        turn: Turn,
+        events: AsyncIterator[ChatEvent],
     ) -> None:
-        super().__init__()
+        self._is_stream = request.headers.get("accept") == NDJSON_TYPE
+        if self._is_stream:
+            super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
+            del self.headers["content-length"]
+        else:
+            super().__init__(status_code=303, headers={"location": PLAYGROUND_PATH})
         self._site = site
-        self._pending = pending
-        self._wait_for_shutdown = wait_for_shutdown
-        self._is_stream = is_stream
+        self._request = request
+        self._turn = turn
+        self._events = events
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events of the reply, or wait for its end and redirect."""
         if not self._is_stream:
-            await run_until_disconnect(self._drain_events(), receive, self._wait_for_shutdown)
-            await redirect(self._pending.return_url, self._pending.headers).send(send)
+            await run_until_disconnect(self._drain_events(), receive, self._site.wait_for_shutdown)
+            await super().__call__(scope, receive, send)
             return
-        headers = [*_STREAM_HEADERS, *self._pending.headers]
+        headers = self.raw_headers
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await run_until_disconnect(self._send_events(send), receive, self._wait_for_shutdown)
+        await run_until_disconnect(self._send_events(send), receive, self._site.wait_for_shutdown)
         await send({"type": "http.response.body", "body": b""})
 
     async def _drain_events(self) -> None:
-        async for _ in self._pending.events:
+        async for _ in self._events:
             pass
 
     async def _send_events(self, send: Send) -> None:
-        async for event in self._pending.events:
-            await _send_line(send, self._serialize_event(event))
+        async for event in self._events:
+            if isinstance(event, TextDelta):
+                await _send_line(send, {"kind": "text", "text": event.text})
+            elif isinstance(event, SkillLoaded | FileRead | ToolFailed):
+                step = TraceStep.from_event(self._request.translations, event)
+                html = self._render_macro("trace_step", step)
+                await _send_line(send, {"kind": "step", "html": html})
+            else:
+                await _send_line(send, {"kind": "done"})
         html = await self._site.workers.run(self._render_turn)
-        failed = self._pending.turn.error is not None
+        failed = self._turn.error is not None
         await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
-    def _serialize_event(self, event: ChatEvent) -> dict[str, object]:
-        if isinstance(event, TextDelta):
-            return {"kind": "text", "text": event.text}
-        if isinstance(event, SkillLoaded | FileRead | ToolFailed):
-            texts = self._pending.request.translations
-            step = TraceStep.from_event(texts, event)
-            return {"kind": "step", "html": self._render_macro("trace_step", step)}
-        return {"kind": "done"}
-
     def _render_turn(self) -> str:
-        row = TurnRow.from_turn(self._pending.request, self._pending.turn, self._site.markdown)
+        row = TurnRow.from_turn(self._request, self._turn, self._site.markdown)
         return self._render_macro("turn_article", row)
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
         module = jinja_environment().get_template("chat_turn.html").module
-        return str(getattr(module, macro)(self._pending.request.translations, value))
+        return str(getattr(module, macro)(self._request.translations, value))
 
 
 async def _send_line(send: Send, message: dict[str, object]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from fastapi import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills
 from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
@@ -16,60 +14,19 @@ from skillhall._internal.agents.chat.conversations import (
     Conversations,
 )
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
-from skillhall._internal.http.credentials import read_cookie
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import HttpRequest
-from skillhall._internal.http.response import ByteResponse, Ready
-from skillhall._internal.web.forms import PageForm, read_page_form
-from skillhall._internal.web.page_request import PageRequest
-from skillhall._internal.web.playground.chat_stream import (
-    NDJSON_TYPE,
-    ChatStream,
-    PendingReply,
-    TurnRow,
-)
-from skillhall._internal.web.rendering import CSP_HEADER, Page, build_frame, redirect, render_page
-from skillhall._internal.web.site import (
-    PageError,
-    form_status,
-    optional_page_error,
-    render_error_page,
-)
+from skillhall._internal.web.playground.chat_stream import PLAYGROUND_PATH, ChatStream, TurnRow
+from skillhall._internal.web.rendering import CSP_HEADER, form_status, redirect, render
+from skillhall._internal.web.site import PageHandlers
 from skillhall.errors import ModelUnavailable, SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
+    from skillhall._internal.web.page_request import PageRequest
     from skillhall._internal.web.site import Site
 
-PLAYGROUND_PATH = "/playground"
 CONVERSATION_COOKIE = "skillhall_conversation"
-TEXT_HEADER = (b"content-type", b"text/plain; charset=utf-8")
 _COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
 _MAX_NAME_LENGTH = 200  # characters of a submitted name in an error message
-
-
-class ListingSize(NamedTuple):
-    """Size of the skill listing that is sent with every turn."""
-
-    skills: int
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class PlaygroundPage(Page):
-    """Conversation, and the form for the next message."""
-
-    agents: tuple[AgentDefinition, ...]
-    models: tuple[str, ...]
-    agent: str
-    model: str  # "" for the agent's default
-    message: str
-    max_message_length: int
-    turns: tuple[TurnRow, ...]
-    listing_size: ListingSize | None
-    is_enabled: bool
-    problem: PageError | None
 
 
 class _Config(NamedTuple):
@@ -87,56 +44,63 @@ class _Config(NamedTuple):
         raise HttpError("invalid_argument", f"agent not found: {agent_id[:_MAX_NAME_LENGTH]!r}")
 
 
-class PlaygroundPages:
-    """Handlers of this page; `wait_for_shutdown` returns when the server shuts down."""
+class PlaygroundPages(PageHandlers):
+    """Handlers of this page."""
 
-    def __init__(self, site: Site, wait_for_shutdown: Callable[[], Awaitable[None]]) -> None:
-        self._site = site
-        self._wait_for_shutdown = wait_for_shutdown
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
         self._conversations = Conversations()
         self._skills: dict[str, AgentSkills] = {}  # by agent id
 
-    def show(self, request: PageRequest) -> ByteResponse:
-        """Show the conversation of this browser."""
-        return self._render_page(request)
+    def show(self, request: PageRequest, error: SkillhallError | None = None) -> Response:
+        """Show the conversation of this browser, and the form for the next message."""
+        config = self._read_config()
+        conversation = self._conversations.find(request.cookies.get(CONVERSATION_COOKIE, ""))
+        agent = request.field("agent") or (conversation.agent if conversation else "")
+        turns = conversation.turns if conversation else ()
+        failed_message = turns[-1].message if turns and turns[-1].error else ""
+        return render(
+            request,
+            "playground.html",
+            error=error or config.error,
+            status=form_status(error),
+            agents=config.agents,
+            models=config.models,
+            agent=agent or DEFAULT_AGENT,
+            model=request.field("model") or (conversation.model if conversation else ""),
+            message=request.field("message") or failed_message,
+            max_message_length=MAX_MESSAGE_LENGTH,
+            turns=[TurnRow.from_turn(request, turn, self._site.markdown) for turn in turns],
+            listing_size=self._listing_size(config, agent),
+            is_enabled=bool(config.models),
+        )
 
-    def show_prompt(self, request: PageRequest) -> ByteResponse:
+    def show_prompt(self, request: PageRequest) -> Response:
         """Return the system prompt of an agent as plain text, exactly as it is sent."""
-        agent = self._read_config().find_agent(request.query.get("agent") or DEFAULT_AGENT)
+        agent = self._read_config().find_agent(request.query_params.get("agent") or DEFAULT_AGENT)
         text = self._skills_for(agent).system_prompt()
-        return ByteResponse(200, (TEXT_HEADER, CSP_HEADER), (text.encode("utf-8", "replace"),))
+        return PlainTextResponse(text.encode("utf-8", "replace"), headers=CSP_HEADER)
 
-    def start_over(self, request: PageRequest) -> ByteResponse:
+    def start_over(self, request: PageRequest) -> Response:
         """Start a new conversation."""
-        self._conversations.remove(_conversation_cookie(request))
+        self._conversations.remove(request.cookies.get(CONVERSATION_COOKIE, ""))
         return redirect(PLAYGROUND_PATH)
 
-    async def send_message(self, request: Request) -> Response:
+    def send_message(self, request: PageRequest) -> Response:
         """Send a message; scripts get the reply as a stream, others a redirect."""
-        http = HttpRequest(request.scope, request.receive)
-        run = self._site.workers.run
+        message = request.field("message").strip()
         try:
-            page_request = PageRequest.from_http(http, await read_page_form(http))
-        except HttpError as error:
-            return Ready(render_error_page(PageRequest.from_http(http, PageForm()), error))
-        try:
-            pending = await run(self._start_turn, page_request)
+            if not message:
+                text = request.translations("playground.empty_message")
+                raise HttpError("invalid_argument", text)
+            conversation = self._get_conversation(request)
+            turn = self._conversations.begin_turn(conversation, message)
         except SkillhallError as error:
-            return Ready(await run(self._render_page, page_request, error))
-        is_stream = http.header(b"accept") == NDJSON_TYPE
-        return ChatStream(self._site, pending, self._wait_for_shutdown, is_stream=is_stream)
-
-    def _start_turn(self, request: PageRequest) -> PendingReply:
-        message = request.form.text("message").strip()
-        if not message:
-            raise HttpError("invalid_argument", request.translations("playground.empty_message"))
-        conversation = self._get_conversation(request)
-        turn = self._conversations.begin_turn(conversation, message)
-        cookie = self._site.credentials.build_cookie(
-            CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME
-        )
+            return self.show(request, error)
         events = self._conversations.stream_reply(conversation, turn)
-        return PendingReply(request, turn, events, PLAYGROUND_PATH, ((b"set-cookie", cookie),))
+        response = ChatStream(self._site, request, turn, events)
+        self._site.add_cookie(response, CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME)
+        return response
 
     def _get_conversation(self, request: PageRequest) -> Conversation:
         """Continue the conversation, or start one for another agent or model.
@@ -144,9 +108,9 @@ class PlaygroundPages:
         Raises: SkillhallError.
         """
         config = self._read_config()
-        agent = config.find_agent(request.form.text("agent") or DEFAULT_AGENT)
+        agent = config.find_agent(request.field("agent") or DEFAULT_AGENT)
         model = self._select_model(request, config, agent)
-        current = self._conversations.find(_conversation_cookie(request))
+        current = self._conversations.find(request.cookies.get(CONVERSATION_COOKIE, ""))
         if current is not None and (current.agent, current.model) == (agent.id, model):
             return current
         chat_class = load_chat_class()
@@ -160,7 +124,7 @@ class PlaygroundPages:
 
         Only configured models are allowed: the server's API key pays for them.
         """
-        chosen = request.form.text("model")
+        chosen = request.field("model")
         if chosen and chosen not in config.models:
             message = f"model is not configured: {chosen[:_MAX_NAME_LENGTH]!r}"
             raise HttpError("forbidden", message)
@@ -190,36 +154,10 @@ class PlaygroundPages:
             skills = self._skills[agent.id] = AgentSkills(agent, self._site.settings)
         return skills
 
-    def _render_page(
-        self, request: PageRequest, error: SkillhallError | None = None
-    ) -> ByteResponse:
-        config = self._read_config()
-        conversation = self._conversations.find(_conversation_cookie(request))
-        agent = request.form.text("agent") or (conversation.agent if conversation else "")
-        turns = conversation.turns if conversation else ()
-        failed_message = turns[-1].message if turns and turns[-1].error else ""
-        page = PlaygroundPage(
-            build_frame(request, request.translations("playground.title"), "playground"),
-            agents=config.agents,
-            models=config.models,
-            agent=agent or DEFAULT_AGENT,
-            model=request.form.text("model") or (conversation.model if conversation else ""),
-            message=request.form.text("message") or failed_message,
-            max_message_length=MAX_MESSAGE_LENGTH,
-            turns=tuple(TurnRow.from_turn(request, turn, self._site.markdown) for turn in turns),
-            listing_size=self._listing_size(config, agent),
-            is_enabled=bool(config.models),
-            problem=optional_page_error(request, error or config.error),
-        )
-        return render_page("playground.html", page, status=form_status(error))
-
-    def _listing_size(self, config: _Config, agent_id: str) -> ListingSize | None:
+    def _listing_size(self, config: _Config, agent_id: str) -> dict[str, int] | None:
+        """Return the size of the skill listing that is sent with every turn."""
         try:
             snapshot = self._skills_for(config.find_agent(agent_id or DEFAULT_AGENT)).snapshot()
         except SkillhallError:
             return None
-        return ListingSize(len(snapshot.skill_view), snapshot.plan.tokens)
-
-
-def _conversation_cookie(request: PageRequest) -> str:
-    return read_cookie(request.http_request.header(b"cookie"), CONVERSATION_COOKIE)
+        return {"skills": len(snapshot.skill_view), "tokens": snapshot.plan.tokens}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlencode
 
-from skillhall._internal.web.page_request import Notice
-from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
-from skillhall._internal.web.sessions.page_base import SessionPageBase, parse_number, session_url
-from skillhall._internal.web.site import PageError, optional_page_error, page_status
+from skillhall._internal.web.page_request import parse_number
+from skillhall._internal.web.rendering import redirect, render
+from skillhall._internal.web.site import PageHandlers
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
 from skillhall._internal.workspace.context import compute_spending
@@ -20,16 +19,15 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.http.response import ByteResponse
+    from starlette.responses import Response
+
     from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.workspace import Block, Session
-    from skillhall._internal.workspace.block_types import BlockType
+    from skillhall._internal.workspace import Block
     from skillhall._internal.workspace.context import Spending
 
 CARDS_PER_ZONE = 20  # shown at first
 _MORE_CARDS = 100  # added by "Show more"
 _MAX_CARDS = 20_000
-_BLOCK_PATH_DEPTH = 3  # path parts before the id of a block
 _MAX_TITLE, _MAX_EXCERPT = 70, 180  # characters
 
 
@@ -67,11 +65,10 @@ class BoardFilter(NamedTuple):
     def board_url(self, session: str) -> str:
         """Return the URL of a board with this filter."""
         query = f"?{urlencode(self.parameters)}" if self.parameters else ""
-        return f"{session_url(session)}{query}"
+        return f"/session/{session}{query}"
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
+class Card(NamedTuple):
     """Block on the board."""
 
     block: Block
@@ -79,11 +76,9 @@ class Card:
     excerpt: str
     previous_id: str  # neighbors in the zone; "" at its ends
     next_id: str
-    problem: PageError | None
 
 
-@dataclass(frozen=True, slots=True)
-class BoardZone:
+class BoardZone(NamedTuple):
     """Zone on the board."""
 
     zone: Zone
@@ -93,115 +88,87 @@ class BoardZone:
     more_url: str  # board with more cards of this zone; "" if all are shown
 
 
-@dataclass(frozen=True, slots=True)
-class TypeFilterLink:
-    """Link that filters the board by type."""
-
-    type: BlockType
-    url: str
-    block_count: int
-    is_selected: bool
-
-
-@dataclass(frozen=True, slots=True)
-class BoardPage(Page):
-    """Session board."""
-
-    session: Session
-    zones: tuple[BoardZone, ...]
-    total: Spending
-    board_filter: BoardFilter
-    type_filters: tuple[TypeFilterLink, ...]
-    block_count: int  # of all types
-    last_event: int
-    problem: PageError | None  # for a block that is not shown
-
-    @property
-    def types(self) -> tuple[BlockType, ...]:
-        """Block types that can be added."""
-        return tuple(BLOCK_TYPES.values())
-
-    @property
-    def url(self) -> str:
-        """URL of the board with its filter."""
-        return self.board_filter.board_url(self.session.id)
-
-
-class BoardPages(SessionPageBase):
+class BoardPages(PageHandlers):
     """Handlers of the board."""
 
-    def show(self, request: PageRequest) -> ByteResponse:
+    def show(self, request: PageRequest) -> Response:
         """Show the board."""
-        return self._render_board(request, BoardFilter.from_query(request.query))
+        return self._render_board(request, BoardFilter.from_query(request.query_params))
 
-    def move(self, request: PageRequest) -> ByteResponse:
+    def move(self, request: PageRequest) -> Response:
         """Move a block; the field `placement` is "mode,neighbor,zone"."""
-        mode, neighbor, zone = [*request.form.text("placement").split(","), "", ""][:3]
+        mode, neighbor, zone = [*request.field("placement").split(","), "", ""][:3]
         placement = BlockPlacement(
             after=neighbor if mode == "after" else "",
             before=neighbor if mode == "before" else "",
             first=mode == "first",
         )
-        session_id, block_id = request.path_parts[1], request.path_parts[3]
-        version = parse_number(request.form.text("version"))
+        session_id, block_id = request.path_params["id"], request.path_params["block"]
+        version = request.number_field("version")
+        board_filter = BoardFilter.from_query(request.fields)
         try:
             target = parse_zone(zone) if zone else None
-            self._workspace().blocks.move(session_id, block_id, version, target, placement)
+            self._workspace.blocks.move(session_id, block_id, version, target, placement)
         except SkillhallError as error:
-            return self._render_board(request, _filter_from_form(request), error)
-        return redirect(_filter_from_form(request).board_url(session_id))
+            return self._render_board(request, board_filter, error)
+        return redirect(board_filter.board_url(session_id))
 
-    def delete(self, request: PageRequest) -> ByteResponse:
+    def delete(self, request: PageRequest) -> Response:
         """Delete a block; the notice has a button to undo it."""
-        session_id, block_id = request.path_parts[1], request.path_parts[3]
-        version = parse_number(request.form.text("version"))
+        session_id, block_id = request.path_params["id"], request.path_params["block"]
+        version = request.number_field("version")
+        board_filter = BoardFilter.from_query(request.fields)
         try:
-            block = self._workspace().blocks.delete(session_id, block_id, version)
+            block = self._workspace.blocks.delete(session_id, block_id, version)
         except SkillhallError as error:
-            return self._render_board(request, _filter_from_form(request), error)
-        title = block_title(block)[0] or request.translations(f"type.{block.content.type}")
-        notice = Notice("deleted", title, f"{session_id}/{block_id}")
-        url = _filter_from_form(request).board_url(session_id)
-        return self._site.redirect_with_notice(url, notice)
+            return self._render_board(request, board_filter, error)
+        url, name = board_filter.board_url(session_id), block_name(request, block)
+        return self._site.redirect(url, "deleted", name, f"{session_id}/{block_id}")
 
-    def restore(self, request: PageRequest) -> ByteResponse:
+    def restore(self, request: PageRequest) -> Response:
         """Restore a deleted block at its former position."""
-        block = self._workspace().blocks.restore(request.path_parts[1], request.path_parts[3])
-        title = block_title(block)[0] or request.translations(f"type.{block.content.type}")
-        url = f"{session_url(request.path_parts[1])}#block-{block.id}"
-        return self._site.redirect_with_notice(url, Notice("undone", title))
+        session_id, block_id = request.path_params["id"], request.path_params["block"]
+        block = self._workspace.blocks.restore(session_id, block_id)
+        url = f"/session/{session_id}#block-{block.id}"
+        return self._site.redirect(url, "undone", block_name(request, block))
 
     def _render_board(
         self, request: PageRequest, board_filter: BoardFilter, error: SkillhallError | None = None
-    ) -> ByteResponse:
-        workspace, session_id = self._workspace(), request.path_parts[1]
+    ) -> Response:
+        workspace, session_id = self._workspace, request.path_params["id"]
         # Read before the blocks: a change in between is then sent again, never missed.
         last_event = workspace.event_range()[1]
         overview = workspace.sessions.overview(session_id)
         session, blocks = overview.session, workspace.blocks.list(session_id)
         spending = compute_spending(session, overview.zone_sizes)
         shown = [block for block in blocks if board_filter.type in ("", block.content.type)]
-        problem = optional_page_error(request, error)
-        problems: dict[str, PageError] = {}
-        if problem and len(request.path_parts) > _BLOCK_PATH_DEPTH:
-            problems[request.path_parts[3]] = problem
         zones = []
         for zone in Zone:
             zone_blocks = [block for block in shown if block.zone is zone]
-            zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone], problems))
-        is_on_card = any(card.problem for zone in zones for card in zone.cards)
-        page = BoardPage(
-            build_frame(request, session.name, "sessions"),
+            zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone]))
+        # The error is shown on its card, or above the board if that is not shown.
+        failed_id = request.path_params.get("block") if error else None
+        is_on_card = any(card.block.id == failed_id for zone in zones for card in zone.cards)
+        return render(
+            request,
+            "board.html",
+            session.name,
+            error=error,
             session=session,
-            zones=tuple(zones),
+            zones=zones,
             total=spending[None],
             board_filter=board_filter,
-            type_filters=_build_type_filters(session.id, board_filter, blocks),
-            block_count=len(blocks),
+            url=board_filter.board_url(session_id),
+            type_counts=Counter(block.content.type for block in blocks),
+            block_count=len(blocks),  # of all types
             last_event=last_event,
-            problem=None if is_on_card else problem,
+            failed_block=failed_id if is_on_card else None,
         )
-        return render_page("board.html", page, status=page_status(error))
+
+
+def block_name(request: PageRequest, block: Block) -> str:
+    """Return the title of a block, else the name of its type."""
+    return block_title(block)[0] or request.translations(f"type.{block.content.type}")
 
 
 def block_title(block: Block) -> tuple[str, str]:
@@ -220,37 +187,13 @@ def block_title(block: Block) -> tuple[str, str]:
 
 
 def _build_zone(
-    blocks: Sequence[Block],
-    zone: Zone,
-    board_filter: BoardFilter,
-    spending: Spending,
-    problems: Mapping[str, PageError],
+    blocks: Sequence[Block], zone: Zone, board_filter: BoardFilter, spending: Spending
 ) -> BoardZone:
     limit = board_filter.limit(zone)
     ids = ["", *(block.id for block in blocks[: limit + 1]), ""]
     cards = tuple(
-        Card(block, *block_title(block), ids[index], ids[index + 2], problems.get(block.id))
+        Card(block, *block_title(block), ids[index], ids[index + 2])
         for index, block in enumerate(blocks[:limit])
     )
     more = board_filter.with_more(zone).board_url(blocks[0].session) if len(blocks) > limit else ""
     return BoardZone(zone, cards, len(blocks), spending, more)
-
-
-def _build_type_filters(
-    session: str, board_filter: BoardFilter, blocks: Sequence[Block]
-) -> tuple[TypeFilterLink, ...]:
-    counts: dict[str, int] = {}
-    for block in blocks:
-        counts[block.content.type] = counts.get(block.content.type, 0) + 1
-    links = []
-    for block_type in BLOCK_TYPES.values():
-        is_selected = block_type.id == board_filter.type
-        if block_type.id in counts or is_selected:
-            url = BoardFilter(type=block_type.id).board_url(session)
-            links.append(TypeFilterLink(block_type, url, counts.get(block_type.id, 0), is_selected))
-    return tuple(links)
-
-
-def _filter_from_form(request: PageRequest) -> BoardFilter:
-    """Return the filter of the board that a form was sent from."""
-    return BoardFilter.from_query({key: values[0] for key, values in request.form.fields.items()})

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.web.page_request import Notice
-from skillhall._internal.web.rendering import Page, build_frame, redirect, render_page
-from skillhall._internal.web.sessions.page_base import SessionPageBase, parse_number, session_url
-from skillhall._internal.web.site import PageError, optional_page_error, page_status
+from skillhall._internal.web.page_request import parse_number
+from skillhall._internal.web.rendering import redirect, render
+from skillhall._internal.web.site import PageHandlers
 from skillhall._internal.workspace import Session, SessionBudgets, Zone
 from skillhall._internal.workspace.context import compute_spending
 from skillhall.errors import FieldRefused, SkillhallError, VersionConflict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from starlette.responses import Response
 
-    from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.workspace import Template
-    from skillhall._internal.workspace.context import Context, Spending
+    from skillhall._internal.workspace.context import Spending
     from skillhall._internal.workspace.sessions import SessionOverview
 
 PAGE_SIZE = 50  # sessions per page
 BUDGET_FIELDS = ("permanent", "stable", "working", "total")
 
 
-@dataclass(frozen=True, slots=True)
-class SessionRow:
+class SessionRow(NamedTuple):
     """Session in the list."""
 
     session: Session
@@ -35,145 +30,100 @@ class SessionRow:
     total: Spending
 
 
-@dataclass(frozen=True, slots=True)
-class SessionsPage(Page):
-    """List of sessions, and forms to create or open one."""
-
-    rows: tuple[SessionRow, ...]
-    templates: tuple[Template, ...]
-    next_url: str  # "" on the last page
-    name: str
-    failed_form: str  # "new" or "open"; "" if none failed
-    problem: PageError | None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionSettingsPage(Page):
-    """Name and budgets of a session."""
-
-    session: Session
-    name: str
-    budgets: Mapping[str, str]
-    current_session: Session | None  # after a conflict with another change
-    problem: PageError | None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionDeletePage(Page):
-    """Confirmation before a session is deleted."""
-
-    session: Session
-    block_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ContextPage(Page):
-    """Compiled context of a session."""
-
-    context: Context
-
-
-class SessionPages(SessionPageBase):
+class SessionPages(PageHandlers):
     """Handlers of the session list, settings and context pages."""
 
-    def list_sessions(self, request: PageRequest) -> ByteResponse:
+    def list_sessions(
+        self, request: PageRequest, failed_form: str = "", error: SkillhallError | None = None
+    ) -> Response:
         """Show the list of sessions."""
-        return self._render_list(request)
+        workspace = self._workspace
+        after = request.query_params.get("after", "")
+        # One more than a page tells whether there is a next page.
+        sessions = workspace.sessions.list(after if after.isalnum() else "", PAGE_SIZE + 1)
+        shown, has_more = sessions[:PAGE_SIZE], len(sessions) > PAGE_SIZE
+        rows = []
+        for session in sorted(shown, key=lambda session: session.updated, reverse=True):
+            overview = workspace.sessions.overview(session.id)
+            total = compute_spending(overview.session, overview.zone_sizes)[None]
+            rows.append(SessionRow(overview.session, _count_blocks(overview), total))
+        return render(
+            request,
+            "sessions.html",
+            error=error,
+            rows=rows,
+            templates=workspace.templates.list(),
+            next_url=f"/sessions?after={shown[-1].id}" if has_more else "",
+            name=request.field("name"),
+            failed_form=failed_form,
+        )
 
-    def create(self, request: PageRequest) -> ByteResponse:
+    def create(self, request: PageRequest) -> Response:
         """Create a session, empty or from a template."""
-        name, template = request.form.text("name"), request.form.text("template")
+        name, template = request.field("name"), request.field("template")
         try:
-            workspace = self._workspace()
+            workspace = self._workspace
             if template:
                 session = workspace.templates.create_session(template, name)
             else:
                 session = workspace.sessions.create(name)
         except SkillhallError as error:
-            return self._render_list(request, "new", error)
-        return redirect(session_url(session.id))
+            return self.list_sessions(request, "new", error)
+        return redirect(f"/session/{session.id}")
 
-    def import_session(self, request: PageRequest) -> ByteResponse:
+    def import_session(self, request: PageRequest) -> Response:
         """Create a session from an exported one."""
         try:
-            if not request.form.files:
+            if not request.files:
                 raise FieldRefused("file", "no file was uploaded")
-            filename, data = request.form.files[0]
-            session = self._workspace().importer.create_session(data, filename)
+            filename, data = request.files[0]
+            session = self._workspace.importer.create_session(data, filename)
         except SkillhallError as error:
-            return self._render_list(request, "open", error)
-        notice = Notice("opened", session.name)
-        return self._site.redirect_with_notice(session_url(session.id), notice)
+            return self.list_sessions(request, "open", error)
+        return self._site.redirect(f"/session/{session.id}", "opened", session.name)
 
-    def show_settings(self, request: PageRequest) -> ByteResponse:
+    def show_settings(self, request: PageRequest) -> Response:
         """Show the settings of a session."""
-        session = self._workspace().sessions.find(request.path_parts[1])
+        session = self._workspace.sessions.find(request.path_params["id"])
         return _render_settings(request, session)
 
-    def edit(self, request: PageRequest) -> ByteResponse:
+    def edit(self, request: PageRequest) -> Response:
         """Change name and budgets, unless they were changed since the form was opened."""
-        form, sessions = request.form, self._workspace().sessions
-        session = sessions.find(request.path_parts[1])
-        version, name = parse_number(form.text("version")), form.text("name")
+        sessions = self._workspace.sessions
+        session = sessions.find(request.path_params["id"])
+        version, name = request.number_field("version"), request.field("name")
         try:
-            budgets = SessionBudgets(*(_parse_budget(form.text(field)) for field in BUDGET_FIELDS))
+            budgets = SessionBudgets(
+                *(_parse_budget(request.field(field)) for field in BUDGET_FIELDS)
+            )
             edited = sessions.edit(session.id, version, name=name, budgets=budgets)
         except SkillhallError as error:
             return _render_settings(request, session, error)
-        notice = Notice("edited", edited.name)
-        return self._site.redirect_with_notice(session_url(edited.id), notice)
+        return self._site.redirect(f"/session/{edited.id}", "edited", edited.name)
 
-    def duplicate(self, request: PageRequest) -> ByteResponse:
+    def duplicate(self, request: PageRequest) -> Response:
         """Copy a session."""
-        copy = self._workspace().sessions.duplicate(request.path_parts[1])
-        return self._site.redirect_with_notice(session_url(copy.id), Notice("copied", copy.name))
+        copy = self._workspace.sessions.duplicate(request.path_params["id"])
+        return self._site.redirect(f"/session/{copy.id}", "copied", copy.name)
 
-    def confirm_delete(self, request: PageRequest) -> ByteResponse:
+    def confirm_delete(self, request: PageRequest) -> Response:
         """Ask for confirmation before a session is deleted."""
-        overview = self._workspace().sessions.overview(request.path_parts[1])
-        title = request.translations("delete.title", name=overview.session.name)
-        frame = build_frame(request, title, "sessions")
-        page = SessionDeletePage(frame, overview.session, _count_blocks(overview))
-        return render_page("session_delete.html", page)
+        overview = self._workspace.sessions.overview(request.path_params["id"])
+        session, count = overview.session, _count_blocks(overview)
+        title = request.translations("delete.title", name=session.name)
+        return render(request, "session_delete.html", title, session=session, block_count=count)
 
-    def delete(self, request: PageRequest) -> ByteResponse:
+    def delete(self, request: PageRequest) -> Response:
         """Delete a session."""
-        workspace = self._workspace()
-        session = workspace.sessions.find(request.path_parts[1])
-        workspace.sessions.delete(session.id, parse_number(request.form.text("version")))
-        return self._site.redirect_with_notice("/sessions", Notice("deleted", session.name))
+        workspace = self._workspace
+        session = workspace.sessions.find(request.path_params["id"])
+        workspace.sessions.delete(session.id, request.number_field("version"))
+        return self._site.redirect("/sessions", "deleted", session.name)
 
-    def show_context(self, request: PageRequest) -> ByteResponse:
+    def show_context(self, request: PageRequest) -> Response:
         """Show the compiled context."""
-        context = self._workspace().contexts.compile(request.path_parts[1])
-        frame = build_frame(request, request.translations("context.title"), "sessions")
-        return render_page("context.html", ContextPage(frame, context))
-
-    def _render_list(
-        self, request: PageRequest, failed_form: str = "", error: SkillhallError | None = None
-    ) -> ByteResponse:
-        workspace = self._workspace()
-        after = request.query.get("after", "")
-        # One more than a page tells whether there is a next page.
-        sessions = workspace.sessions.list(after if after.isalnum() else "", PAGE_SIZE + 1)
-        shown, has_more = sessions[:PAGE_SIZE], len(sessions) > PAGE_SIZE
-        rows = [_build_row(workspace.sessions.overview(session.id)) for session in shown]
-        rows.sort(key=lambda row: row.session.updated, reverse=True)
-        page = SessionsPage(
-            build_frame(request, request.translations("sessions.title"), "sessions"),
-            rows=tuple(rows),
-            templates=tuple(workspace.templates.list()),
-            next_url=f"/sessions?after={shown[-1].id}" if has_more else "",
-            name=request.form.text("name"),
-            failed_form=failed_form,
-            problem=optional_page_error(request, error),
-        )
-        return render_page("sessions.html", page, status=page_status(error))
-
-
-def _build_row(overview: SessionOverview) -> SessionRow:
-    total = compute_spending(overview.session, overview.zone_sizes)[None]
-    return SessionRow(overview.session, _count_blocks(overview), total)
+        context = self._workspace.contexts.compile(request.path_params["id"])
+        return render(request, "context.html", context=context)
 
 
 def _count_blocks(overview: SessionOverview) -> int:
@@ -182,21 +132,22 @@ def _count_blocks(overview: SessionOverview) -> int:
 
 def _render_settings(
     request: PageRequest, session: Session, error: SkillhallError | None = None
-) -> ByteResponse:
+) -> Response:
     current = error.current if isinstance(error, VersionConflict) else None
     current_session = current if isinstance(current, Session) else None
-    fields, budgets = request.form.fields, session.budgets
+    fields, budgets = request.fields, session.budgets
     values = {zone.lower(): budgets.for_zone(zone) for zone in Zone} | {"total": budgets.total}
     texts = {key: "" if value is None else str(value) for key, value in values.items()}
-    page = SessionSettingsPage(
-        build_frame(request, request.translations("session.title", name=session.name), "sessions"),
+    return render(
+        request,
+        "session.html",
+        request.translations("session.title", name=session.name),
+        error=error,
         session=current_session or session,
-        name=request.form.text("name") if "name" in fields else session.name,
-        budgets={key: fields[key][0] if key in fields else texts[key] for key in BUDGET_FIELDS},
-        current_session=current_session,
-        problem=optional_page_error(request, error),
+        name=fields.get("name", session.name),
+        budgets={key: fields.get(key, texts[key]) for key in BUDGET_FIELDS},
+        current_session=current_session,  # after a conflict with another change
     )
-    return render_page("session.html", page, status=page_status(error))
 
 
 def _parse_budget(text: str) -> int | None:

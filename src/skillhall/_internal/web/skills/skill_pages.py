@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
+from starlette.responses import Response
 
-from skillhall._internal.http.response import ByteResponse
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import SOURCES
 from skillhall._internal.web.highlight import escape_text, highlight_code
-from skillhall._internal.web.rendering import Page, build_frame, render_page
+from skillhall._internal.web.page_request import parse_number
+from skillhall._internal.web.rendering import render
+from skillhall._internal.web.site import PageHandlers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.policy.skipped_items import SkippedItem
-    from skillhall._internal.skill.bundle import SkillFile
     from skillhall._internal.skill_store.collection import (
-        CollectionEntry,
         CollectionSnapshot,
-        SkillDetails,
-        SkillSize,
     )
     from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.site import Site
 
 ROWS_PER_PAGE = 50
 MAX_AGE = 2.0  # seconds; the table may miss younger changes of other programs
@@ -39,144 +35,40 @@ SORT_KEYS = ("id", "name", "source", "tokens")
 _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 
-class SkillRow(NamedTuple):
-    """Skill in the table."""
-
-    entry: CollectionEntry
-    size: SkillSize
-
-
-class FilterLink(NamedTuple):
-    """Link that filters or sorts the table."""
-
-    key: str
-    url: str
-    skill_count: int
-    is_selected: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SkillsPage(Page):
-    """Table of skills."""
-
-    rows: tuple[SkillRow, ...]
-    total: int
-    first: int  # number of the first row, from 1
-    query: str
-    source: str
-    sort: str
-    source_filters: tuple[FilterLink, ...]
-    sort_links: tuple[FilterLink, ...]
-    previous_url: str
-    next_url: str
-    url: str  # of this page of the table
-    revision: str
-    skipped: tuple[SkippedItem, ...]  # at most MAX_SKIPPED_SHOWN
-    skipped_total: int
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether no skill matches, of any source."""
-        return self.source_filters[0].skill_count == 0
-
-    @property
-    def last(self) -> int:
-        """Number of the last row."""
-        return self.first + len(self.rows) - 1
-
-
-class FindingRow(NamedTuple):
-    """Finding with a link to its line."""
-
-    judged: JudgedFinding
-    url: str
-
-
-@dataclass(frozen=True, slots=True)
-class SkillPage(Page):
-    """Page of one skill."""
-
-    details: SkillDetails
-    file: str  # name of its SKILL.md
-    location: str  # its folder as agents see it, or the name of its repository
-    commit: str
-    body: Markup
-    findings: tuple[FindingRow, ...]
-    listing: str  # system prompt with only this skill
-    activation: str  # text that an agent gets when it loads the skill
-    is_editable: bool
-
-    @property
-    def accepted_findings(self) -> tuple[FindingRow, ...]:
-        """Findings that need no action."""
-        return tuple(row for row in self.findings if row.judged.effect is Effect.ACCEPT)
-
-    @property
-    def actionable_findings(self) -> tuple[FindingRow, ...]:
-        """Warnings and rejections."""
-        return tuple(row for row in self.findings if row.judged.effect is not Effect.ACCEPT)
-
-
-@dataclass(frozen=True, slots=True)
-class FilesPage(Page):
-    """Files of a skill."""
-
-    id: str
-    files: tuple[SkillFile, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FilePage(Page):
-    """File of a skill."""
-
-    id: str
-    path: str
-    size: int
-    digest: str
-    lines: tuple[Markup, ...] | None  # None if it is not text or too large
-    findings: tuple[FindingRow, ...]
-
-    @property
-    def finding_lines(self) -> frozenset[int]:
-        """Numbers of the lines with findings."""
-        return frozenset(row.judged.finding.line or 0 for row in self.findings)
-
-
-class SkillPages:
+class SkillPages(PageHandlers):
     """Handlers of the pages that show skills."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._collection = site.collection
-
-    def list_skills(self, request: PageRequest) -> ByteResponse:
+    def list_skills(self, request: PageRequest) -> Response:
         """Show the table of skills, filtered, searched and sorted."""
         snapshot = self._collection.snapshot(MAX_AGE)
-        query = _TableQuery.from_request(request)
-        matches = self._find_ids(query.text, snapshot)
+        query = TableQuery.from_request(request)
         skills, source = snapshot.skills, query.source
+        matches: Sequence[str] = snapshot.ids
+        if query.text:
+            results = self._collection.search(query.text, max_age=MAX_AGE).skills
+            matches = [result.id for result in results if result.id in skills]
         ids = [match for match in matches if not source or skills[match].source == source]
         if query.sort != "id" and not query.text:  # search results are sorted by relevance
             ids = self._sort_ids(ids, snapshot, query.sort)
         page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
         number = min(query.page, page_count)
         start = (number - 1) * ROWS_PER_PAGE
-        rows = tuple(
-            SkillRow(snapshot.get_entry(row), self._collection.measure_skill(skills[row]))
+        rows = [
+            (snapshot.get_entry(row), self._collection.measure_skill(skills[row]))
             for row in ids[start : start + ROWS_PER_PAGE]
-        )
-        page = SkillsPage(
-            build_frame(request, request.translations("skills.title"), "skills"),
+        ]
+        return render(
+            request,
+            "skills.html",
             rows=rows,
             total=len(ids),
             first=start + 1,
-            query=query.text,
-            source=source,
-            sort=query.sort,
-            source_filters=_build_source_filters(query, snapshot, matches),
-            sort_links=tuple(
-                FilterLink(key, query.url(sort=key), 0, key == query.sort) for key in SORT_KEYS
-            ),
+            last=start + len(rows),
+            table=query,
+            sources=SOURCES,
+            sort_keys=SORT_KEYS,
+            source_counts=Counter(skills[match].source for match in matches),
+            match_count=len(matches),  # of all sources
             previous_url=query.url(page=number - 1) if number > 1 else "",
             next_url=query.url(page=number + 1) if number < page_count else "",
             url=query.url(page=number),
@@ -184,62 +76,63 @@ class SkillPages:
             skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
             skipped_total=len(snapshot.skipped),
         )
-        return render_page("skills.html", page)
 
-    def check_for_changes(self, request: PageRequest) -> ByteResponse:
+    def check_for_changes(self, request: PageRequest) -> Response:
         """Trigger a reload of the table if the revision has changed."""
-        if request.query.get("revision") == self._collection.snapshot(MAX_AGE).revision:
-            return ByteResponse(204)
-        return ByteResponse(204, ((b"hx-trigger", b"skills-changed"),))
+        if request.query_params.get("revision") == self._collection.snapshot(MAX_AGE).revision:
+            return Response(status_code=204)
+        return Response(status_code=204, headers={"hx-trigger": "skills-changed"})
 
-    def show_skill(self, request: PageRequest) -> ByteResponse:
+    def show_skill(self, request: PageRequest) -> Response:
         """Show one skill."""
-        skill_id = request.path_parts[1]
+        skill_id = request.path_params["id"]
         details = self._collection.details(skill_id)
         entry, skill = details.entry, self._collection.find(skill_id)
         origin, folder = self._collection.origin(skill_id), _SOURCE_FOLDERS.get(entry.source)
-        page = SkillPage(
-            build_frame(request, entry.name, "skills"),
+        files_url = f"/skill/{quote(skill_id, safe='')}/files"
+        accepted, actionable = _split_findings(details.findings)
+        return render(
+            request,
+            "skill.html",
+            entry.name,
             details=details,
             file=skill.file,
             location=f"{folder}/{skill.folder}".strip("/") if folder else origin.repository,
             commit=origin.commit,
-            body=self._site.markdown.render(details.body, _files_url(skill_id)),
-            findings=_finding_rows(details.findings, skill_id),
+            body=self._site.markdown.render(details.body, files_url),
+            accepted_findings=accepted,
+            actionable_findings=actionable,
             listing=self._site.agent_skills.render_prompt_for_skill(skill_id),
             activation=self._site.agent_skills.render_activation_text(skill_id),
             is_editable=entry.source == "user",
         )
-        return render_page("skill.html", page)
 
-    def list_files(self, request: PageRequest) -> ByteResponse:
+    def list_files(self, request: PageRequest) -> Response:
         """Show the files of a skill."""
-        skill_id = request.path_parts[1]
+        skill_id = request.path_params["id"]
         files = tuple(self._collection.bundle(skill_id).files.values())
-        page = FilesPage(build_frame(request, skill_id, "skills"), skill_id, files)
-        return render_page("files.html", page)
+        return render(request, "files.html", skill_id, id=skill_id, files=files)
 
-    def show_file(self, request: PageRequest) -> ByteResponse:
+    def show_file(self, request: PageRequest) -> Response:
         """Show one file of a skill: highlighted text, or only size and digest."""
-        skill_id, path = request.path_parts[1], "/".join(request.path_parts[3:])
+        skill_id, path = request.path_params["id"], request.path_params["path"]
         data = self._collection.read_file(skill_id, path)
         findings = self._collection.details(skill_id).findings
-        page = FilePage(
-            build_frame(request, f"{path} · {skill_id}", "skills"),
-            skill_id,
-            path,
-            len(data),
-            f"sha256:{sha256_hex(data)}",
-            _highlight_lines(data, path),
-            _finding_rows((row for row in findings if row.finding.path == path), skill_id),
+        accepted, actionable = _split_findings(
+            [row for row in findings if row.finding.path == path]
         )
-        return render_page("file.html", page)
-
-    def _find_ids(self, text: str, snapshot: CollectionSnapshot) -> Sequence[str]:
-        if not text:
-            return snapshot.ids
-        results = self._collection.search(text, max_age=MAX_AGE).skills
-        return [result.id for result in results if result.id in snapshot.skills]
+        return render(
+            request,
+            "file.html",
+            f"{path} · {skill_id}",
+            id=skill_id,
+            path=path,
+            size=len(data),
+            digest=f"sha256:{sha256_hex(data)}",
+            lines=_highlight_lines(data, path),  # None if it is not text or too large
+            findings=[*actionable, *accepted],
+            finding_lines={row.finding.line for row in (*actionable, *accepted)},
+        )
 
     def _sort_ids(self, ids: Iterable[str], snapshot: CollectionSnapshot, sort: str) -> list[str]:
         skills, measure = snapshot.skills, self._collection.measure_skill
@@ -250,7 +143,7 @@ class SkillPages:
         return sorted(ids, key=lambda row: (SOURCES.index(skills[row].source), row))
 
 
-class _TableQuery(NamedTuple):
+class TableQuery(NamedTuple):
     """Search text, filter, order and page of the table."""
 
     text: str
@@ -259,15 +152,15 @@ class _TableQuery(NamedTuple):
     page: int
 
     @classmethod
-    def from_request(cls, request: PageRequest) -> _TableQuery:
-        number = request.query.get("page", "1")
-        is_number = number.isascii() and number.isdigit()
-        source, sort = request.query.get("source", ""), request.query.get("sort", "id")
+    def from_request(cls, request: PageRequest) -> TableQuery:
+        """Parse the query of a request; invalid values count as absent."""
+        query = request.query_params
+        source, sort = query.get("source", ""), query.get("sort", "id")
         return cls(
-            request.query.get("q", "").strip()[:200],
+            query.get("q", "").strip()[:200],
             source if source in SOURCES else "",
             sort if sort in SORT_KEYS else "id",
-            max(1, int(number[:6])) if is_number else 1,
+            max(1, parse_number(query.get("page", "1"))),
         )
 
     def url(self, source: str | None = None, sort: str = "", page: int = 1) -> str:
@@ -282,32 +175,12 @@ class _TableQuery(NamedTuple):
         return f"/skills?{query}" if query else "/skills"
 
 
-def _build_source_filters(
-    query: _TableQuery, snapshot: CollectionSnapshot, ids: Sequence[str]
-) -> tuple[FilterLink, ...]:
-    counts = dict.fromkeys(SOURCES, 0)
-    for skill_id in ids:
-        counts[snapshot.skills[skill_id].source] += 1
-    links = [FilterLink("all", query.url(source=""), len(ids), not query.source)]
-    for source in SOURCES:
-        is_selected = source == query.source
-        links.append(FilterLink(source, query.url(source=source), counts[source], is_selected))
-    return tuple(links)
-
-
-def _finding_rows(findings: Iterable[JudgedFinding], skill_id: str) -> tuple[FindingRow, ...]:
-    """Return the findings with their links, those that need action first."""
-    rows = []
-    for judged in findings:
-        finding = judged.finding
-        line = f"#L{finding.line}" if finding.line else ""
-        url = f"{_files_url(skill_id)}/{quote(finding.path)}{line}" if finding.path else ""
-        rows.append(FindingRow(judged, url))
-    return tuple(sorted(rows, key=lambda row: row.judged.effect is Effect.ACCEPT))
-
-
-def _files_url(skill_id: str) -> str:
-    return f"/skill/{quote(skill_id, safe='')}/files"
+def _split_findings(
+    findings: Sequence[JudgedFinding],
+) -> tuple[list[JudgedFinding], list[JudgedFinding]]:
+    """Return the findings that need no action, then the others."""
+    accepted = [row for row in findings if row.effect is Effect.ACCEPT]
+    return accepted, [row for row in findings if row.effect is not Effect.ACCEPT]
 
 
 def _highlight_lines(data: bytes, path: str) -> tuple[Markup, ...] | None:
