@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from skillhall._internal.asgi import ServerProcess, Services, listen, log_to_stderr
-from skillhall._internal.http.response import success_response
+from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.prompts.prompt_model import Prompt
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
 from skillhall._internal.wiring.prompts import open_prompt_service
@@ -54,8 +54,8 @@ def _prompt(number: int) -> Prompt:
 
 def _bare_server(snapshot: PreparedSnapshot) -> uvicorn.Server:
     """The least that a framework does for the same bytes, in the same server."""
-    listed = b"".join(success_response(snapshot.list_json(), "0" * 24).parts)
-    one = b"".join(success_response(snapshot.prompt_json("prompt-7"), "0" * 24).parts)
+    listed = b"".join(SuccessResponse(snapshot.list_json()).parts("0" * 24))
+    one = b"".join(SuccessResponse(snapshot.prompt_json("prompt-7")).parts("0" * 24))
 
     async def list_prompts(request: Request) -> Response:
         if request.headers.get("if-none-match"):

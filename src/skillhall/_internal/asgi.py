@@ -19,28 +19,19 @@ import uvicorn
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import AcceptedTokens, Credentials, NoTokens
-from skillhall._internal.http.errors import internal_error_response, shutdown_response
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
-from skillhall._internal.http.thread_pool import WorkerPool
+from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import is_weak_token
+from skillhall._internal.rest import health, prompts, skills, webhooks, well_known
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
-from skillhall._internal.rest.endpoint import FastPath
-from skillhall._internal.rest.health import HealthHandlers
-from skillhall._internal.rest.prompt_handlers import PromptHandlers
-from skillhall._internal.rest.routes import (
-    build_health_router,
-    build_prompt_router,
-    build_webhook_router,
-)
-from skillhall._internal.rest.sessions.routes import build_session_router
-from skillhall._internal.rest.skill_handlers import SkillHandlers
-from skillhall._internal.rest.skill_routes import build_skill_router, build_well_known_router
-from skillhall._internal.rest.webhooks import WebhookHandlers
-from skillhall._internal.rest.well_known import WellKnownHandlers
+from skillhall._internal.rest.health import HealthMonitor
+from skillhall._internal.rest.prompt_responses import PromptFastPath, PromptResponder
+from skillhall._internal.rest.sessions import blocks, event_stream, imports, sessions, templates
+from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site, render_unrouted_page
 from skillhall.errors import ConfigInvalid
@@ -52,14 +43,12 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
-    from skillhall._internal.rest.endpoint import FastRouteFinder
     from skillhall._internal.settings import Secret, ServerSettings, Settings
     from skillhall._internal.skill_store.collection import Collection
     from skillhall._internal.workspace.workspace import LazyWorkspace
 
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
 _MAX_BUFFERED_RECORDS = 1000
-_WORKER_THREADS = 16  # for git, disk and database access
 # Python's default of 5 ms lets a busy worker thread delay the event loop noticeably.
 _SWITCH_INTERVAL = 0.0005
 _MAX_PORT = 65_535
@@ -85,13 +74,12 @@ class ShutdownSignal:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """The services of a server, with additional routers and fast routes."""
+    """The services of a server, with additional routers."""
 
     prompt_service: PromptServiceProtocol
     collection: Collection | None = None
     workspace: LazyWorkspace | None = None
     routers: tuple[APIRouter, ...] = ()
-    fast_routes: tuple[FastRouteFinder, ...] = ()
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens = field(default_factory=NoTokens)
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
@@ -100,31 +88,25 @@ class Services:
 def build_app(services: Services, settings: Settings) -> ASGIApp:
     """Build the app: request log, authentication, MCP, fast path, then FastAPI."""
     service, server, collection = services.prompt_service, settings.server, services.collection
-    workers, metrics = WorkerPool(_WORKER_THREADS), Metrics(service.status)
-    prompts = PromptHandlers(service, workers)
-    health = HealthHandlers(service, metrics, services.check_database)
-    webhooks = WebhookHandlers(service, workers, server.webhook_secret)
+    workspace, shutdown = services.workspace, services.shutdown.wait
+    metrics = Metrics(service.status)
+    monitor = HealthMonitor(service, metrics, services.check_database)
     credentials = Credentials(server, services.accepted_tokens)
-    shutdown, workspace = services.shutdown.wait, services.workspace
-    routers = [
-        build_prompt_router(prompts),
-        build_health_router(health),
-        build_webhook_router(webhooks),
-    ]
+    responder = PromptResponder(service)
+    routers = [prompts.router, health.router, webhooks.router]
     if collection is not None:
-        routers += [
-            build_skill_router(SkillHandlers(collection, workers)),
-            build_well_known_router(WellKnownHandlers(collection, workers)),
-            build_web_router(
-                Site(collection, service, settings, workers, credentials, shutdown, workspace)
-            ),
-        ]
+        site = Site(collection, service, settings, WORKERS, credentials, shutdown, workspace)
+        routers += [skills.router, well_known.router, build_web_router(site)]
     if workspace is not None:
-        routers.append(build_session_router(workspace, workers, shutdown))
+        routers += [part.router for part in (sessions, blocks, templates, imports, event_stream)]
     error_page = None if collection is None else render_unrouted_page
-    fastapi = build_fastapi_app((*routers, *services.routers), health.preload, error_page)
-    fast_routes = (prompts.find_fast_route, *services.fast_routes)
-    app: ASGIApp = FastPath(HeadAsGet(fastapi), fast_routes)
+    fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
+    # The dependencies of the routes read these.
+    state = fastapi.state
+    state.prompts, state.collection, state.workspace = responder, collection, workspace
+    state.health, state.wait_for_shutdown = monitor, shutdown
+    state.webhook = WebhookReceiver(service, server.webhook_secret)
+    app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
         app = _mount_mcp(app, collection, services, _mcp_session_limits(server))
     secrets = (
@@ -133,13 +115,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         settings.database_url,
         *settings.tokens.values(),
     )
-    return RequestLogMiddleware(
-        AuthMiddleware(app, server, credentials),
-        metrics=metrics,
-        redactor=Redactor(secrets),
-        build_internal_error=internal_error_response,
-        build_shutdown_error=shutdown_response,
-    )
+    app = AuthMiddleware(app, server, credentials)
+    return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
 
 
 def _mount_mcp(

@@ -1,6 +1,7 @@
 import asyncio
 
 import pytest
+from starlette.requests import Request
 from starlette.types import Message
 
 from skillhall._internal.http.http_error import HttpError
@@ -10,7 +11,6 @@ from skillhall._internal.http.multipart import (
     MultipartForm,
     read_multipart,
 )
-from skillhall._internal.http.request import HEADERS_KEY, HttpRequest
 from tests.support.forms import FORM, make_form
 
 TYPE = FORM["Content-Type"]
@@ -20,14 +20,14 @@ def read(
     data: bytes, *, step: int = 7, limit: int = 100_000, max_parts: int = 9, kind: str = TYPE
 ) -> MultipartForm:
     """Parse a form that arrives in chunks of `step` bytes."""
-    headers = {b"transfer-encoding": b"chunked", b"content-type": kind.encode()}
+    headers = [(b"transfer-encoding", b"chunked"), (b"content-type", kind.encode())]
     chunks = [data[start : start + step] for start in range(0, len(data), step)] or [b""]
 
     async def receive() -> Message:
         chunk = chunks.pop(0)
         return {"type": "http.request", "body": chunk, "more_body": bool(chunks)}
 
-    request = HttpRequest({HEADERS_KEY: headers, "headers": []}, receive)
+    request = Request({"type": "http", "headers": headers}, receive)
     return asyncio.run(read_multipart(request, limit, max_parts))
 
 

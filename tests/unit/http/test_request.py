@@ -2,16 +2,15 @@ import asyncio
 from collections.abc import Iterable
 
 import pytest
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message
 
 from skillhall._internal.http import request as request_module
-from skillhall._internal.http.http_error import ClientDisconnected, HttpError
-from skillhall._internal.http.request import HEADERS_KEY, HttpRequest
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import read_body, read_json
 
 
-def make_request(
-    messages: Iterable[Message], headers: dict[bytes, bytes] | None = None
-) -> HttpRequest:
+def make_request(messages: Iterable[Message], headers: dict[bytes, bytes] | None = None) -> Request:
     """Return a request that receives these messages, then waits forever."""
     remaining = list(messages)
 
@@ -21,7 +20,7 @@ def make_request(
         return remaining.pop(0)
 
     headers = headers or {b"transfer-encoding": b"chunked"}
-    return HttpRequest({HEADERS_KEY: headers, "headers": list(headers.items())}, receive)
+    return Request({"type": "http", "headers": list(headers.items())}, receive)
 
 
 def chunk(data: bytes, *, more: bool = True) -> Message:
@@ -30,11 +29,11 @@ def chunk(data: bytes, *, more: bool = True) -> Message:
 
 def test_chunks_of_a_body_are_joined() -> None:
     request = make_request([chunk(b"one "), chunk(b"two", more=False)])
-    assert asyncio.run(request.body(100)) == b"one two"
+    assert asyncio.run(read_body(request, 100)) == b"one two"
 
 
 def test_body_of_exactly_the_limit_is_accepted() -> None:
-    assert asyncio.run(make_request([chunk(b"12345", more=False)]).body(5)) == b"12345"
+    assert asyncio.run(read_body(make_request([chunk(b"12345", more=False)]), 5)) == b"12345"
 
 
 def test_slow_body_times_out(
@@ -42,7 +41,7 @@ def test_slow_body_times_out(
 ) -> None:
     monkeypatch.setattr(request_module, "_BODY_TIMEOUT", 0.01)
     with pytest.raises(HttpError) as caught:
-        asyncio.run(make_request([chunk(b"one ")]).body(100))
+        asyncio.run(read_body(make_request([chunk(b"one ")]), 100))
     assert caught.value.code == "request_timeout"
 
 
@@ -51,18 +50,19 @@ def test_oversized_body_that_stalls_is_rejected(
 ) -> None:
     monkeypatch.setattr(request_module, "_DISCARD_TIMEOUT", 0.01)
     with pytest.raises(HttpError) as caught:
-        asyncio.run(make_request([chunk(b"123456")]).body(5))
+        asyncio.run(read_body(make_request([chunk(b"123456")]), 5))
     assert caught.value.code == "too_large"
 
 
 def test_disconnect_while_reading_the_body_raises() -> None:
-    with pytest.raises(ClientDisconnected):
-        asyncio.run(make_request([chunk(b"one "), {"type": "http.disconnect"}]).body(100))
+    request = make_request([chunk(b"one "), {"type": "http.disconnect"}])
+    with pytest.raises(ClientDisconnect):
+        asyncio.run(read_body(request, 100))
 
 
 def test_compressed_body_is_rejected() -> None:
     headers = {b"content-length": b"2", b"content-type": b"application/json"}
     request = make_request([chunk(b"{}", more=False)], {**headers, b"content-encoding": b"gzip"})
     with pytest.raises(HttpError) as caught:
-        asyncio.run(request.json())
+        asyncio.run(read_json(request))
     assert caught.value.code == "unsupported_media_type"

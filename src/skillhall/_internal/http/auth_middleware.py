@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlsplit
 
+from starlette.responses import Response
+
 from skillhall._internal.http.credentials import Credentials
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
@@ -14,7 +16,6 @@ from skillhall._internal.http.request import (
     OVERSIZED_HEAD_KEY,
     REQUEST_ID_KEY,
 )
-from skillhall._internal.http.response import ByteResponse
 from skillhall._internal.http.token_revocation import OpenRequests
 
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ class AuthMiddleware:
                 credential = self._check_request(scope)
             except HttpError as error:
                 if error.code == "unauthenticated" and is_browser_request(scope):
-                    return _redirect_to_sign_in(scope).send(send)
-                return error_response(error, scope[REQUEST_ID_KEY]).send(send)
+                    return _redirect_to_sign_in(scope)(scope, receive, send)
+                return error_response(error, scope[REQUEST_ID_KEY])(scope, receive, send)
             if credential is not None and credential.token is not None:
                 return self._open_requests.handle(credential, self._app, scope, receive, send)
         return self._app(scope, receive, send)
@@ -185,13 +186,13 @@ def is_browser_request(scope: Scope) -> bool:
     return b"text/html" in headers.get(b"accept", b"") or b"hx-request" in headers
 
 
-def _redirect_to_sign_in(scope: Scope) -> ByteResponse:
+def _redirect_to_sign_in(scope: Scope) -> Response:
     """Return a redirect to the sign-in page, which leads back after a safe request."""
     if b"hx-request" in scope[HEADERS_KEY]:
-        return ByteResponse(401, ((b"hx-redirect", SIGN_IN_PATH.encode()),), (b"",))
+        return Response(status_code=401, headers={"hx-redirect": SIGN_IN_PATH})
     path = scope["raw_path"].decode("latin-1") if scope["method"] in _SAFE_METHODS else "/"
-    location = f"{SIGN_IN_PATH}?next={quote(path, safe='/')}".encode()
-    return ByteResponse(303, ((b"location", location),), (b"",))
+    location = f"{SIGN_IN_PATH}?next={quote(path, safe='/')}"
+    return Response(status_code=303, headers={"location": location})
 
 
 def _host_variants(public: SplitResult) -> frozenset[str]:

@@ -87,8 +87,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _reject(self, status: int, code: str, message: str) -> None:
         """Send an error without the app and close the connection."""
-        response = failure_response(status, {"code": code, "message": message}, new_request_id())
-        body = b"".join(response.parts)
+        error = {"code": code, "message": message}
+        body = bytes(failure_response(status, error, new_request_id()).body)
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
         closing = b"connection: close\r\n\r\n"
         self.transport.write(head % (_STATUS_LINES[status], len(body)) + closing + body)

@@ -20,7 +20,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.http.response import ByteResponse, Headers
+    from starlette.responses import Response
 
 
 class ErrorStatus(NamedTuple):
@@ -96,8 +96,10 @@ def error_status(error: SkillhallError) -> ErrorStatus:
     return ERROR_STATUSES.get(error.code, ERROR_STATUSES["internal"])
 
 
-def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
+def error_response(error: SkillhallError | OSError, request_id: str) -> Response:
     """Return the response for an error."""
+    if isinstance(error, OSError):
+        error = _storage_error(error)
     status = error_status(error)
     hint = find_hint(error, HINTS)
     # Clients of the original design look for hints in the message.
@@ -108,33 +110,28 @@ def error_response(error: SkillhallError, request_id: str) -> ByteResponse:
     details = _error_details(error)
     if details:
         report["details"] = details
-    return failure_response(status.http_status, report, request_id, _error_headers(error))
+    response = failure_response(status.http_status, report, request_id)
+    response.raw_headers.extend(_error_headers(error))
+    return response
 
 
-def storage_error_response(error: OSError, request_id: str) -> ByteResponse:
-    """Return the response for a storage failure; it does not leak the path."""
-    if error.errno in _DISK_FULL_ERRNOS:
-        http_error = HttpError("storage_full", "the server's disk is full")
-    else:
-        http_error = HttpError("storage_unavailable", "the server's disk failed")
-    return error_response(http_error, request_id)
-
-
-def internal_error_response(request_id: str) -> ByteResponse:
-    """Return the response for a bug; the log has the traceback under the request id."""
-    return error_response(internal_error(), request_id)
-
-
-def shutdown_response(request_id: str) -> ByteResponse:
-    """Return the response for a request that is canceled because the server stops."""
+def shutdown_error() -> HttpError:
+    """Return the error for a request that is canceled because the server stops."""
     message = "the server is shutting down; the request was not completed"
     headers = ((b"retry-after", b"%d" % _SHUTDOWN_RETRY_AFTER), (b"connection", b"close"))
-    return error_response(HttpError("shutting_down", message, headers=headers), request_id)
+    return HttpError("shutting_down", message, headers=headers)
 
 
 def internal_error() -> HttpError:
-    """Return the error for a bug, without details."""
+    """Return the error for a bug; the log has the traceback under the request id."""
     return HttpError("internal", "internal error; see the server log")
+
+
+def _storage_error(error: OSError) -> HttpError:
+    """Return the error for a storage failure; it does not leak the path."""
+    if error.errno in _DISK_FULL_ERRNOS:
+        return HttpError("storage_full", "the server's disk is full")
+    return HttpError("storage_unavailable", "the server's disk failed")
 
 
 def _error_details(error: SkillhallError) -> Mapping[str, object] | None:
@@ -147,7 +144,7 @@ def _error_details(error: SkillhallError) -> Mapping[str, object] | None:
     return None
 
 
-def _error_headers(error: SkillhallError) -> Headers:
+def _error_headers(error: SkillhallError) -> tuple[tuple[bytes, bytes], ...]:
     if isinstance(error, HttpError):
         return error.headers
     if isinstance(error, RateLimited):

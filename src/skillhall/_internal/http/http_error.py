@@ -1,4 +1,4 @@
-"""Errors that exist only in HTTP: rejected requests and lost clients."""
+"""The error for requests that are rejected for reasons of HTTP."""
 
 from __future__ import annotations
 
@@ -25,7 +25,3 @@ class HttpError(SkillhallError):
         self.code = code
         self.headers = tuple(headers)
         self.details = details
-
-
-class ClientDisconnected(Exception):
-    """The client disconnected before its request was complete; no response is sent."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.prompts.prompt_model import SourceStatus
 
-CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Clients name these sources. One label for all of them limits the number of series.
 _SHARED_LABELS = {"override": "(overrides)", "upload": "(uploads)"}
 _BUCKET_BOUNDS = (

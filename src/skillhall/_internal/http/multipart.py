@@ -9,11 +9,12 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
 
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import stream_body
 
 if TYPE_CHECKING:
-    from skillhall._internal.http.request import HttpRequest
+    from starlette.requests import Request
 
-MULTIPART_TYPE = b"multipart/form-data"
+MULTIPART_TYPE = "multipart/form-data"
 MAX_FIELD_BYTES = 4096  # of a field that is not a file
 _MAX_PART_HEADERS, _MAX_HEADER_BYTES = 8, 4096
 _CONTENT_DISPOSITION = b"content-disposition"
@@ -34,18 +35,15 @@ class MultipartForm(NamedTuple):
     files: list[FormFile]
 
 
-async def read_multipart(request: HttpRequest, limit: int, max_parts: int) -> MultipartForm:
-    """Read a form of up to `limit` bytes. Raises: HttpError, ClientDisconnected."""
-    reader = _MultipartReader(_parse_boundary(request.header(b"content-type") or b""), max_parts)
-    await request.stream(limit, reader.feed)
-    return reader.result()
-
-
-def _parse_boundary(content_type: bytes) -> bytes:
-    boundary = parse_options_header(content_type[:_MAX_HEADER_BYTES])[1].get(b"boundary", b"")
+async def read_multipart(request: Request, limit: int, max_parts: int) -> MultipartForm:
+    """Read a form of up to `limit` bytes. Raises: HttpError, ClientDisconnect."""
+    kind = request.headers.get("content-type", "")[:_MAX_HEADER_BYTES]
+    boundary = parse_options_header(kind)[1].get(b"boundary", b"")
     if not boundary:
         raise HttpError("invalid_argument", "the form has no boundary")
-    return boundary
+    reader = _MultipartReader(boundary, max_parts)
+    await stream_body(request, limit, reader.feed)
+    return reader.result()
 
 
 class _FormPart:

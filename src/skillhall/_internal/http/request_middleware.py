@@ -14,18 +14,19 @@ from itertools import count
 from os import urandom
 from typing import TYPE_CHECKING
 
+from starlette.requests import ClientDisconnect
+
 from skillhall._internal.http.access_log import AccessLog
-from skillhall._internal.http.http_error import ClientDisconnected
+from skillhall._internal.http.errors import error_response, internal_error, shutdown_error
 from skillhall._internal.http.request import HEADERS_KEY, MAX_JSON_BYTES, REQUEST_ID_KEY, ROUTE_KEY
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Iterable
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from skillhall._internal.http.metrics import Metrics
     from skillhall._internal.http.redaction import Redactor
-    from skillhall._internal.http.response import ByteResponse
 
 SERVER_LOGGER = logging.getLogger("skillhall.server")
 
@@ -49,20 +50,10 @@ _CLIENT_DISCONNECTED = 499  # only in logs and metrics, as in nginx
 class RequestLogMiddleware:
     """Logs and measures every request, and completes the headers of its response."""
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        *,
-        metrics: Metrics,
-        redactor: Redactor,
-        build_internal_error: Callable[[str], ByteResponse],
-        build_shutdown_error: Callable[[str], ByteResponse],
-    ) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics, redactor: Redactor) -> None:
         self._app = app
         self._metrics = metrics
         self._redactor = redactor
-        self._build_internal_error = build_internal_error
-        self._build_shutdown_error = build_shutdown_error
         self._access_log = AccessLog(redactor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -75,22 +66,22 @@ class RequestLogMiddleware:
         self._metrics.request_started()
         try:
             await self._app(scope, receive, tracked.send)
-        except ClientDisconnected:
+        except ClientDisconnect:
             tracked.status = _CLIENT_DISCONNECTED
         except asyncio.CancelledError:
             # The server stops, and the request exceeded the grace period.
             if not tracked.status:
-                await self._build_shutdown_error(tracked.request_id).send(tracked.send)
+                response = error_response(shutdown_error(), tracked.request_id)
+                await response(scope, receive, tracked.send)
         except Exception:  # noqa: BLE001 - the last resort: no traceback reaches a client
-            self._log_exception(tracked)
+            trace = self._redactor.redact(traceback.format_exc())
+            failed = ("request %s failed\n%s", tracked.request_id, trace)
+            SERVER_LOGGER.error(*failed)  # noqa: TRY400 - the trace is redacted
             if not tracked.status:
-                await self._build_internal_error(tracked.request_id).send(tracked.send)
+                response = error_response(internal_error(), tracked.request_id)
+                await response(scope, receive, tracked.send)
         finally:
             self._record(tracked, scope)
-
-    def _log_exception(self, tracked: _TrackedRequest) -> None:
-        trace = self._redactor.redact(traceback.format_exc())
-        SERVER_LOGGER.error("request %s failed\n%s", tracked.request_id, trace)
 
     def _record(self, tracked: _TrackedRequest, scope: Scope) -> None:
         seconds = time.perf_counter() - tracked.started

@@ -1,12 +1,14 @@
-"""Responses as bytes, and the JSON envelope."""
+"""Starlette responses with the JSON envelope of the API."""
 
 from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 from starlette.responses import Response
+
+from skillhall._internal.http.request import REQUEST_ID_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,64 +17,56 @@ if TYPE_CHECKING:
 
     from skillhall._internal.prompts.prompt_model import PromptSnapshot
 
-Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
-
-JSON_HEADERS: Headers = ((b"content-type", b"application/json"),)
 _MAX_JOINED_BYTES = 65_536  # up to this size one write is cheaper than three
-_BODILESS_STATUSES = (204, 304)
 
 
-class ByteResponse(NamedTuple):
-    """A response whose body is sent in parts."""
+class SuccessResponse(Response):
+    """A success envelope. Its `meta` has the request id, so it is built when it is sent."""
 
-    status: int
-    headers: Headers = ()
-    parts: tuple[bytes, ...] = ()
+    media_type = "application/json"
 
-    async def send(self, send: Send) -> None:
-        """Send the response; large parts are not copied."""
-        start = {"type": "http.response.start", "status": self.status, "headers": self.headers}
-        if self.status in _BODILESS_STATUSES:
-            await send(start)
-            await send({"type": "http.response.body"})
-            return
-        length = sum(map(len, self.parts))
-        await send({**start, "headers": (*self.headers, (b"content-length", b"%d" % length))})
-        parts = self.parts if length > _MAX_JOINED_BYTES else (b"".join(self.parts),)
+    def __init__(
+        self,
+        data: object,
+        status_code: int = 200,
+        headers: Mapping[str, str] | None = None,
+        *,
+        snapshot: PromptSnapshot | None = None,
+    ) -> None:
+        """`data` is a value for JSON, or encoded JSON; `meta` names the commit of `snapshot`."""
+        super().__init__(None, status_code, headers)
+        self._data = data if isinstance(data, bytes) else encode_json(data)
+        self._snapshot = snapshot
+
+    def parts(self, request_id: str) -> tuple[bytes, ...]:
+        """Return the body in parts, so that large data is not copied."""
+        tail = b',"meta":' + encode_meta(request_id, self._snapshot) + b"}"
+        return b'{"success":true,"data":', self._data, tail
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Send the response."""
+        parts = self.parts(scope[REQUEST_ID_KEY])
+        length = sum(map(len, parts))
+        self.headers["content-length"] = str(length)
+        start = {"type": "http.response.start", "status": self.status_code}
+        await send({**start, "headers": self.raw_headers})
+        if length <= _MAX_JOINED_BYTES:
+            parts = (b"".join(parts),)
         for part in parts[:-1]:
             await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": parts[-1]})
+
+
+def failure_response(status: int, error: Mapping[str, object], request_id: str) -> Response:
+    """Return an error envelope."""
+    body = b'{"success":false,"error":%s,"meta":%s}' % (encode_json(error), encode_meta(request_id))
+    return Response(body, status, media_type="application/json")
 
 
 def encode_json(value: object) -> bytes:
     """Encode a value as JSON. Unpaired surrogates become question marks."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
     return text.encode("utf-8", "replace")
-
-
-def success_response(
-    data: bytes,
-    request_id: str,
-    *,
-    status: int = 200,
-    headers: Headers = JSON_HEADERS,
-    snapshot: PromptSnapshot | None = None,
-) -> ByteResponse:
-    """Return a success envelope; `data` is encoded JSON."""
-    tail = b',"meta":' + encode_meta(request_id, snapshot) + b"}"
-    return ByteResponse(status, headers, (b'{"success":true,"data":', data, tail))
-
-
-def failure_response(
-    status: int,
-    error: Mapping[str, object],
-    request_id: str,
-    headers: Headers = (),
-) -> ByteResponse:
-    """Return an error envelope."""
-    tail = b',"meta":' + encode_meta(request_id) + b"}"
-    body = b'{"success":false,"error":' + encode_json(error) + tail
-    return ByteResponse(status, (*JSON_HEADERS, *headers), (body,))
 
 
 def encode_meta(request_id: str, snapshot: PromptSnapshot | None = None) -> bytes:
@@ -105,15 +99,3 @@ def utc_timestamp() -> str:
     text = _TimestampCache.text = f"{_TimestampCache.date_and_time}.{rest:03d}Z"
     _TimestampCache.millisecond = now
     return text
-
-
-class Ready(Response):
-    """A `ByteResponse` as a Starlette response."""
-
-    def __init__(self, ready: ByteResponse) -> None:
-        super().__init__(status_code=ready.status)
-        self._ready = ready
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
-        """Send the response."""
-        await self._ready.send(send)

@@ -1,4 +1,4 @@
-"""The FastAPI app: routing, errors of the framework and the OpenAPI document."""
+"""The FastAPI app: routing, error responses and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -8,32 +8,33 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Match
 
 from skillhall._internal.http.auth_middleware import is_browser_request
 from skillhall._internal.http.errors import error_response, internal_error
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEAD_REQUEST_KEY, REQUEST_ID_KEY, ROUTE_KEY
-from skillhall._internal.http.response import JSON_HEADERS, ByteResponse, Ready, encode_json
-from skillhall._internal.rest.endpoint import make_endpoint
+from skillhall._internal.http.response import encode_json
+from skillhall._internal.rest.etag import NO_CACHE
 from skillhall._internal.rest.responses import BEARER_SCHEME, error_schemas
 from skillhall._version import VERSION
+from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
-    from starlette.requests import Request
-    from starlette.responses import Response
     from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from skillhall._internal.http.request import HttpRequest
 
 # Clients of dot-ai, where this API comes from, use the second path.
 OPENAPI_PATHS = ("/api/v1/openapi.json", "/api/v1/openapi")
-ErrorPageRenderer: TypeAlias = Callable[["Request", HttpError], "Response"]
+ErrorPageRenderer: TypeAlias = Callable[[Request, HttpError], Response]
 _METHOD_NOT_ALLOWED = 405
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+_FASTAPI_ERROR_SCHEMAS = ("HTTPValidationError", "ValidationError")
 
 
 def build_fastapi_app(
@@ -43,9 +44,8 @@ def build_fastapi_app(
 ) -> FastAPI:
     """Return an app with these routers that runs `on_startup` in the background.
 
-    `render_error_page` renders errors for browsers; without it they get JSON.
+    `render_error_page` renders errors without a route for browsers, which get JSON otherwise.
     """
-    errors = _FrameworkErrors(render_error_page)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,6 +54,14 @@ def build_fastapi_app(
         startup.cancel()
         with suppress(asyncio.CancelledError):
             await startup
+
+    async def respond_with_page(request: Request, error: Exception) -> Response:
+        # Starlette raises an exception that is not HTTPException again; the middleware logs it.
+        is_unrouted = isinstance(error, HTTPException)
+        failure = _routing_error(request, error) if is_unrouted else internal_error()
+        if render_error_page is not None and is_browser_request(request.scope):
+            return render_error_page(request, failure)
+        return error_response(failure, request.scope[REQUEST_ID_KEY])
 
     app = FastAPI(
         title="Skillhall",
@@ -65,16 +73,72 @@ def build_fastapi_app(
         redirect_slashes=False,
         lifespan=lifespan,
         exception_handlers={
-            HTTPException: errors.handle_no_route,
-            Exception: errors.handle_exception,
+            SkillhallError: _respond_with_json,
+            OSError: _respond_with_json,
+            RequestValidationError: _respond_with_json,
+            HTTPException: respond_with_page,
+            Exception: respond_with_page,
         },
     )
     for router in routers:
         app.include_router(router)
-    endpoint = make_endpoint(_OpenApiDocument(app).read)
     for path in OPENAPI_PATHS:
-        app.add_api_route(path, endpoint, methods=["GET"], include_in_schema=False)
+        app.add_api_route(path, _get_openapi, include_in_schema=False)
     return app
+
+
+async def _respond_with_json(request: Request, error: Exception) -> Response:
+    """Return the error of a REST route."""
+    if isinstance(error, RequestValidationError):
+        problem = error.errors()[0]
+        value = problem["input"]
+        if isinstance(value, str) and value.strip():
+            message = str(problem["ctx"]["error"])  # of a validator in `rest/parameters`
+        else:
+            message = f"the parameter {problem['loc'][-1]!r} is empty"
+        error = HttpError("invalid_argument", message)
+    assert isinstance(error, SkillhallError | OSError)  # noqa: S101 - as registered
+    return error_response(error, request.scope[REQUEST_ID_KEY])
+
+
+def _routing_error(request: Request, error: Exception) -> HttpError:
+    """Return the error for an unknown route, or for a method that the route does not have."""
+    if not isinstance(error, HTTPException) or error.status_code != _METHOD_NOT_ALLOWED:
+        return HttpError("not_found", "route not found")
+    # The methods of all routes with this path; Starlette has those of the first.
+    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    allowed = {
+        method
+        for method, scope in scopes.items()
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+    }
+    methods = ", ".join(sorted(allowed | {"HEAD"} if "GET" in allowed else allowed))
+    message = f"method not allowed, use {methods}"
+    headers = ((b"allow", methods.encode("latin-1")),)
+    return HttpError("method_not_allowed", message, headers=headers)
+
+
+async def _get_openapi(request: Request) -> Response:
+    """Return the OpenAPI document, without an envelope."""
+    state = request.app.state
+    if not hasattr(state, "openapi"):
+        state.openapi = encode_json(_complete_document(request.app.openapi()))
+    return Response(state.openapi, headers=NO_CACHE, media_type="application/json")
+
+
+def _complete_document(document: dict[str, Any]) -> dict[str, Any]:
+    """Add the schemas that routes refer to, and remove those of errors that never occur."""
+    components = document.setdefault("components", {})
+    schemes = components.setdefault("securitySchemes", {})
+    schemes[BEARER_SCHEME] = {"type": "http", "scheme": "bearer"}
+    schemas = components.setdefault("schemas", {})
+    schemas.update(error_schemas())
+    for name in _FASTAPI_ERROR_SCHEMAS:
+        schemas.pop(name, None)
+    for operation in (item for path in document["paths"].values() for item in path.values()):
+        if _FASTAPI_ERROR_SCHEMAS[0] in str(operation["responses"].get("422")):
+            del operation["responses"]["422"]
+    return document
 
 
 class HeadAsGet:
@@ -92,67 +156,3 @@ class HeadAsGet:
         await self._app(get_scope, receive, send)
         # The metrics read the route from the original scope.
         scope.update({key: get_scope[key] for key in (ROUTE_KEY, "route") if key in get_scope})
-
-
-class _OpenApiDocument:
-    """The OpenAPI document, generated on the first request."""
-
-    def __init__(self, app: FastAPI) -> None:
-        self._app = app
-        self._data = b""
-
-    async def read(self, request: HttpRequest) -> ByteResponse:  # noqa: ARG002 - a handler's signature
-        """Return the document, without an envelope."""
-        self._data = self._data or encode_json(_add_components(self._app.openapi()))
-        return ByteResponse(200, (*JSON_HEADERS, (b"cache-control", b"no-cache")), (self._data,))
-
-
-def _add_components(document: dict[str, Any]) -> dict[str, Any]:
-    """Add the schemas that routes refer to but FastAPI does not know."""
-    components = document.setdefault("components", {})
-    components.setdefault("securitySchemes", {})[BEARER_SCHEME] = {
-        "type": "http",
-        "scheme": "bearer",
-    }
-    components.setdefault("schemas", {}).update(error_schemas())
-    return document
-
-
-class _FrameworkErrors:
-    """Responses for errors of the framework: pages for browsers, JSON for other clients."""
-
-    def __init__(self, render_page: ErrorPageRenderer | None) -> None:
-        self._render_page = render_page
-
-    async def handle_no_route(self, request: Request, error: Exception) -> Response:
-        """Return 404 for an unknown route, or 405 for an unknown method."""
-        return await self._respond(request, _to_http_error(request, error))
-
-    async def handle_exception(self, request: Request, _: Exception) -> Response:
-        """Return 500 for a bug. Starlette raises it again, so that the middleware logs it."""
-        return await self._respond(request, internal_error())
-
-    async def _respond(self, request: Request, error: HttpError) -> Response:
-        if self._render_page is not None and is_browser_request(request.scope):
-            return self._render_page(request, error)
-        return Ready(error_response(error, request.scope[REQUEST_ID_KEY]))
-
-
-def _to_http_error(request: Request, error: Exception) -> HttpError:
-    if not isinstance(error, HTTPException) or error.status_code != _METHOD_NOT_ALLOWED:
-        return HttpError("not_found", "route not found")
-    methods = _allowed_methods(request)
-    headers = ((b"allow", methods.encode("latin-1")),)
-    message = f"method not allowed, use {methods}"
-    return HttpError("method_not_allowed", message, headers=headers)
-
-
-def _allowed_methods(request: Request) -> str:
-    """Return the methods of all routes with this path; Starlette has those of the first."""
-    allowed = {method for method in _METHODS if _accepts_method(request, method)}
-    return ", ".join(sorted(allowed | {"HEAD"} if "GET" in allowed else allowed))
-
-
-def _accepts_method(request: Request, method: str) -> bool:
-    scope = {**request.scope, "method": method}
-    return any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)

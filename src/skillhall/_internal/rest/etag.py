@@ -1,64 +1,51 @@
-"""ETags: conditional responses and version checks."""
+"""Responses with ETags, and downloads."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
-from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.response import ByteResponse
+from starlette.responses import Response
+
+from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
-    from skillhall._internal.http.request import HttpRequest
-    from skillhall._internal.http.response import Headers
-
-NO_CACHE_HEADER = (b"cache-control", b"no-cache")
-_VERSION_ETAG = re.compile(rb'(?:W/)?"([0-9]{1,18})"')
-_UNKNOWN_VERSION = -1  # for an ETag that this server never sends
+NO_CACHE = {"cache-control": "no-cache"}
 
 
-def etag_matches(if_none_match: bytes | None, etag: bytes) -> bool:
+def etag_matches(if_none_match: str | None, etag: str) -> bool:
     """Whether If-None-Match contains this ETag. Weak and strong ones are equal."""
     if if_none_match is None:
         return False
     if if_none_match == etag:
         return True
-    opaque = etag.removeprefix(b"W/")
-    tags = [tag.strip().removeprefix(b"W/") for tag in if_none_match.split(b",")]
-    return opaque in tags or b"*" in tags
+    opaque = etag.removeprefix("W/")
+    tags = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+    return opaque in tags or "*" in tags
 
 
-def etag_response(
-    request: HttpRequest, headers: Headers, read: Callable[[], bytes]
-) -> ByteResponse:
-    """Return the bytes with an ETag of their digest, or 304 if the client has them.
-
-    Blocks, so call it in a worker thread. Raises: what `read` raises.
-    """
-    data = read()
-    etag = f'"{sha256_hex(data)}"'.encode()
-    cache_headers = (NO_CACHE_HEADER, (b"etag", etag))
-    if etag_matches(request.header(b"if-none-match"), etag):
-        return ByteResponse(304, cache_headers)
-    return ByteResponse(200, (*headers, *cache_headers), (data,))
+def etag_response(data: bytes, headers: Mapping[str, str], if_none_match: str | None) -> Response:
+    """Return the bytes with an ETag of their digest, or 304 if the client has them."""
+    etag = f'"{sha256_hex(data)}"'
+    cache_headers = {**NO_CACHE, "etag": etag}
+    if etag_matches(if_none_match, etag):
+        return Response(status_code=304, headers=cache_headers)
+    return Response(data, headers={**headers, **cache_headers})
 
 
-def require_version(request: HttpRequest) -> int:
-    """Return the version in If-Match. Raises: HttpError if the header is missing."""
-    version = read_version(request)
-    if version is None:
-        message = "If-Match is missing: send the ETag of the version to change"
-        raise HttpError("precondition_required", message)
-    return version
+def versioned_response(data: Mapping[str, object], status_code: int = 200) -> Response:
+    """Return a record with its version as the ETag."""
+    headers = {**NO_CACHE, "etag": f'"{data["version"]}"'}
+    return SuccessResponse(data, status_code, headers)
 
 
-def read_version(request: HttpRequest) -> int | None:
-    """Return the version in If-Match, or None without the header."""
-    header = request.header(b"if-match")
-    if header is None:
-        return None
-    match = _VERSION_ETAG.fullmatch(header.strip())
-    return _UNKNOWN_VERSION if match is None else int(match[1])
+def download_headers(path: str) -> dict[str, str]:
+    """Return headers that make browsers save untrusted content, never render it."""
+    name = quote(path.rpartition("/")[2], safe="")
+    return {
+        "content-type": "application/octet-stream",
+        "content-disposition": f"attachment; filename*=UTF-8''{name}",
+    }

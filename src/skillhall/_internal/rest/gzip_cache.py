@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import threading
 import zlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from skillhall._internal.http.response import ByteResponse
-
-if TYPE_CHECKING:
-    from skillhall._internal.http.request import HttpRequest
-
-_MIN_BYTES = 16_384  # smaller responses are not worth compressing
+MIN_COMPRESSED_BYTES = 16_384  # smaller responses are not worth compressing
 _MAX_ENTRIES = 4  # snapshots
 _GZIP_HEADER = b"\x1f\x8b\x08\0\0\0\0\0\0\xff"  # magic, deflate, no time, unknown system
 _RAW_DEFLATE = -15  # zlib's wbits for deflate without header and checksum
@@ -38,32 +33,22 @@ class GzipCache:
         """Whether the list of this snapshot is cached."""
         return digest in self._parts
 
-    def should_compress(self, request: HttpRequest, response: ByteResponse) -> bool:
-        """Whether the response is large and the client accepts gzip."""
-        if sum(map(len, response.parts)) < _MIN_BYTES:
-            return False
-        return _accepts_gzip(request.header(b"accept-encoding") or b"")
-
-    def compress(self, response: ByteResponse, digest: str) -> ByteResponse:
-        """Return the compressed response."""
-        *first, tail = response.parts
+    def compress(self, parts: tuple[bytes, ...], digest: str) -> tuple[bytes, ...]:
+        """Return the compressed parts; only the last one differs between responses."""
+        *first, tail = parts
         part = self._parts.get(digest)
         if part is None:
             part = _deflate(first)
-            self._store(digest, part)
+            with self._lock:
+                self._parts[digest] = part
+                while len(self._parts) > _MAX_ENTRIES:
+                    del self._parts[next(iter(self._parts))]
         end = zlib.compressobj(6, zlib.DEFLATED, _RAW_DEFLATE)
         last = end.compress(tail) + end.flush()
         check = zlib.crc32(tail, part.crc)
         length = (part.length + len(tail)) & 0xFFFFFFFF
         trailer = check.to_bytes(4, "little") + length.to_bytes(4, "little")
-        headers = (*response.headers, (b"content-encoding", b"gzip"))
-        return ByteResponse(response.status, headers, (_GZIP_HEADER, part.blocks, last + trailer))
-
-    def _store(self, digest: str, part: _DeflatedPart) -> None:
-        with self._lock:
-            self._parts[digest] = part
-            while len(self._parts) > _MAX_ENTRIES:
-                del self._parts[next(iter(self._parts))]
+        return _GZIP_HEADER, part.blocks, last + trailer
 
 
 def _deflate(chunks: list[bytes]) -> _DeflatedPart:
@@ -73,9 +58,10 @@ def _deflate(chunks: list[bytes]) -> _DeflatedPart:
     return _DeflatedPart(blocks, zlib.crc32(data), len(data))
 
 
-def _accepts_gzip(accepted: bytes) -> bool:
-    for item in accepted.lower().split(b","):
-        coding, _, weight = item.replace(b" ", b"").partition(b";")
-        if coding == b"gzip":
-            return weight.rstrip(b"0") not in (b"q=", b"q=.", b"q=0.")
+def accepts_gzip(accept_encoding: str) -> bool:
+    """Whether a client with this Accept-Encoding accepts gzip."""
+    for item in accept_encoding.lower().split(","):
+        coding, _, weight = item.replace(" ", "").partition(";")
+        if coding == "gzip":
+            return weight.rstrip("0") not in ("q=", "q=.", "q=0.")
     return False

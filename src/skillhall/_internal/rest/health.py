@@ -1,33 +1,43 @@
-"""Handlers for liveness, readiness and metrics."""
+"""Liveness, readiness and metrics."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.metrics import CONTENT_TYPE
+from skillhall._internal.http.metrics import CONTENT_TYPE, Metrics
 from skillhall._internal.http.request_middleware import SERVER_LOGGER
-from skillhall._internal.http.response import ByteResponse, encode_json, success_response
+from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WorkerPool
+from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, SourceStatus
+from skillhall._internal.rest.api_route import ApiRoute
+from skillhall._internal.rest.responses import (
+    COMMON_ERRORS,
+    PUBLIC,
+    PUBLIC_ERRORS,
+    LivenessResponse,
+    ReadinessResponse,
+    describe_content,
+    describe_errors,
+    envelope,
+)
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from skillhall._internal.http.metrics import Metrics
-    from skillhall._internal.http.request import HttpRequest
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, SourceStatus
 
 _READY_TIMEOUT = 1.0  # seconds to wait for the first load
 _DATABASE_TIMEOUT = 2.0  # seconds
 _RETRY_HEADERS = ((b"retry-after", b"5"),)
 _THREADS = 2  # a pool of its own: slow repositories must not make the server look dead
+_NOT_READY = {503: "The sources are not loaded yet, or the database is unavailable."}
 
 
-class HealthHandlers:
-    """Handlers for probes and monitoring."""
+class HealthMonitor:
+    """State of the server for probes and monitoring."""
 
     def __init__(
         self,
@@ -56,46 +66,78 @@ class HealthHandlers:
         finally:
             self._preloaded.set()
 
-    async def get_liveness(self, request: HttpRequest) -> ByteResponse:
-        """Return 200 while the server runs."""
-        return success_response(b'{"status":"ok"}', request.request_id)
-
-    async def get_readiness(self, request: HttpRequest) -> ByteResponse:
-        """Return the status of the sources and the database; 503 if one is not ready."""
+    async def check_readiness(self) -> dict[str, object]:
+        """Return the status of the sources and the database. Raises: HttpError if not ready."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._preloaded.wait(), _READY_TIMEOUT)
         statuses = await self._workers.run(self._prompt_service.status)
-        sources = [_serialize_source_status(status) for status in statuses]
+        data: dict[str, object] = {"sources": [*map(_serialize_source_status, statuses)]}
         is_loaded = self._preloaded.is_set()
         problem = self._load_problem if is_loaded else "the prompts are being loaded"
-        database_problem = await self._database_problem()
-        if database_problem or (problem and not (sources and is_loaded)):
-            details = {"sources": sources, **_database_field(database_problem)}
-            message = database_problem or problem
-            raise HttpError("not_ready", message, headers=_RETRY_HEADERS, details=details)
-        database = _database_field("ok") if self._check_database is not None else {}
-        data = {"status": "ready", "sources": sources, **database}
-        return success_response(encode_json(data), request.request_id)
+        if statuses and is_loaded:
+            problem = ""
+        if self._check_database is not None:
+            database_problem = await self._database_problem(self._check_database)
+            problem = database_problem or problem
+            if database_problem or not problem:
+                data["database"] = database_problem or "ok"
+        if problem:
+            raise HttpError("not_ready", problem, headers=_RETRY_HEADERS, details=data)
+        return {"status": "ready", **data}
 
-    async def _database_problem(self) -> str:
-        """Return why the database is unavailable; "" if it is available or not configured."""
-        if self._check_database is None:
-            return ""
+    async def _database_problem(self, check: Callable[[], str]) -> str:
         try:
-            return await asyncio.wait_for(
-                self._workers.run(self._check_database), _DATABASE_TIMEOUT
-            )
+            return await asyncio.wait_for(self._workers.run(check), _DATABASE_TIMEOUT)
         except TimeoutError:
             return "the database cannot be used: it does not respond"
 
-    async def get_metrics(self, request: HttpRequest) -> ByteResponse:  # noqa: ARG002 - a handler's signature
+    async def render_metrics(self) -> bytes:
         """Return the metrics in the Prometheus text format."""
-        text = await self._workers.run(self._metrics.render)
-        return ByteResponse(200, ((b"content-type", CONTENT_TYPE),), (text,))
+        return await self._workers.run(self._metrics.render)
 
 
-def _database_field(state: str) -> dict[str, object]:
-    return {"database": state} if state else {}
+async def _health(request: Request) -> HealthMonitor:
+    health: HealthMonitor = request.app.state.health
+    return health
+
+
+_HealthDependency = Annotated[HealthMonitor, Depends(_health)]
+router = APIRouter(tags=["health"], route_class=ApiRoute)
+
+
+@router.get(
+    "/healthz",
+    response_model=envelope(LivenessResponse),
+    responses=describe_errors(PUBLIC_ERRORS),
+    openapi_extra=PUBLIC,
+)
+async def get_liveness() -> Response:
+    """Return 200 while the server runs."""
+    return SuccessResponse(b'{"status":"ok"}')
+
+
+@router.get(
+    "/readyz",
+    response_model=envelope(ReadinessResponse),
+    responses=describe_errors(PUBLIC_ERRORS, _NOT_READY),
+    openapi_extra=PUBLIC,
+)
+async def get_readiness(health: _HealthDependency) -> Response:
+    """Return the status of the sources and the database; 503 if one is not ready."""
+    return SuccessResponse(await health.check_readiness())
+
+
+@router.get(
+    "/metrics",
+    response_class=Response,
+    responses={
+        **describe_content("Metrics in the Prometheus text format.", "text/plain"),
+        **describe_errors(COMMON_ERRORS),
+    },
+)
+async def get_metrics(health: _HealthDependency) -> Response:
+    """Return the metrics in the Prometheus text format."""
+    return Response(await health.render_metrics(), media_type=CONTENT_TYPE)
 
 
 def _serialize_source_status(status: SourceStatus) -> dict[str, object]:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from skillhall._internal.http.http_error import HttpError
-
-_M = TypeVar("_M", bound=BaseModel)
-_MAX_PROBLEMS = 10  # reported per body
 _MAX_FILE_MODE = 0o177777  # `st_mode` includes the file type
 _OCTAL_PATTERN = r"^(0o)?[0-7]{1,7}$"
 
@@ -112,41 +108,3 @@ class ImportSkillsRequest(BaseModel):
     source: str = Field(examples=["acme/skills/pdf@v2"])
     id: str | None = Field(None, description="Id for the skill, if the source has only one.")
     replace: bool = Field(default=False, description="Replace existing skills.")
-
-
-def parse_model(model: type[_M], value: object) -> _M:
-    """Validate a value. Raises: HttpError."""
-    try:
-        return model.model_validate(value)
-    except ValidationError as error:
-        details = {"problems": _validation_problems(error)}
-        raise HttpError("invalid_argument", "invalid request body", details=details) from None
-
-
-def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of a model without references."""
-    schema = model.model_json_schema()
-    definitions = schema.pop("$defs", {})
-    inlined: dict[str, Any] = _inline_refs(schema, definitions)
-    return inlined
-
-
-def _inline_refs(value: Any, definitions: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(value, list):
-        return [_inline_refs(item, definitions) for item in value]
-    if not isinstance(value, dict):
-        return value
-    inlined = {key: _inline_refs(item, definitions) for key, item in value.items() if key != "$ref"}
-    if "$ref" in value:
-        target = definitions[value["$ref"].rpartition("/")[2]]
-        return {**_inline_refs(target, definitions), **inlined}
-    return inlined
-
-
-def _validation_problems(error: ValidationError) -> list[dict[str, str]]:
-    # Never the value, which may be a secret.
-    problems = error.errors(include_url=False, include_context=False, include_input=False)
-    return [
-        {"where": ".".join(map(str, problem["loc"]))[:200], "problem": problem["msg"]}
-        for problem in problems[:_MAX_PROBLEMS]
-    ]

@@ -1,14 +1,12 @@
-"""Response models, error descriptions and parameters of the OpenAPI document."""
+"""Response models, and the descriptions of errors in the OpenAPI document."""
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, Field, create_model
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
-
-from skillhall._internal.rest.requests import inline_schema
 
 BEARER_SCHEME = "bearer"
 _SCHEMA_REF_PREFIX = "#/components/schemas/"
@@ -299,7 +297,7 @@ def error_schemas() -> dict[str, Any]:
 
 
 @cache
-def envelope_model(data: type[BaseModel]) -> type[BaseModel]:
+def envelope(data: type[BaseModel]) -> type[BaseModel]:
     """Return the model of a success envelope with this data."""
     name = data.__name__.removesuffix("Response") + "Envelope"
     return create_model(
@@ -315,6 +313,8 @@ COMMON_ERRORS = {
     429: "Too many invalid tokens from this address.",
     500: "Internal error. The log has details under the request id.",
 }
+PUBLIC_ERRORS = {code: text for code, text in COMMON_ERRORS.items() if code not in (401, 429)}
+PUBLIC: dict[str, Any] = {"security": []}  # `openapi_extra` of routes without a token
 BODY_ERRORS = {
     408: "Timed out reading the request body.",
     413: "Request body too large.",
@@ -327,68 +327,31 @@ SOURCE_ERRORS = {
     504: "The repository's host timed out.",
     507: "The disk is full.",
 }
-NOT_MODIFIED: dict[str, Any] = {"description": "Not modified since the ETag in If-None-Match."}
-
-
-def build_responses(
-    data: type[BaseModel], *errors: dict[int, str], status: int = 200
-) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI responses of a route: one success status and its errors."""
-    texts = {code: text for group in (COMMON_ERRORS, *errors) for code, text in group.items()}
-    described: dict[int | str, dict[str, Any]] = {}
-    described[status] = {"model": envelope_model(data), "description": data.__doc__}
-    for code, text in sorted(texts.items()):
-        described[code] = describe_error(code, text)
-    return described
-
-
-def describe_error(code: int, text: str) -> dict[str, Any]:
-    """Return the OpenAPI response of an error, with a reference to the shared schema."""
-    content = {
-        "application/json": {"schema": {"$ref": f"{_SCHEMA_REF_PREFIX}{ErrorResponse.__name__}"}}
-    }
-    described: dict[str, Any] = {"description": text, "content": content}
-    name = {401: "WWW-Authenticate", 429: "Retry-After"}.get(code)
-    if name:
-        described["headers"] = {name: {"schema": {"type": "string"}}}
-    return described
-
-
-def _query_parameter(name: str, description: str) -> dict[str, Any]:
-    schema = {"type": "string", "minLength": 1, "pattern": r"\S"}
-    return {"name": name, "in": "query", "description": description, "schema": schema}
-
-
-def _optional_query_parameter(name: str, description: str) -> dict[str, Any]:
-    """Return a parameter that counts as absent if it is empty."""
-    return {**_query_parameter(name, description), "schema": {"type": "string"}}
-
-
-SOURCE_PARAMETERS: list[dict[str, Any]] = [
-    _query_parameter("repo", "URL of a repository, instead of the configured one."),
-    _optional_query_parameter("path", "Folder in the repository."),
-    _optional_query_parameter("branch", "Branch of the repository."),
-    _query_parameter("source", "Name of an upload, instead of a repository."),
-    {
-        "name": "X-Skillhall-Git-Token",
-        "in": "header",
-        "description": "Token for the repository, used only for this request and never stored. "
-        "X-Dot-AI-Git-Token is accepted, too.",
-        "schema": {"type": "string"},
-    },
-]
-NAME_PARAMETER: dict[str, Any] = {
-    "name": "name",
-    "in": "path",
-    "required": True,
-    "description": "Name of the prompt, with slashes encoded as %2F.",
-    "schema": {"type": "string", "minLength": 1},
+NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
+    304: {"description": "Not modified since the ETag in If-None-Match."}
 }
 
 
-def describe_request_body(model: type[BaseModel], *, required: bool) -> dict[str, Any]:
-    """Return the OpenAPI request body of a model."""
-    return {
-        "required": required,
-        "content": {"application/json": {"schema": inline_schema(model)}},
-    }
+BINARY_SCHEMA = {"type": "string", "format": "binary"}
+Responses: TypeAlias = dict[int | str, dict[str, Any]]
+
+
+def describe_errors(*errors: dict[int, str]) -> Responses:
+    """Return the OpenAPI responses of errors, with references to the shared schema."""
+    described: Responses = {}
+    for code, text in (item for group in errors for item in group.items()):
+        reference = {"$ref": f"{_SCHEMA_REF_PREFIX}{ErrorResponse.__name__}"}
+        content = {"application/json": {"schema": reference}}
+        described[code] = {"description": text, "content": content}
+        header = {401: "WWW-Authenticate", 429: "Retry-After"}.get(code)
+        if header:
+            described[code]["headers"] = {header: {"schema": {"type": "string"}}}
+    return described
+
+
+def describe_content(
+    description: str, media_type: str, schema: dict[str, Any] | None = None
+) -> Responses:
+    """Return the OpenAPI response of a body without an envelope."""
+    content = {media_type: {"schema": schema or {"type": "string"}}}
+    return {200: {"description": description, "content": content}}

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Annotated, NamedTuple
+
+from fastapi import APIRouter, Depends, Header, Request
+from starlette.responses import Response
 
 from skillhall._internal.http.credentials import FailedSignIns, client_address
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import MAX_JSON_BYTES, parse_body
-from skillhall._internal.http.response import encode_json, success_response
-
-if TYPE_CHECKING:
-    from skillhall._internal.http.request import HttpRequest
-    from skillhall._internal.http.response import ByteResponse
-    from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
-    from skillhall._internal.settings import Secret
+from skillhall._internal.http.request import MAX_JSON_BYTES, parse_json, read_body
+from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+from skillhall._internal.rest.api_route import ApiRoute
+from skillhall._internal.rest.parameters import OptionalText
+from skillhall._internal.rest.responses import (
+    BODY_ERRORS,
+    PUBLIC,
+    PUBLIC_ERRORS,
+    IgnoredEventResponse,
+    PushResponse,
+    describe_errors,
+    envelope,
+)
+from skillhall._internal.settings import Secret
 
 WEBHOOK_PATH = "/api/v1/webhooks/git"
 
-_EVENT_HEADERS = (b"x-github-event", b"x-gitea-event", b"x-gitlab-event")
+_EVENT_HEADERS = ("x-github-event", "x-gitea-event", "x-gitlab-event")
 _PUSH_EVENTS = ("push", "push hook")
 _BRANCH_PREFIX = "refs/heads/"
 # Keys of the repository and its URLs in the payloads of GitHub, Gitea and GitLab.
@@ -43,32 +53,83 @@ class Push(NamedTuple):
     branch: str
 
 
-class WebhookHandlers:
-    """Handler of the webhook. A signature authenticates the git host."""
+class WebhookReceiver:
+    """Verifies the signatures of git hosts and reports pushes to the prompt service."""
 
-    def __init__(
-        self, prompt_service: PromptServiceProtocol, workers: WorkerPool, secret: Secret | None
-    ) -> None:
-        self._prompt_service = prompt_service
-        self._workers = workers
+    def __init__(self, prompt_service: PromptServiceProtocol, secret: Secret | None) -> None:
+        self.prompt_service = prompt_service
         self._secret = secret.reveal().encode("utf-8") if secret else None
         self._failed_signatures = FailedSignIns("signatures")
 
-    async def receive_push(self, request: HttpRequest) -> ByteResponse:
-        """Receive a push and refresh its repository. Other events are ignored."""
+    async def read_signed_body(self, request: Request) -> bytes:
+        """Return the body if its signature is valid. Raises: HttpError, ClientDisconnect."""
         if self._secret is None:
             raise HttpError("not_found", "route not found")
-        body = await request.body(MAX_JSON_BYTES)
+        body = await read_body(request, MAX_JSON_BYTES)
         if not _is_signature_valid(request, body, self._secret):
             self._failed_signatures.record(client_address(request.scope))
             raise HttpError("unauthenticated", "signature missing or invalid")
-        event = _event_name(request)
-        push = parse_push(parse_body(body)) if event in _PUSH_EVENTS else None
-        if push is None:
-            return success_response(encode_json({"ignored": event}), request.request_id)
-        known = await self._workers.run(self._prompt_service.handle_push, push.urls, push.branch)
-        data = encode_json({"accepted": True, "known": known})
-        return success_response(data, request.request_id, status=202)
+        return body
+
+
+async def _webhook(request: Request) -> WebhookReceiver:
+    webhook: WebhookReceiver = request.app.state.webhook
+    return webhook
+
+
+router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
+
+
+@router.post(
+    WEBHOOK_PATH,
+    status_code=202,
+    response_model=envelope(PushResponse),
+    responses={
+        200: {
+            "model": envelope(IgnoredEventResponse),
+            "description": IgnoredEventResponse.__doc__,
+        },
+        **describe_errors(
+            PUBLIC_ERRORS,
+            {
+                400: "The request body is not a valid push.",
+                401: "Signature missing or invalid.",
+                404: "No webhook secret is configured.",
+                408: BODY_ERRORS[408],
+                413: BODY_ERRORS[413],
+                429: "Too many invalid signatures from this address. See Retry-After.",
+            },
+        ),
+    },
+    openapi_extra={
+        **PUBLIC,
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": {"type": "object"}}},
+        },
+    },
+)
+async def receive_push(
+    request: Request,
+    webhook: Annotated[WebhookReceiver, Depends(_webhook)],
+    _signature: Annotated[
+        OptionalText,
+        Header(
+            alias="X-Hub-Signature-256",
+            description="HMAC-SHA256 of the body. "
+            "GitLab sends the secret in X-Gitlab-Token instead.",
+        ),
+    ] = None,
+) -> Response:
+    """Receive a push and refresh its repository. Other events are ignored."""
+    body = await webhook.read_signed_body(request)
+    sent = [request.headers[name] for name in _EVENT_HEADERS if name in request.headers]
+    event = sent[0].lower()[:64] if sent else "none"
+    push = parse_push(parse_json(body)) if event in _PUSH_EVENTS else None
+    if push is None:
+        return SuccessResponse({"ignored": event})
+    known = await WORKERS.run(webhook.prompt_service.handle_push, push.urls, push.branch)
+    return SuccessResponse({"accepted": True, "known": known}, 202)
 
 
 def parse_push(payload: object) -> Push | None:
@@ -93,18 +154,12 @@ def parse_push(payload: object) -> Push | None:
     return Push(tuple(urls), ref.removeprefix(_BRANCH_PREFIX))
 
 
-def _is_signature_valid(request: HttpRequest, body: bytes, secret: bytes) -> bool:
-    token = request.header(b"x-gitlab-token")
+def _is_signature_valid(request: Request, body: bytes, secret: bytes) -> bool:
+    token = request.headers.get("x-gitlab-token")
     if token is not None:
         # Digests have equal lengths, so the comparison does not leak the length of the secret.
-        return hmac.compare_digest(hashlib.sha256(token).digest(), hashlib.sha256(secret).digest())
+        sent = hashlib.sha256(token.encode("latin-1")).digest()
+        return hmac.compare_digest(sent, hashlib.sha256(secret).digest())
     expected = b"sha256=" + hmac.new(secret, body, "sha256").hexdigest().encode("ascii")
-    return hmac.compare_digest(request.header(b"x-hub-signature-256") or b"", expected)
-
-
-def _event_name(request: HttpRequest) -> str:
-    for name in _EVENT_HEADERS:
-        event = request.header(name)
-        if event is not None:
-            return event.decode("latin-1").lower()[:64]
-    return "none"
+    signature = request.headers.get("x-hub-signature-256", "")
+    return hmac.compare_digest(signature.encode("latin-1"), expected)

@@ -6,56 +6,89 @@ has the paths of all files, relative to the index.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import Annotated
 from urllib.parse import quote
 
-from skillhall._internal.http.response import JSON_HEADERS, encode_json
-from skillhall._internal.rest.downloads import download_headers, path_parts
-from skillhall._internal.rest.etag import etag_response
-from skillhall._internal.rest.skill_handlers import SKILLS_PATH
+from fastapi import APIRouter
+from starlette.responses import Response
 
-if TYPE_CHECKING:
-    from skillhall._internal.http.request import HttpRequest
-    from skillhall._internal.http.response import ByteResponse
-    from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.skill_store.collection import Collection, SkillArtifact, SkillFileList
+from skillhall._internal.http.response import encode_json
+from skillhall._internal.rest.api_route import ApiRoute
+from skillhall._internal.rest.etag import download_headers, etag_response
+from skillhall._internal.rest.parameters import CollectionDependency, IfNoneMatch, path_text
+from skillhall._internal.rest.responses import (
+    COMMON_ERRORS,
+    NOT_MODIFIED,
+    Responses,
+    describe_content,
+    describe_errors,
+)
+from skillhall._internal.rest.skills import BAD_REQUEST, NOT_FOUND, SKILLS_PATH, describe_download
+from skillhall._internal.skill_store.collection import SkillArtifact
 
 WELL_KNOWN = "/.well-known/agent-skills"
 LEGACY_WELL_KNOWN = "/.well-known/skills"
 INDEX_SCHEMA_URL = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
+_JSON = {"content-type": "application/json"}
+
+router = APIRouter(
+    tags=["installers"], route_class=ApiRoute, responses=describe_errors(COMMON_ERRORS)
+)
 
 
-class WellKnownHandlers:
-    """Handlers for installers."""
+def _describe_index(description: str) -> Responses:
+    return {
+        **describe_content(description, "application/json", {"type": "object"}),
+        **NOT_MODIFIED,
+        **describe_errors(BAD_REQUEST, NOT_FOUND),
+    }
 
-    def __init__(self, collection: Collection, workers: WorkerPool) -> None:
-        self._collection = collection
-        self._workers = workers
 
-    async def get_skill_index(self, request: HttpRequest) -> ByteResponse:
-        """Return the index of version 0.2: each skill with a URL and a digest."""
-        return await self._workers.run(etag_response, request, JSON_HEADERS, self._build_index)
+@router.get(
+    f"{WELL_KNOWN}/index.json",
+    response_class=Response,
+    responses=_describe_index("Index of version 0.2."),
+)
+def get_skill_index(
+    collection: CollectionDependency, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the index of version 0.2: each skill with a URL and a digest."""
+    skills = [_index_entry(artifact) for artifact in collection.artifacts()]
+    index = encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
+    return etag_response(index, _JSON, if_none_match)
 
-    async def get_legacy_skill_index(self, request: HttpRequest) -> ByteResponse:
-        """Return the index of version 0.1: each skill with the paths of its files."""
-        return await self._workers.run(
-            etag_response, request, JSON_HEADERS, self._build_legacy_index
-        )
 
-    async def get_legacy_skill_file(self, request: HttpRequest) -> ByteResponse:
-        """Return a file listed in the index of version 0.1."""
-        identity, path = path_parts(request, LEGACY_WELL_KNOWN, 2)
-        read = partial(self._collection.read_published_file, identity, path)
-        return await self._workers.run(etag_response, request, download_headers(path), read)
+@router.get(
+    f"{LEGACY_WELL_KNOWN}/index.json",
+    response_class=Response,
+    responses=_describe_index("Index of version 0.1."),
+)
+def get_legacy_skill_index(
+    collection: CollectionDependency, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the index of version 0.1: each skill with the paths of its files."""
+    # The id, not the name: clients build the URLs of the files from it.
+    skills = [
+        {"name": entry.id, "description": entry.description, "files": [*files]}
+        for entry, files in collection.file_lists()
+    ]
+    return etag_response(encode_json({"skills": skills}), _JSON, if_none_match)
 
-    def _build_index(self) -> bytes:
-        skills = [_index_entry(artifact) for artifact in self._collection.artifacts()]
-        return encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
 
-    def _build_legacy_index(self) -> bytes:
-        skills = [_legacy_index_entry(files) for files in self._collection.file_lists()]
-        return encode_json({"skills": skills})
+@router.get(
+    LEGACY_WELL_KNOWN + "/{name}/{path:path}",
+    response_class=Response,
+    responses=describe_download("The file."),
+)
+def get_legacy_skill_file(
+    collection: CollectionDependency,
+    name: Annotated[str, path_text("Name in the index.")],
+    path: Annotated[str, path_text("Path of the file in the skill.")],
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Return a file listed in the index of version 0.1."""
+    data = collection.read_published_file(name, path)
+    return etag_response(data, download_headers(path), if_none_match)
 
 
 def _index_entry(artifact: SkillArtifact) -> dict[str, object]:
@@ -67,9 +100,3 @@ def _index_entry(artifact: SkillArtifact) -> dict[str, object]:
         "url": f"{SKILLS_PATH}/{quote(artifact.entry.id, safe='')}/{path}",
         "digest": artifact.digest,
     }
-
-
-def _legacy_index_entry(skill: SkillFileList) -> dict[str, object]:
-    # The id, not the name: clients build the URLs of the files from it.
-    entry = skill.entry
-    return {"name": entry.id, "description": entry.description, "files": [*skill.files]}

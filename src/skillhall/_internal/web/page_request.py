@@ -15,7 +15,7 @@ from starlette.requests import Request
 from skillhall._internal.http.credentials import SESSION_COOKIE
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
-from skillhall._internal.http.request import HttpRequest
+from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
 
 if TYPE_CHECKING:
@@ -86,18 +86,17 @@ class PageRequest(Request):
         self.files: tuple[tuple[str, bytes], ...] = ()  # name and content
 
     async def read_form(self) -> None:
-        """Read the form into `fields` and `files`. Raises: HttpError, ClientDisconnected."""
+        """Read the form into `fields` and `files`. Raises: HttpError, ClientDisconnect."""
         # Not Starlette's `form()`, which limits neither the size nor the time of an upload.
-        http, kind = HttpRequest(self.scope, self.receive), self.headers.get("content-type", "")
-        kind = kind.partition(";")[0].strip().lower()
-        if kind == MULTIPART_TYPE.decode():
-            upload = await read_multipart(http, _MAX_UPLOAD_BYTES, _MAX_PARTS)
+        kind = content_type(self)
+        if kind == MULTIPART_TYPE:
+            upload = await read_multipart(self, _MAX_UPLOAD_BYTES, _MAX_PARTS)
             self.fields = ImmutableMultiDict(upload.fields)
             self.files = tuple((file.name, file.data) for file in upload.files)
             return
         if kind not in ("application/x-www-form-urlencoded", ""):
             raise HttpError("unsupported_media_type", "the request body must be a form")
-        body = await http.body(_MAX_FORM_BYTES)
+        body = await read_body(self, _MAX_FORM_BYTES)
         try:
             text = body.decode("ascii")
             pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MAX_FIELDS)

@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated
 
-from fastapi import Request
+from fastapi import Header, Request
+from pydantic import AfterValidator
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import HEAD_REQUEST_KEY, HttpRequest
-from skillhall._internal.http.response import Ready, encode_json
+from skillhall._internal.http.request import HEAD_REQUEST_KEY
+from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
-from skillhall._internal.rest.sessions.handlers import SessionHandlersBase
+from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.rest.parameters import OptionalText, WorkspaceDependency, text_query
+from skillhall._internal.rest.responses import describe_content, describe_errors
+from skillhall._internal.rest.sessions.parameters import API_PREFIX, make_session_router
+from skillhall._internal.rest.sessions.responses import BAD_REQUEST
+from skillhall._internal.workspace import Event
 from skillhall._internal.workspace.serializers import serialize_event
 from skillhall._internal.workspace.unit_of_work import is_id
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
-
-    from starlette.types import Receive, Scope, Send
-
-    from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.workspace import Event
-    from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
 
 HEARTBEAT_SECONDS = 15.0  # proxies close idle connections
 _MAX_QUEUED_BATCHES = 10_000  # a slower client is disconnected and connects again
@@ -37,39 +36,50 @@ _HEADERS = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
+router = make_session_router()
 
 
-class EventHandlers(SessionHandlersBase):
-    """Handler for the event stream."""
+def _check_session(session: str | None) -> str | None:
+    if session is not None and not is_id(session):
+        raise ValueError("session must be the id of a session")
+    return session
 
-    def __init__(
-        self,
-        workspace: LazyWorkspace,
-        workers: WorkerPool,
-        wait_for_shutdown: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(workspace, workers)
-        self._wait_for_shutdown = wait_for_shutdown
 
-    async def stream_events(self, request: Request) -> Response:
-        """Stream new events, starting after Last-Event-ID or `after` if one is sent."""
-        http_request = HttpRequest(request.scope, request.receive)
-        try:
-            after, session = _parse_query(http_request)
-            workspace = await self._run(lambda workspace: workspace)
-            return await self._open_stream(workspace, after, session)
-        except SkillhallError as error:
-            return Ready(error_response(error, http_request.request_id))
-
-    async def _open_stream(
-        self, workspace: Workspace, after: int | None, session: str | None
-    ) -> Response:
-        first, last = await self._workers.run(workspace.event_range)
-        # The event may have been pruned, or belong to a database that was restored since.
-        has_gap = after is not None and not first - 1 <= after <= last
-        start = last if after is None or has_gap else after
-        queue = _EventQueue(workspace, start, session, has_gap=has_gap)
-        return _EventStreamResponse(queue, self._workers, self._wait_for_shutdown)
+@router.get(
+    f"{API_PREFIX}/events",
+    response_class=Response,
+    responses={
+        **describe_content("A stream of server-sent events.", "text/event-stream"),
+        **describe_errors(BAD_REQUEST),
+    },
+)
+def stream_events(
+    request: Request,
+    workspace: WorkspaceDependency,
+    after: Annotated[
+        OptionalText,
+        text_query(
+            "Id of the last received event.",
+            pattern=None,
+            json_schema_extra={"pattern": "^[0-9]{1,18}$"},
+        ),
+    ] = None,
+    session: Annotated[
+        OptionalText, text_query("Only events of this session."), AfterValidator(_check_session)
+    ] = None,
+    last_event_id: Annotated[OptionalText, Header(include_in_schema=False)] = None,
+) -> Response:
+    """Stream new events, starting after Last-Event-ID or `after` if one is sent."""
+    text = (last_event_id or "").strip() or after or ""
+    if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
+        raise HttpError("invalid_argument", "after must be the id of an event")
+    opened = workspace.open()
+    first, last = opened.event_range()
+    # The event may have been pruned, or belong to a database that was restored since.
+    has_gap = bool(text) and not first - 1 <= int(text) <= last
+    start = int(text) if text and not has_gap else last
+    queue = _EventQueue(opened, start, session, has_gap=has_gap)
+    return _EventStreamResponse(queue, request.app.state.wait_for_shutdown)
 
 
 class _EventQueue:
@@ -83,14 +93,19 @@ class _EventQueue:
         self.has_gap = has_gap
         self._last_seq = last_seq
         self._queue: asyncio.Queue[Sequence[Event]] = asyncio.Queue(_MAX_QUEUED_BATCHES)
-        self._loop = asyncio.get_running_loop()
         self.has_overflowed = False
 
     def subscribe(self) -> Callable[[], None]:
         """Queue new events until the returned function is called."""
+        loop = asyncio.get_running_loop()
+
+        def on_events(events: Sequence[Event]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(self._enqueue, events)
+
         if self.workspace.event_source is None:
             return lambda: None
-        return self.workspace.event_source.subscribe(self._on_events)
+        return self.workspace.event_source.subscribe(on_events)
 
     def read_backlog(self) -> list[bytes]:
         """Return the next page of past events; empty at the end."""
@@ -99,10 +114,6 @@ class _EventQueue:
     async def next_events(self) -> list[bytes]:
         """Wait for new events and return them."""
         return self._format_new_events(await self._queue.get())
-
-    def _on_events(self, events: Sequence[Event]) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._enqueue, events)
 
     def _enqueue(self, events: Sequence[Event]) -> None:
         try:
@@ -125,14 +136,10 @@ class _EventStreamResponse(Response):
     """Streaming response that ends when the client disconnects or the server stops."""
 
     def __init__(
-        self,
-        queue: _EventQueue,
-        workers: WorkerPool,
-        wait_for_shutdown: Callable[[], Awaitable[None]],
+        self, queue: _EventQueue, wait_for_shutdown: Callable[[], Awaitable[None]]
     ) -> None:
         super().__init__()
         self._queue = queue
-        self._workers = workers
         self._wait_for_shutdown = wait_for_shutdown
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -154,7 +161,7 @@ class _EventStreamResponse(Response):
             await _send_chunk(send, _RETRY_MESSAGE)
             if queue.has_gap:
                 await _send_chunk(send, b"event: reset\ndata: {}\n\n")
-            while messages := await self._workers.run(queue.read_backlog):
+            while messages := await WORKERS.run(queue.read_backlog):
                 await _send_chunk(send, b"".join(messages))
             while not queue.has_overflowed:
                 try:
@@ -175,15 +182,3 @@ async def _send_chunk(send: Send, data: bytes) -> None:
 def _format_event(event: Event) -> bytes:
     data = encode_json(serialize_event(event))
     return b"id: %d\nevent: %s\ndata: %s\n\n" % (event.seq, event.kind.encode(), data)
-
-
-def _parse_query(request: HttpRequest) -> tuple[int | None, str | None]:
-    query = request.read_query(("after", "session"))
-    header = (request.header(b"last-event-id") or b"").decode("latin-1").strip()
-    text = header or query.get("after", "")
-    if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
-        raise HttpError("invalid_argument", "after must be the id of an event")
-    session = query.get("session")
-    if session is not None and not is_id(session):
-        raise HttpError("invalid_argument", "session must be the id of a session")
-    return (int(text) if text else None), session

@@ -1,4 +1,4 @@
-"""Response models of sessions, blocks, templates and snapshots."""
+"""Response models and errors of sessions, blocks, templates and snapshots."""
 
 from __future__ import annotations
 
@@ -242,3 +242,24 @@ class EventResponse(BaseModel):
     revision: int
     data: dict[str, Any]
     at: str
+
+
+# Errors of the routes, by status.
+BAD_REQUEST = {400: "Invalid request."}
+DATABASE_ERRORS = {503: "The database is unavailable."}
+NOT_FOUND = {404: "Session, block, template or snapshot not found."}
+DISK_FULL = {507: "The disk is full."}
+STORE_ERRORS = {
+    **BAD_REQUEST,
+    **DISK_FULL,
+    413: "A size or number exceeds its limit.",
+    422: "The text contains characters that cannot be stored.",
+}
+VERSION_CONFLICT = {412: "Changed by someone else; `details` has the current version."}
+PRECONDITION_ERRORS = {**VERSION_CONFLICT, 428: "If-Match is missing."}
+PLACEMENT_CONFLICT = {409: "The block in `after` or `before` is not in the zone."}
+NAME_CONFLICT = {409: "The name is taken."}
+SKILL_ERRORS = {
+    409: "The session has a skill with this name.",
+    422: "The skill or the archive was rejected.",
+}

@@ -1,0 +1,97 @@
+"""Parameters that several routes share: services, pages, preconditions, paths.
+
+A validator raises `ValueError` with the message for the client.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from fastapi import Depends, Header, Path, Query, Request
+from pydantic import BeforeValidator
+from pydantic.json_schema import SkipJsonSchema
+
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.workspace.workspace import LazyWorkspace
+
+MAX_PAGE_SIZE = 1000
+_VERSION_ETAG = re.compile(r'(?:W/)?"([0-9]{1,18})"')
+_UNKNOWN_VERSION = -1  # for an ETag that this server never sends
+
+OptionalText = str | SkipJsonSchema[None]  # a parameter that is missing, but never null
+
+
+def text_query(description: str, **options: Any) -> Any:  # noqa: ANN401 - as FastAPI's `Query`
+    """Return a query parameter that must not be blank."""
+    options.setdefault("pattern", r"\S")
+    return Query(description=description, min_length=1, **options)
+
+
+def path_text(description: str, **options: Any) -> Any:  # noqa: ANN401 - as FastAPI's `Path`
+    """Return a path parameter."""
+    return Path(description=description, json_schema_extra={"minLength": 1}, **options)
+
+
+def _parse_limit(text: object) -> int:
+    # Stricter than `int`, which accepts "+1" and "1_0".
+    if isinstance(text, int):
+        return text  # the default
+    digits = str(text)
+    if digits.isascii() and digits.isdigit() and 1 <= int(digits[:9]) <= MAX_PAGE_SIZE:
+        return int(digits)
+    raise ValueError(f"limit must be a number from 1 to {MAX_PAGE_SIZE}")
+
+
+PageSize = Annotated[
+    int, Query(description="Page size.", ge=1, le=MAX_PAGE_SIZE), BeforeValidator(_parse_limit)
+]
+IfNoneMatch = Annotated[OptionalText, Header(include_in_schema=False)]
+
+
+async def _collection(request: Request) -> Collection:
+    collection: Collection = request.app.state.collection
+    return collection
+
+
+async def _workspace(request: Request) -> LazyWorkspace:
+    workspace: LazyWorkspace = request.app.state.workspace
+    return workspace
+
+
+CollectionDependency = Annotated[Collection, Depends(_collection)]
+WorkspaceDependency = Annotated[LazyWorkspace, Depends(_workspace)]
+
+
+def parse_version(if_match: str | None) -> int | None:
+    """Return the version in If-Match; None without the header."""
+    if if_match is None:
+        return None
+    match = _VERSION_ETAG.fullmatch(if_match.strip())
+    return _UNKNOWN_VERSION if match is None else int(match[1])
+
+
+async def _require_version(
+    if_match: Annotated[
+        OptionalText, Header(alias="If-Match", description="ETag of the version to change.")
+    ] = None,
+) -> int:
+    version = parse_version(if_match)
+    if version is None:
+        message = "If-Match is missing: send the ETag of the version to change"
+        raise HttpError("precondition_required", message)
+    return version
+
+
+async def _read_revision(
+    if_match: Annotated[
+        OptionalText,
+        Header(alias="If-Match", description="Revision that the session must still have."),
+    ] = None,
+) -> int | None:
+    return parse_version(if_match)
+
+
+RequiredVersion = Annotated[int, Depends(_require_version)]
+ExpectedRevision = Annotated[int | None, Depends(_read_revision)]

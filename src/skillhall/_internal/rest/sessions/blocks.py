@@ -1,0 +1,195 @@
+"""Routes of blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import Depends
+from starlette.responses import Response
+
+from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.rest.api_route import JsonBody
+from skillhall._internal.rest.etag import versioned_response
+from skillhall._internal.rest.parameters import (
+    OptionalText,
+    RequiredVersion,
+    WorkspaceDependency,
+    text_query,
+)
+from skillhall._internal.rest.responses import describe_errors, envelope
+from skillhall._internal.rest.sessions.parameters import (
+    API_PREFIX,
+    SESSION_PATH,
+    ZONE_NAMES,
+    BlockId,
+    SessionId,
+    make_session_router,
+)
+from skillhall._internal.rest.sessions.requests import (
+    AddBlockRequest,
+    EditBlockRequest,
+    MoveBlockRequest,
+)
+from skillhall._internal.rest.sessions.responses import (
+    BAD_REQUEST,
+    DISK_FULL,
+    NOT_FOUND,
+    PLACEMENT_CONFLICT,
+    PRECONDITION_ERRORS,
+    STORE_ERRORS,
+    BlockListResponse,
+    BlockResponse,
+    BlockTypeListResponse,
+    DeletedResponse,
+)
+from skillhall._internal.workspace import Block, Session
+from skillhall._internal.workspace.blocks import BlockFilter
+from skillhall._internal.workspace.serializers import serialize_block, serialize_block_types
+from skillhall._internal.workspace.validation import parse_zone, validate_block_type
+
+MAX_BLOCK_BODY_BYTES = 8 * 1024 * 1024  # a block of 1 MiB, whose bytes JSON may escape as \u00XX
+_BLOCKS_PATH = f"{SESSION_PATH}/blocks"
+_BLOCK_PATH = _BLOCKS_PATH + "/{block}"
+router = make_session_router()
+
+
+@router.get(f"{API_PREFIX}/block-types", response_model=envelope(BlockTypeListResponse))
+async def list_block_types() -> Response:
+    """List the block types."""
+    return SuccessResponse(serialize_block_types())
+
+
+@router.get(
+    _BLOCKS_PATH,
+    response_model=envelope(BlockListResponse),
+    responses=describe_errors(BAD_REQUEST, NOT_FOUND),
+)
+def list_blocks(
+    workspace: WorkspaceDependency,
+    session: SessionId,
+    zone: Annotated[
+        OptionalText, text_query("Only this zone.", json_schema_extra={"enum": ZONE_NAMES})
+    ] = None,
+    kind: Annotated[OptionalText, text_query("Only this type.", alias="type")] = None,
+    q: Annotated[
+        OptionalText, text_query("Only blocks that contain this text, ignoring case.")
+    ] = None,
+) -> Response:
+    """List the blocks of a session in order, filtered by zone, type and text."""
+    block_filter = BlockFilter(
+        None if zone is None else parse_zone(zone),
+        None if kind is None else validate_block_type(kind),
+        q or "",
+    )
+    opened = workspace.open()
+    # The revision is read first, so a concurrent change is fetched twice, never missed.
+    found = opened.sessions.find(session)
+    return _block_list(found, opened.blocks.list(found.id, block_filter))
+
+
+@router.get(
+    f"{SESSION_PATH}/deleted-blocks",
+    response_model=envelope(BlockListResponse),
+    responses=describe_errors(NOT_FOUND),
+)
+def list_deleted_blocks(workspace: WorkspaceDependency, session: SessionId) -> Response:
+    """List the deleted blocks that can be restored, last deleted first."""
+    opened = workspace.open()
+    found = opened.sessions.find(session)
+    return _block_list(found, opened.blocks.list_deleted(found.id))
+
+
+@router.post(
+    _BLOCKS_PATH,
+    status_code=201,
+    response_model=envelope(BlockResponse),
+    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PLACEMENT_CONFLICT),
+)
+def add_block(
+    workspace: WorkspaceDependency,
+    session: SessionId,
+    body: Annotated[AddBlockRequest, Depends(JsonBody(AddBlockRequest, MAX_BLOCK_BODY_BYTES))],
+) -> Response:
+    """Add a block to a session."""
+    block = workspace.open().blocks.add(
+        session, body.type, body.content, body.target_zone(), body.to_placement()
+    )
+    return versioned_response(serialize_block(block), 201)
+
+
+@router.get(
+    _BLOCK_PATH,
+    response_model=envelope(BlockResponse),
+    responses=describe_errors(NOT_FOUND),
+)
+def get_block(workspace: WorkspaceDependency, session: SessionId, block: BlockId) -> Response:
+    """Return a block."""
+    return versioned_response(serialize_block(workspace.open().blocks.find(session, block)))
+
+
+@router.patch(
+    _BLOCK_PATH,
+    response_model=envelope(BlockResponse),
+    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PRECONDITION_ERRORS),
+)
+def edit_block(
+    workspace: WorkspaceDependency,
+    session: SessionId,
+    block: BlockId,
+    version: RequiredVersion,
+    body: Annotated[EditBlockRequest, Depends(JsonBody(EditBlockRequest, MAX_BLOCK_BODY_BYTES))],
+) -> Response:
+    """Change the content or the type of a block."""
+    edited = workspace.open().blocks.edit(
+        session, block, version, text=body.content, kind=body.type
+    )
+    return versioned_response(serialize_block(edited))
+
+
+@router.post(
+    f"{_BLOCK_PATH}/move",
+    response_model=envelope(BlockResponse),
+    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PRECONDITION_ERRORS, PLACEMENT_CONFLICT),
+)
+def move_block(
+    workspace: WorkspaceDependency,
+    session: SessionId,
+    block: BlockId,
+    version: RequiredVersion,
+    body: Annotated[MoveBlockRequest, Depends(JsonBody(MoveBlockRequest, is_required=False))],
+) -> Response:
+    """Move a block within its zone or to another zone."""
+    moved = workspace.open().blocks.move(
+        session, block, version, body.target_zone(), body.to_placement()
+    )
+    return versioned_response(serialize_block(moved))
+
+
+@router.delete(
+    _BLOCK_PATH,
+    response_model=envelope(DeletedResponse),
+    responses=describe_errors(NOT_FOUND, PRECONDITION_ERRORS, DISK_FULL),
+)
+def delete_block(
+    workspace: WorkspaceDependency, session: SessionId, block: BlockId, version: RequiredVersion
+) -> Response:
+    """Delete a block. It can be restored."""
+    workspace.open().blocks.delete(session, block, version)
+    return SuccessResponse({"deleted": block})
+
+
+@router.post(
+    f"{_BLOCK_PATH}/undelete",
+    response_model=envelope(BlockResponse),
+    responses=describe_errors(STORE_ERRORS, NOT_FOUND),
+)
+def restore_block(workspace: WorkspaceDependency, session: SessionId, block: BlockId) -> Response:
+    """Restore a deleted block to its former position."""
+    return versioned_response(serialize_block(workspace.open().blocks.restore(session, block)))
+
+
+def _block_list(session: Session, blocks: Sequence[Block]) -> Response:
+    return SuccessResponse(
+        {"blocks": [*map(serialize_block, blocks)], "revision": session.revision}
+    )

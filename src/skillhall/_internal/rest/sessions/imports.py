@@ -1,0 +1,213 @@
+"""Routes that import skills and sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Depends, Request
+from starlette.responses import Response
+
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import content_type, read_body
+from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.rest.api_route import JsonBody
+from skillhall._internal.rest.etag import versioned_response
+from skillhall._internal.rest.parameters import OptionalText, WorkspaceDependency, text_query
+from skillhall._internal.rest.responses import (
+    BINARY_SCHEMA,
+    BODY_ERRORS,
+    SOURCE_ERRORS,
+    describe_errors,
+    envelope,
+)
+from skillhall._internal.rest.sessions.parameters import (
+    API_PREFIX,
+    SESSION_PATH,
+    SESSIONS_PATH,
+    ZONE_NAMES,
+    SessionId,
+    make_session_router,
+)
+from skillhall._internal.rest.sessions.requests import SessionImportRequest
+from skillhall._internal.rest.sessions.responses import (
+    BAD_REQUEST,
+    DATABASE_ERRORS,
+    NOT_FOUND,
+    SKILL_ERRORS,
+    STORE_ERRORS,
+    CandidateListResponse,
+    FolderScanResponse,
+    SessionImportResponse,
+    SessionResponse,
+)
+from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+from skillhall._internal.workspace.serializers import (
+    serialize_candidates,
+    serialize_folder_scan,
+    serialize_import_result,
+    serialize_session,
+)
+from skillhall._internal.workspace.skill_blocks import BlockCandidate
+from skillhall._internal.workspace.validation import parse_zone
+
+MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded file
+_DEFAULT_FILENAMES = {"application/zip": "skill.zip", "text/markdown": "skill.md"}
+_ARCHIVE_TYPES = ("application/zip", "application/octet-stream")
+_FILENAME = text_query("Name of the uploaded file.")
+_ERRORS = describe_errors(
+    DATABASE_ERRORS, SOURCE_ERRORS, BODY_ERRORS, STORE_ERRORS, NOT_FOUND, SKILL_ERRORS
+)
+_read_import_request = JsonBody(SessionImportRequest)
+_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            **_read_import_request.describe()["content"],
+            **{kind: {"schema": BINARY_SCHEMA} for kind in _DEFAULT_FILENAMES},
+        },
+    }
+}
+router = make_session_router()
+
+
+class _Import(NamedTuple):
+    """An import from exactly one of an upload, a source, or a folder on the server."""
+
+    options: ImportOptions
+    upload: tuple[bytes, str] | None = None  # content and file name
+    source: str | None = None
+    folder: str = ""
+
+
+async def _read_import(
+    request: Request,
+    filename: Annotated[OptionalText, _FILENAME] = None,
+    zone: Annotated[
+        OptionalText, text_query("Zone of the blocks.", json_schema_extra={"enum": ZONE_NAMES})
+    ] = None,
+    same: Annotated[
+        str,
+        text_query(
+            "What to do with skills of equal name.",
+            json_schema_extra={"enum": [*ImportConflict]},
+        ),
+    ] = "refuse",
+    skills: Annotated[
+        OptionalText, text_query("Names or folders of the skills to import, comma-separated.")
+    ] = None,
+) -> _Import:
+    """Return the import that a request asks for. Raises: HttpError."""
+    default_name = _DEFAULT_FILENAMES.get(content_type(request))
+    if default_name is None:
+        body = await _read_import_request(request)
+        options = _build_import_options(body.zone, body.same, tuple(body.skills))
+        if (body.source is None) == (body.folder is None):
+            raise HttpError("invalid_argument", "name either a source or a folder")
+        return _Import(options, source=body.source, folder=body.folder or "")
+    names = tuple(name.strip() for name in (skills or "").split(",") if name.strip())
+    options = _build_import_options(zone, same, names)
+    data = await read_body(request, MAX_ARCHIVE_BYTES)
+    return _Import(options, upload=(data, filename or default_name))
+
+
+_ImportDependency = Annotated[_Import, Depends(_read_import)]
+
+
+def _build_import_options(
+    zone: str | None, on_conflict: str, names: tuple[str, ...]
+) -> ImportOptions:
+    if on_conflict not in tuple(ImportConflict):
+        raise HttpError("invalid_argument", f"same must be one of: {', '.join(ImportConflict)}")
+    return ImportOptions(
+        None if zone is None else parse_zone(zone), ImportConflict(on_conflict), names
+    )
+
+
+@router.post(
+    f"{SESSION_PATH}/import",
+    status_code=201,
+    response_model=envelope(SessionImportResponse),
+    responses=_ERRORS,
+    openapi_extra=_BODY,
+)
+def import_skills(
+    workspace: WorkspaceDependency, session: SessionId, wanted: _ImportDependency
+) -> Response:
+    """Import skills as blocks, from an upload, a source or a folder on the server."""
+    opened = workspace.open()
+    opened.sessions.find(session)  # fails before anything is fetched
+    importer, options = opened.importer, wanted.options
+    if wanted.upload is not None:
+        result = importer.import_upload(session, *wanted.upload, options)
+    elif wanted.source is not None:
+        result = importer.import_source(session, wanted.source, options)
+    else:
+        result = importer.import_folder(session, wanted.folder, options)
+    return SuccessResponse(serialize_import_result(result), 201)
+
+
+@router.post(
+    f"{API_PREFIX}/skill-previews",
+    response_model=envelope(CandidateListResponse),
+    responses=_ERRORS,
+    openapi_extra=_BODY,
+)
+def preview_skills(workspace: WorkspaceDependency, wanted: _ImportDependency) -> Response:
+    """List the skills of an upload, a source or a folder, without importing them."""
+    importer = workspace.open().importer
+    candidates: Sequence[BlockCandidate]
+    if wanted.upload is not None:
+        candidates = importer.list_upload_candidates(*wanted.upload)
+    elif wanted.source is not None:
+        candidates = importer.list_source_candidates(wanted.source)
+    else:
+        candidates = importer.scan_folder(wanted.folder).candidates
+    return SuccessResponse(serialize_candidates(candidates))
+
+
+@router.get(
+    f"{API_PREFIX}/folder-skills",
+    response_model=envelope(FolderScanResponse),
+    responses=describe_errors(
+        BAD_REQUEST, {403: "Folder scans are disabled, or a cross-origin request was rejected."}
+    ),
+)
+def scan_folder(
+    workspace: WorkspaceDependency,
+    folder: Annotated[
+        OptionalText, text_query("Folder on the server; default ~/.claude/skills.")
+    ] = None,
+) -> Response:
+    """List the skills of a folder on the server, if folder scans are enabled."""
+    scan = workspace.open().importer.scan_folder(folder or "")
+    return SuccessResponse(serialize_folder_scan(scan))
+
+
+async def _read_archive(request: Request) -> bytes:
+    if content_type(request) not in _ARCHIVE_TYPES:
+        raise HttpError("unsupported_media_type", "the body must be sent as application/zip")
+    return await read_body(request, MAX_ARCHIVE_BYTES)
+
+
+@router.post(
+    f"{SESSIONS_PATH}/import",
+    status_code=201,
+    response_model=envelope(SessionResponse),
+    responses=describe_errors(STORE_ERRORS, BODY_ERRORS, SKILL_ERRORS),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {kind: {"schema": BINARY_SCHEMA} for kind in _ARCHIVE_TYPES},
+        }
+    },
+)
+def import_session(
+    workspace: WorkspaceDependency,
+    data: Annotated[bytes, Depends(_read_archive)],
+    filename: Annotated[OptionalText, _FILENAME] = None,
+    name: Annotated[OptionalText, text_query("Name of the new session.")] = None,
+) -> Response:
+    """Create a session from an exported session."""
+    session = workspace.open().importer.create_session(data, filename or "session.zip", name)
+    return versioned_response(serialize_session(session), 201)

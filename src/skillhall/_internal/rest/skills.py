@@ -1,0 +1,341 @@
+"""Routes of skills and of changes to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from skillhall._internal.agents.collection_skills import CollectionSkills
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
+from skillhall._internal.http.request import content_type, read_body
+from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.policy.skipped_items import skipped_data
+from skillhall._internal.rest.api_route import ApiRoute, JsonBody
+from skillhall._internal.rest.etag import NO_CACHE, download_headers, etag_matches, etag_response
+from skillhall._internal.rest.parameters import (
+    CollectionDependency,
+    IfNoneMatch,
+    OptionalText,
+    PageSize,
+    path_text,
+    text_query,
+)
+from skillhall._internal.rest.requests import (
+    CreateSkillRequest,
+    EditSkillRequest,
+    ImportSkillsRequest,
+)
+from skillhall._internal.rest.responses import (
+    BINARY_SCHEMA,
+    BODY_ERRORS,
+    COMMON_ERRORS,
+    NOT_MODIFIED,
+    SOURCE_ERRORS,
+    AddedSkillResponse,
+    CheckedSkillResponse,
+    DeletedSkillResponse,
+    EditedSkillResponse,
+    ImportedSkillsResponse,
+    SkillListResponse,
+    SkillResponse,
+    UndoResponse,
+    describe_content,
+    describe_errors,
+    envelope,
+)
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.edit import SkillText
+from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES, Collection
+from skillhall._internal.skill_store.folder_store import ImportReport
+from skillhall._internal.skill_store.serializers import (
+    serialize_details,
+    serialize_draft,
+    serialize_entry,
+    serialize_import,
+    serialize_stored,
+)
+
+SKILLS_PATH = "/api/v1/skills"
+_SKILL_PATH = SKILLS_PATH + "/{id}"
+_UNDO_PATH = "/api/v1/changes/{id}/undo"
+MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded archive
+_MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
+
+NOT_FOUND = {404: "Skill, file or change not found."}
+BAD_REQUEST = {400: "Invalid request.", 413: "A file exceeds the size limit."}
+_CONFLICT = {412: "The skill was changed by someone else."}
+_WRITE_ERRORS = {
+    403: "System skills and skills of repositories are read-only.",
+    409: "A skill with this id already exists.",
+    422: "The skill or the archive was rejected.",
+    503: "The disk failed, or rate limited by the source's host.",
+    507: "The disk is full.",
+}
+_FORM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "file": {**BINARY_SCHEMA, "description": "A zip, tar.gz or tar file, or one SKILL.md."},
+        "files": {
+            "type": "array",
+            "items": BINARY_SCHEMA,
+            "description": "All files of a folder, each with its relative path as filename.",
+        },
+        "id": {"type": "string", "description": "Id for the skill, if there is only one."},
+        "replace": {"type": "string", "description": "`true` replaces existing skills."},
+    },
+    "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
+}
+_SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
+_Import = Callable[[Collection], tuple[ImportReport, str]]  # the report and the change
+_read_source = JsonBody(ImportSkillsRequest)
+router = APIRouter(tags=["skills"], route_class=ApiRoute, responses=describe_errors(COMMON_ERRORS))
+
+
+@router.get(
+    SKILLS_PATH,
+    response_model=envelope(SkillListResponse),
+    responses={**NOT_MODIFIED, **describe_errors(BAD_REQUEST)},
+)
+def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
+    collection: CollectionDependency,
+    q: Annotated[OptionalText, text_query("Search text; the best match comes first.")] = None,
+    source: Annotated[OptionalText, text_query("`user`, `system` or `repository`.")] = None,
+    cursor: Annotated[OptionalText, text_query("`nextCursor` of the previous page.")] = None,
+    limit: PageSize = 100,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """List the skills by id, or search them, best match first."""
+    if q and (cursor or source):
+        raise HttpError("invalid_argument", "q cannot be combined with cursor or source")
+    if source and source not in SOURCES:
+        raise HttpError("invalid_argument", f"source must be one of: {', '.join(SOURCES)}")
+    if q:
+        hits = collection.search(q, limit)
+        return SuccessResponse(
+            {"skills": [*map(serialize_entry, hits.skills)], "total": hits.total}
+        )
+    snapshot = collection.snapshot()
+    headers = {**NO_CACHE, "etag": f'W/"{snapshot.revision}"'}
+    if etag_matches(if_none_match, headers["etag"]):
+        return Response(status_code=304, headers=headers)
+    page = snapshot.page(cursor or "", limit, source or "")
+    data = {"skills": [*map(serialize_entry, page.skills)], "total": page.total}
+    if not cursor:
+        data |= skipped_data(snapshot.skipped)
+    if page.next_cursor:
+        data["nextCursor"] = page.next_cursor
+    return SuccessResponse(data, headers=headers)
+
+
+@router.post(
+    SKILLS_PATH,
+    status_code=201,
+    response_model=envelope(AddedSkillResponse),
+    responses=describe_errors(BAD_REQUEST, _WRITE_ERRORS),
+)
+def create_skill(
+    collection: CollectionDependency,
+    body: Annotated[CreateSkillRequest, Depends(JsonBody(CreateSkillRequest))],
+) -> Response:
+    """Create a user skill."""
+    skill = collection.store.add(body.id, body.name, body.description, body.body)
+    return SuccessResponse(serialize_stored(skill), 201)
+
+
+async def _read_import(
+    request: Request,
+    skill_id: Annotated[
+        OptionalText, text_query("Id for the skill in the archive.", alias="id")
+    ] = None,
+    replace: Annotated[OptionalText, text_query("`true` replaces existing skills.")] = None,
+    filename: Annotated[OptionalText, text_query("File name of the archive.")] = None,
+) -> _Import:
+    """Return an import of an archive, of a form with files, or of a source."""
+    kind = content_type(request)
+    if kind == "application/zip":
+        data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
+        return lambda collection: collection.import_archive(
+            data, name, skill_id, replace=_parse_flag(replace)
+        )
+    if kind != MULTIPART_TYPE:
+        body = await _read_source(request)
+        return lambda collection: collection.import_source(
+            body.source, body.id, replace=body.replace
+        )
+    form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
+    identity = form.fields.get("id", "").strip() or None
+    is_replacing = _parse_flag(form.fields.get("replace"))
+    single = [file for file in form.files if file.field == "file"]
+    folder = [(file.name, file.data) for file in form.files if file.field == "files"]
+    if len(single) + bool(folder) != 1:
+        raise HttpError("invalid_argument", "the form needs one 'file', or several 'files'")
+    if folder:
+        return lambda collection: collection.import_files(folder, identity, replace=is_replacing)
+    return lambda collection: collection.import_file(
+        single[0].data, single[0].name, identity, replace=is_replacing
+    )
+
+
+@router.post(
+    f"{SKILLS_PATH}/import",
+    status_code=201,
+    response_model=envelope(ImportedSkillsResponse),
+    responses=describe_errors(SOURCE_ERRORS, BODY_ERRORS, _WRITE_ERRORS, NOT_FOUND),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                **_read_source.describe()["content"],
+                "application/zip": {"schema": BINARY_SCHEMA},
+                "multipart/form-data": {"schema": _FORM_SCHEMA},
+            },
+        }
+    },
+)
+def import_skills(
+    collection: CollectionDependency, import_: Annotated[_Import, Depends(_read_import)]
+) -> Response:
+    """Import skills from an archive, a form with files, or a source."""
+    report, change = import_(collection)
+    return SuccessResponse({**serialize_import(report), **_serialize_change(change)}, 201)
+
+
+@router.post(
+    f"{SKILLS_PATH}/check",
+    response_model=envelope(CheckedSkillResponse),
+    responses=describe_errors(BAD_REQUEST),
+)
+def check_skill(
+    collection: CollectionDependency,
+    body: Annotated[CreateSkillRequest, Depends(JsonBody(CreateSkillRequest))],
+) -> Response:
+    """Check a new skill without saving it."""
+    draft = collection.draft(body.id, SkillText(body.name, body.description, body.body))
+    prompt = ""
+    if draft.skill:
+        prompt = CollectionSkills(collection).render_prompt_for_draft(draft.skill)
+    return SuccessResponse(serialize_draft(draft, prompt))
+
+
+@router.put(
+    _SKILL_PATH,
+    response_model=envelope(EditedSkillResponse),
+    responses=describe_errors(BAD_REQUEST, NOT_FOUND, _WRITE_ERRORS, _CONFLICT),
+)
+def edit_skill(
+    collection: CollectionDependency,
+    skill_id: _SkillId,
+    body: Annotated[EditSkillRequest, Depends(JsonBody(EditSkillRequest))],
+) -> Response:
+    """Change the name, description and instructions of a user skill. The rest stays."""
+    text = SkillText(body.name, body.description, body.body)
+    skill, change = collection.edit(skill_id, text, body.digest)
+    return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
+
+
+@router.post(
+    _UNDO_PATH,
+    response_model=envelope(UndoResponse),
+    responses=describe_errors(BAD_REQUEST, NOT_FOUND, _WRITE_ERRORS, _CONFLICT),
+)
+def undo_change(
+    collection: CollectionDependency,
+    change_id: Annotated[str, path_text("Id of the change.", alias="id")],
+) -> Response:
+    """Undo an edit, an import or a deletion."""
+    undone = collection.changes.undo(change_id)
+    return SuccessResponse({"undone": change_id, "skills": [*undone.ids]})
+
+
+@router.get(
+    _SKILL_PATH,
+    response_model=envelope(SkillResponse),
+    responses={**NOT_MODIFIED, **describe_errors(BAD_REQUEST, NOT_FOUND)},
+)
+def get_skill(
+    collection: CollectionDependency,
+    skill_id: _SkillId,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Return a skill with its instructions, files and findings."""
+    details, origin = collection.details(skill_id), collection.origin(skill_id)
+    # The digest of the files is not enough: the entry and the origin can change without them.
+    state = repr((details.digest, details.entry, details.shadowed, origin))
+    etag = f'W/"{sha256_hex(state.encode("utf-8", "surrogatepass"))}"'
+    headers = {**NO_CACHE, "etag": etag}
+    if etag_matches(if_none_match, etag):
+        return Response(status_code=304, headers=headers)
+    commit = {"commit": origin.commit} if origin.commit else {}
+    return SuccessResponse({**serialize_details(details), **commit}, headers=headers)
+
+
+@router.delete(
+    _SKILL_PATH,
+    response_model=envelope(DeletedSkillResponse),
+    responses=describe_errors(BAD_REQUEST, NOT_FOUND, _WRITE_ERRORS),
+)
+def delete_skill(
+    collection: CollectionDependency,
+    skill_id: _SkillId,
+    shadowed: Annotated[
+        OptionalText,
+        text_query("`true` deletes the user skill that a system skill with the same id hides."),
+    ] = None,
+) -> Response:
+    """Delete a user skill."""
+    change = collection.delete(skill_id, shadowed=_parse_flag(shadowed))
+    return SuccessResponse({"deleted": skill_id, **_serialize_change(change)})
+
+
+def describe_download(description: str) -> dict[int | str, dict[str, Any]]:
+    """Return the OpenAPI responses of a route that sends a file."""
+    return {
+        **describe_content(description, "application/octet-stream", BINARY_SCHEMA),
+        **NOT_MODIFIED,
+        **describe_errors(BAD_REQUEST, NOT_FOUND),
+    }
+
+
+@router.get(
+    f"{_SKILL_PATH}/archive",
+    response_class=Response,
+    responses=describe_download("A zip file."),
+)
+def get_skill_archive(
+    collection: CollectionDependency,
+    skill_id: _SkillId,
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Download a skill as a zip file."""
+    data = collection.archive(skill_id)
+    return etag_response(data, download_headers(f"{skill_id}.zip"), if_none_match)
+
+
+@router.get(
+    f"{_SKILL_PATH}/files/{{path:path}}",
+    response_class=Response,
+    responses=describe_download("The file."),
+)
+def get_skill_file(
+    collection: CollectionDependency,
+    skill_id: _SkillId,
+    path: Annotated[str, path_text("Path of the file in the skill.")],
+    if_none_match: IfNoneMatch = None,
+) -> Response:
+    """Download a file of a skill."""
+    data = collection.read_file(skill_id, path)
+    return etag_response(data, download_headers(path), if_none_match)
+
+
+def _serialize_change(change: str) -> dict[str, object]:
+    """Return the id to undo a change with, if there is one."""
+    return {"change": change} if change else {}
+
+
+def _parse_flag(text: str | None) -> bool:
+    """Whether a form field or a parameter is true; checkboxes send "on"."""
+    return (text or "").strip().lower() in ("true", "1", "yes", "on")
