@@ -24,6 +24,8 @@ from skillhall._internal.rest.responses import BEARER_SCHEME, BODY_ERRORS, descr
 
 _M = TypeVar("_M", bound=BaseModel)
 _MAX_PROBLEMS = 10  # reported per body
+_BAD_REQUEST = describe_errors({400: "Invalid request."})
+_BODY_ERRORS = describe_errors(BODY_ERRORS)
 # The empty entry makes the token optional: a local server may have none.
 _SECURITY: list[dict[str, list[str]]] = [{BEARER_SCHEME: []}, {}]
 
@@ -69,7 +71,7 @@ class ApiRoute(APIRoute):
         for dependency in self.dependant.dependencies:
             if isinstance(dependency.call, JsonBody):
                 self.openapi_extra["requestBody"] = dependency.call.describe()
-                self.responses |= describe_errors({400: "Invalid request."}, BODY_ERRORS)
+                self.responses = {**_BAD_REQUEST, **self.responses, **_BODY_ERRORS}
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler with a check of the query."""

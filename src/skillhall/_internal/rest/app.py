@@ -95,7 +95,7 @@ async def _respond_with_json(request: Request, error: Exception) -> Response:
         if isinstance(value, str) and value.strip():
             message = str(problem["ctx"]["error"])  # of a validator in `rest/parameters`
         else:
-            message = f"the parameter {problem['loc'][-1]!r} is empty"
+            message = f"the parameter {problem['loc'][1]!r} is empty"
         error = HttpError("invalid_argument", message)
     assert isinstance(error, SkillhallError | OSError)  # noqa: S101 - as registered
     return error_response(error, request.scope[REQUEST_ID_KEY])

@@ -9,7 +9,7 @@ import re
 from typing import Annotated, Any
 
 from fastapi import Depends, Header, Path, Query, Request
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from skillhall._internal.http.http_error import HttpError
@@ -20,13 +20,10 @@ MAX_PAGE_SIZE = 1000
 _VERSION_ETAG = re.compile(r'(?:W/)?"([0-9]{1,18})"')
 _UNKNOWN_VERSION = -1  # for an ETag that this server never sends
 
-OptionalText = str | SkipJsonSchema[None]  # a parameter that is missing, but never null
-
-
-def text_query(description: str, **options: Any) -> Any:  # noqa: ANN401 - as FastAPI's `Query`
-    """Return a query parameter that must not be blank."""
-    options.setdefault("pattern", r"\S")
-    return Query(description=description, min_length=1, **options)
+Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
+# Parameters that may be missing, but have no null.
+OptionalText = Text | SkipJsonSchema[None]
+OptionalBlankText = str | SkipJsonSchema[None]
 
 
 def path_text(description: str, **options: Any) -> Any:  # noqa: ANN401 - as FastAPI's `Path`
@@ -47,7 +44,7 @@ def _parse_limit(text: object) -> int:
 PageSize = Annotated[
     int, Query(description="Page size.", ge=1, le=MAX_PAGE_SIZE), BeforeValidator(_parse_limit)
 ]
-IfNoneMatch = Annotated[OptionalText, Header(include_in_schema=False)]
+IfNoneMatch = Annotated[OptionalBlankText, Header(include_in_schema=False)]
 
 
 async def _collection(request: Request) -> Collection:
@@ -74,7 +71,7 @@ def parse_version(if_match: str | None) -> int | None:
 
 async def _require_version(
     if_match: Annotated[
-        OptionalText, Header(alias="If-Match", description="ETag of the version to change.")
+        OptionalBlankText, Header(alias="If-Match", description="ETag of the version to change.")
     ] = None,
 ) -> int:
     version = parse_version(if_match)
@@ -86,7 +83,7 @@ async def _require_version(
 
 async def _read_revision(
     if_match: Annotated[
-        OptionalText,
+        OptionalBlankText,
         Header(alias="If-Match", description="Revision that the session must still have."),
     ] = None,
 ) -> int | None:

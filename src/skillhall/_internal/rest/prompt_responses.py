@@ -106,6 +106,10 @@ class PromptFastPath:
 
     These are the list and a prompt by name, of the configured source, if its snapshot is cached.
     Everything else, errors included, takes the regular route.
+
+    `python -m benchmarks serving` compares the requests per second with a bare Starlette route:
+    list 0.83, one prompt 0.90, 304 1.90. FastAPI's dependencies cost more than these responses;
+    by the regular routes it is 0.72, 0.40 and 0.27. The bars are 0.70, 0.70 and 0.90.
     """
 
     def __init__(self, app: ASGIApp, responder: PromptResponder) -> None:

@@ -14,7 +14,12 @@ from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompts.prompt_model import SourceSelector, Upload, UploadedFile
 from skillhall._internal.rest.api_route import ApiRoute, JsonBody
-from skillhall._internal.rest.parameters import IfNoneMatch, OptionalText, path_text, text_query
+from skillhall._internal.rest.parameters import (
+    IfNoneMatch,
+    OptionalBlankText,
+    OptionalText,
+    path_text,
+)
 from skillhall._internal.rest.prompt_responses import (
     GIT_TOKEN_HEADERS,
     PROMPTS_PATH,
@@ -68,15 +73,15 @@ class _SourceParameters(NamedTuple):
 
 async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter of the query
     repo: Annotated[
-        OptionalText, text_query("URL of a repository, instead of the configured one.")
+        OptionalText, Query(description="URL of a repository, instead of the configured one.")
     ] = None,
-    path: Annotated[OptionalText, Query(description="Folder in the repository.")] = None,
-    branch: Annotated[OptionalText, Query(description="Branch of the repository.")] = None,
+    path: Annotated[OptionalBlankText, Query(description="Folder in the repository.")] = None,
+    branch: Annotated[OptionalBlankText, Query(description="Branch of the repository.")] = None,
     source: Annotated[
-        OptionalText, text_query("Name of an upload, instead of a repository.")
+        OptionalText, Query(description="Name of an upload, instead of a repository.")
     ] = None,
     token: Annotated[
-        OptionalText,
+        OptionalBlankText,
         Header(
             alias=GIT_TOKEN_HEADERS[0],
             description="Token for the repository, used only for this request and never stored. "
@@ -84,7 +89,7 @@ async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter
         ),
     ] = None,
     dot_ai_token: Annotated[
-        OptionalText, Header(alias=GIT_TOKEN_HEADERS[1], include_in_schema=False)
+        OptionalBlankText, Header(alias=GIT_TOKEN_HEADERS[1], include_in_schema=False)
     ] = None,
 ) -> _SourceParameters:
     fields = {"repo": repo, "path": path, "branch": branch, "source": source}

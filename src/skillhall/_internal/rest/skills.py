@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
@@ -22,7 +22,6 @@ from skillhall._internal.rest.parameters import (
     OptionalText,
     PageSize,
     path_text,
-    text_query,
 )
 from skillhall._internal.rest.requests import (
     CreateSkillRequest,
@@ -102,9 +101,11 @@ router = APIRouter(tags=["skills"], route_class=ApiRoute, responses=describe_err
 )
 def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     collection: CollectionDependency,
-    q: Annotated[OptionalText, text_query("Search text; the best match comes first.")] = None,
-    source: Annotated[OptionalText, text_query("`user`, `system` or `repository`.")] = None,
-    cursor: Annotated[OptionalText, text_query("`nextCursor` of the previous page.")] = None,
+    q: Annotated[
+        OptionalText, Query(description="Search text; the best match comes first.")
+    ] = None,
+    source: Annotated[OptionalText, Query(description="`user`, `system` or `repository`.")] = None,
+    cursor: Annotated[OptionalText, Query(description="`nextCursor` of the previous page.")] = None,
     limit: PageSize = 100,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
@@ -149,10 +150,10 @@ def create_skill(
 async def _read_import(
     request: Request,
     skill_id: Annotated[
-        OptionalText, text_query("Id for the skill in the archive.", alias="id")
+        OptionalText, Query(description="Id for the skill in the archive.", alias="id")
     ] = None,
-    replace: Annotated[OptionalText, text_query("`true` replaces existing skills.")] = None,
-    filename: Annotated[OptionalText, text_query("File name of the archive.")] = None,
+    replace: Annotated[OptionalText, Query(description="`true` replaces existing skills.")] = None,
+    filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
     """Return an import of an archive, of a form with files, or of a source."""
     kind = content_type(request)
@@ -283,7 +284,9 @@ def delete_skill(
     skill_id: _SkillId,
     shadowed: Annotated[
         OptionalText,
-        text_query("`true` deletes the user skill that a system skill with the same id hides."),
+        Query(
+            description="`true` deletes the user skill that a system skill with the same id hides."
+        ),
     ] = None,
 ) -> Response:
     """Delete a user skill."""

@@ -16,7 +16,7 @@ from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
 from skillhall._internal.rest.api_route import ApiRoute
-from skillhall._internal.rest.parameters import OptionalText
+from skillhall._internal.rest.parameters import OptionalBlankText
 from skillhall._internal.rest.responses import (
     BODY_ERRORS,
     PUBLIC,
@@ -113,7 +113,7 @@ async def receive_push(
     request: Request,
     webhook: Annotated[WebhookReceiver, Depends(_webhook)],
     _signature: Annotated[
-        OptionalText,
+        OptionalBlankText,
         Header(
             alias="X-Hub-Signature-256",
             description="HMAC-SHA256 of the body. "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
@@ -15,7 +15,6 @@ from skillhall._internal.rest.parameters import (
     OptionalText,
     RequiredVersion,
     WorkspaceDependency,
-    text_query,
 )
 from skillhall._internal.rest.responses import describe_errors, envelope
 from skillhall._internal.rest.sessions.parameters import (
@@ -69,11 +68,11 @@ def list_blocks(
     workspace: WorkspaceDependency,
     session: SessionId,
     zone: Annotated[
-        OptionalText, text_query("Only this zone.", json_schema_extra={"enum": ZONE_NAMES})
+        OptionalText, Query(description="Only this zone.", json_schema_extra={"enum": ZONE_NAMES})
     ] = None,
-    kind: Annotated[OptionalText, text_query("Only this type.", alias="type")] = None,
+    kind: Annotated[OptionalText, Query(description="Only this type.", alias="type")] = None,
     q: Annotated[
-        OptionalText, text_query("Only blocks that contain this text, ignoring case.")
+        OptionalText, Query(description="Only blocks that contain this text, ignoring case.")
     ] = None,
 ) -> Response:
     """List the blocks of a session in order, filtered by zone, type and text."""

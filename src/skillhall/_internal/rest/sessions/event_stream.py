@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
-from fastapi import Header, Request
+from fastapi import Header, Query, Request
 from pydantic import AfterValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -17,7 +17,11 @@ from skillhall._internal.http.request import HEAD_REQUEST_KEY
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.rest.parameters import OptionalText, WorkspaceDependency, text_query
+from skillhall._internal.rest.parameters import (
+    OptionalBlankText,
+    OptionalText,
+    WorkspaceDependency,
+)
 from skillhall._internal.rest.responses import describe_content, describe_errors
 from skillhall._internal.rest.sessions.parameters import API_PREFIX, make_session_router
 from skillhall._internal.rest.sessions.responses import BAD_REQUEST
@@ -58,16 +62,17 @@ def stream_events(
     workspace: WorkspaceDependency,
     after: Annotated[
         OptionalText,
-        text_query(
-            "Id of the last received event.",
-            pattern=None,
+        Query(
+            description="Id of the last received event.",
             json_schema_extra={"pattern": "^[0-9]{1,18}$"},
         ),
     ] = None,
     session: Annotated[
-        OptionalText, text_query("Only events of this session."), AfterValidator(_check_session)
+        OptionalText,
+        Query(description="Only events of this session."),
+        AfterValidator(_check_session),
     ] = None,
-    last_event_id: Annotated[OptionalText, Header(include_in_schema=False)] = None,
+    last_event_id: Annotated[OptionalBlankText, Header(include_in_schema=False)] = None,
 ) -> Response:
     """Stream new events, starting after Last-Event-ID or `after` if one is sent."""
     text = (last_event_id or "").strip() or after or ""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import Depends, Request
+from fastapi import Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.rest.api_route import JsonBody
-from skillhall._internal.rest.etag import versioned_response
-from skillhall._internal.rest.parameters import OptionalText, WorkspaceDependency, text_query
+from skillhall._internal.rest.parameters import OptionalText, Text, WorkspaceDependency
 from skillhall._internal.rest.responses import (
     BINARY_SCHEMA,
     BODY_ERRORS,
@@ -54,7 +53,7 @@ from skillhall._internal.workspace.validation import parse_zone
 MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded file
 _DEFAULT_FILENAMES = {"application/zip": "skill.zip", "text/markdown": "skill.md"}
 _ARCHIVE_TYPES = ("application/zip", "application/octet-stream")
-_FILENAME = text_query("Name of the uploaded file.")
+_Filename = Annotated[OptionalText, Query(description="Name of the uploaded file.")]
 _ERRORS = describe_errors(
     DATABASE_ERRORS, SOURCE_ERRORS, BODY_ERRORS, STORE_ERRORS, NOT_FOUND, SKILL_ERRORS
 )
@@ -82,19 +81,21 @@ class _Import(NamedTuple):
 
 async def _read_import(
     request: Request,
-    filename: Annotated[OptionalText, _FILENAME] = None,
+    filename: _Filename = None,
     zone: Annotated[
-        OptionalText, text_query("Zone of the blocks.", json_schema_extra={"enum": ZONE_NAMES})
+        OptionalText,
+        Query(description="Zone of the blocks.", json_schema_extra={"enum": ZONE_NAMES}),
     ] = None,
     same: Annotated[
-        str,
-        text_query(
-            "What to do with skills of equal name.",
+        Text,
+        Query(
+            description="What to do with skills of equal name.",
             json_schema_extra={"enum": [*ImportConflict]},
         ),
     ] = "refuse",
     skills: Annotated[
-        OptionalText, text_query("Names or folders of the skills to import, comma-separated.")
+        OptionalText,
+        Query(description="Names or folders of the skills to import, comma-separated."),
     ] = None,
 ) -> _Import:
     """Return the import that a request asks for. Raises: HttpError."""
@@ -176,7 +177,7 @@ def preview_skills(workspace: WorkspaceDependency, wanted: _ImportDependency) ->
 def scan_folder(
     workspace: WorkspaceDependency,
     folder: Annotated[
-        OptionalText, text_query("Folder on the server; default ~/.claude/skills.")
+        OptionalText, Query(description="Folder on the server; default ~/.claude/skills.")
     ] = None,
 ) -> Response:
     """List the skills of a folder on the server, if folder scans are enabled."""
@@ -205,9 +206,9 @@ async def _read_archive(request: Request) -> bytes:
 def import_session(
     workspace: WorkspaceDependency,
     data: Annotated[bytes, Depends(_read_archive)],
-    filename: Annotated[OptionalText, _FILENAME] = None,
-    name: Annotated[OptionalText, text_query("Name of the new session.")] = None,
+    filename: _Filename = None,
+    name: Annotated[OptionalText, Query(description="Name of the new session.")] = None,
 ) -> Response:
     """Create a session from an exported session."""
     session = workspace.open().importer.create_session(data, filename or "session.zip", name)
-    return versioned_response(serialize_session(session), 201)
+    return SuccessResponse(serialize_session(session), 201, {"etag": f'"{session.version}"'})

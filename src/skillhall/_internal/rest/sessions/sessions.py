@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fastapi import Depends
+from fastapi import Depends, Query
 from pydantic import AfterValidator
 from starlette.responses import Response
 
@@ -23,8 +23,8 @@ from skillhall._internal.rest.parameters import (
     OptionalText,
     PageSize,
     RequiredVersion,
+    Text,
     WorkspaceDependency,
-    text_query,
 )
 from skillhall._internal.rest.responses import (
     BINARY_SCHEMA,
@@ -83,9 +83,8 @@ def list_sessions(
     workspace: WorkspaceDependency,
     cursor: Annotated[
         OptionalText,
-        text_query(
-            "`nextCursor` of the last page.",
-            pattern=None,
+        Query(
+            description="`nextCursor` of the last page.",
             json_schema_extra={"pattern": f"^{_CURSOR_PATTERN}$"},
         ),
         AfterValidator(_check_cursor),
@@ -200,9 +199,9 @@ def get_context(
     workspace: WorkspaceDependency,
     session: SessionId,
     form: Annotated[
-        str,
-        text_query(
-            "`text` returns plain text.",
+        Text,
+        Query(
+            description="`text` returns plain text.",
             alias="format",
             json_schema_extra={"enum": ["json", "text"]},
         ),
