@@ -13,8 +13,7 @@ MAX_FILES = 18  # Python files in one folder, with its __init__
 # Stems that occur in several folders, always with the same meaning. The list may only shrink.
 COMMANDS = {"backup", "blocks", "chat", "install", "prompts", "remove"}
 COMMANDS |= {"templates", "update", "validate"}  # a command and the operation it runs
-SURFACE_PARTS = {"app", "errors", "import_pages", "prompt_handlers", "requests", "responses"}
-SURFACE_PARTS |= {"routes", "serializers"}
+SURFACE_PARTS = {"app", "errors", "import_pages", "requests", "responses", "serializers"}
 SOURCE_PARTS = {"client", "source"}  # one per kind of source
 BUILDERS = {"catalog", "workspace"}  # in `wiring`, next to what they build
 ADAPTERS = {"anthropic", "google_adk", "json_schema", "langchain", "openai_agents", "pydantic_ai"}

@@ -9,16 +9,18 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
+from fastapi import APIRouter
+from starlette.types import ASGIApp
 
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, Credentials, NoTokens
+from skillhall._internal.http.credentials import AcceptedTokens, Credentials
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
@@ -26,27 +28,27 @@ from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import is_weak_token
-from skillhall._internal.rest import health, prompts, skills, webhooks, well_known
+from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor
 from skillhall._internal.rest.prompt_responses import PromptFastPath, PromptResponder
-from skillhall._internal.rest.sessions import blocks, event_stream, imports, sessions, templates
+from skillhall._internal.rest.sessions import (
+    block_routes,
+    event_stream,
+    import_routes,
+    session_routes,
+    template_routes,
+)
 from skillhall._internal.rest.webhooks import WebhookReceiver
+from skillhall._internal.settings import Secret, ServerSettings, Settings
+from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site, render_unrouted_page
+from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fastapi import APIRouter
-    from starlette.types import ASGIApp
-
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
-    from skillhall._internal.settings import Secret, ServerSettings, Settings
-    from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.workspace.workspace import LazyWorkspace
-
+_SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
 _MAX_BUFFERED_RECORDS = 1000
 # Python's default of 5 ms lets a busy worker thread delay the event loop noticeably.
@@ -81,7 +83,7 @@ class Services:
     workspace: LazyWorkspace | None = None
     routers: tuple[APIRouter, ...] = ()
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
-    accepted_tokens: AcceptedTokens = field(default_factory=NoTokens)
+    accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
 
 
@@ -93,12 +95,12 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     monitor = HealthMonitor(service, metrics, services.check_database)
     credentials = Credentials(server, services.accepted_tokens)
     responder = PromptResponder(service)
-    routers = [prompts.router, health.router, webhooks.router]
+    routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
         site = Site(collection, service, settings, WORKERS, credentials, shutdown, workspace)
-        routers += [skills.router, well_known.router, build_web_router(site)]
+        routers += [skill_routes.router, well_known.router, build_web_router(site)]
     if workspace is not None:
-        routers += [part.router for part in (sessions, blocks, templates, imports, event_stream)]
+        routers += [module.router for module in _SESSION_ROUTES]
     error_page = None if collection is None else render_unrouted_page
     fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
     # The dependencies of the routes read these.
@@ -180,10 +182,7 @@ class ServerProcess(uvicorn.Server):
     """A uvicorn server that stops within the grace period after SIGTERM or SIGINT."""
 
     def __init__(
-        self,
-        services: Services,
-        settings: Settings,
-        on_started: Callable[[], None] = lambda: None,
+        self, services: Services, settings: Settings, on_started: Callable[[], None] = lambda: None
     ) -> None:
         config = uvicorn.Config(
             build_app(services, settings),

@@ -6,14 +6,11 @@ import json
 import logging
 from asyncio import get_running_loop
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from starlette.types import Scope
+
+from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.response import utc_timestamp
-
-if TYPE_CHECKING:
-    from starlette.types import Scope
-
-    from skillhall._internal.http.redaction import Redactor
 
 ACCESS_LOGGER = logging.getLogger("skillhall.access")
 # Probes request these every few seconds. They are logged only at DEBUG level.

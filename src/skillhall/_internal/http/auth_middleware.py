@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import quote, urlsplit
+from collections.abc import Awaitable, Mapping
+from urllib.parse import SplitResult, quote, urlsplit
 
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillhall._internal.http.credentials import Credentials
+from skillhall._internal.http.credentials import Credential, Credentials
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import (
@@ -17,15 +18,7 @@ from skillhall._internal.http.request import (
     REQUEST_ID_KEY,
 )
 from skillhall._internal.http.token_revocation import OpenRequests
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Mapping
-    from urllib.parse import SplitResult
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from skillhall._internal.http.credentials import Credential
-    from skillhall._internal.settings import ServerSettings
+from skillhall._internal.settings import ServerSettings
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
@@ -45,23 +38,6 @@ _CHECKED_HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site", b"authoriza
 _DUPLICATE_HEADER = b"\0"  # value of a header that occurs more than once; matches nothing
 _CLOSE_HEADERS = ((b"connection", b"close"),)
 _CHALLENGE_HEADERS = ((b"www-authenticate", b"Bearer"),)
-
-
-class _HostPort(NamedTuple):
-    """A lowercase host and its port."""
-
-    host: str
-    port: int | None
-
-    @classmethod
-    def parse(cls, text: str, default_port: int) -> _HostPort | None:
-        """Parse a Host header; return None if it is invalid."""
-        host, port = text, str(default_port)
-        if not host.endswith("]") and ":" in host:
-            host, _, port = host.rpartition(":")
-        if not host or not port.isascii() or not port.isdigit():
-            return None
-        return cls(host, int(port[:6]))
 
 
 class AuthMiddleware:
@@ -117,20 +93,19 @@ class AuthMiddleware:
         text = host.decode("latin-1").lower()
         if text in self._public_hosts:
             return True
-        parsed = _HostPort.parse(text, _DEFAULT_PORTS.get(scope["scheme"], 80))
-        if parsed is None or not self._is_local_or_allowed(parsed, str(server[0]), server[1]):
+        name, port = text, str(_DEFAULT_PORTS.get(scope["scheme"], 80))
+        if not name.endswith("]") and ":" in name:
+            name, _, port = name.rpartition(":")
+        if not name or not port.isascii() or not port.isdigit():
+            return False
+        address = str(server[0])
+        own_names = {*_LOOPBACK_HOSTS, f"[{address}]" if ":" in address else address}
+        is_own = name in own_names and int(port[:6]) == server[1]
+        if not is_own and self._allowed_hosts.isdisjoint({name, f"{name}:{int(port[:6])}"}):
             return False
         if len(self._known_hosts) < _MAX_CACHED_HOSTS:  # case variants could fill the cache
             self._known_hosts.add((host, server))
         return True
-
-    def _is_local_or_allowed(self, host_port: _HostPort, address: str, port: int) -> bool:
-        own = f"[{address}]" if ":" in address else address
-        if (host_port.host in _LOOPBACK_HOSTS or host_port.host == own) and host_port.port == port:
-            return True
-        return not self._allowed_hosts.isdisjoint(
-            {host_port.host, f"{host_port.host}:{host_port.port}"}
-        )
 
     def _is_forbidden_cross_origin(self, headers: Mapping[bytes, bytes], scope: Scope) -> bool:
         """Whether a page of another site sends a request that it may not."""

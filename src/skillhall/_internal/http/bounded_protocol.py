@@ -5,9 +5,9 @@ uvicorn has no such limits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from skillhall._internal.http.request import (
     HEAD_TOO_LARGE_MESSAGE,
@@ -16,11 +16,6 @@ from skillhall._internal.http.request import (
 )
 from skillhall._internal.http.request_middleware import new_request_id
 from skillhall._internal.http.response import failure_response
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 _HEAD_TIMEOUT = 20.0  # seconds
 _WHITESPACE = b" \t"

@@ -7,18 +7,17 @@ import hmac
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from starlette.types import Scope
+
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.types import Scope
-
-    from skillhall._internal.settings import ServerSettings
-    from skillhall._internal.wiring.database import Token
+    from skillhall._internal.wiring.database import Token  # imports the database driver
 
 SESSION_COOKIE = "skillhall_session"
 SESSION_LIFETIME = 30 * 24 * 3600  # seconds
@@ -40,19 +39,6 @@ class AcceptedTokens(Protocol):
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change, in any thread."""
-
-
-class NoTokens:
-    """No access tokens: only the operator's token is accepted."""
-
-    def find(self, token: bytes) -> None:
-        """Return None."""
-
-    def find_by_id(self, identity: str) -> None:
-        """Return None."""
-
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Do nothing: there are no changes."""
 
 
 class Credential(NamedTuple):
@@ -81,7 +67,7 @@ class Credentials:
         # A cookie reveals nothing about the token, and a new token invalidates all cookies.
         self._signing_key = hmac.digest((token or "").encode("utf-8"), _SIGNING_PURPOSE, "sha256")
         self._uses_https = settings.public_url.startswith("https://")
-        self._tokens = tokens or NoTokens()
+        self._tokens = tokens
         self._failed_sign_ins = FailedSignIns("tokens", clock)
         self._now = now
 
@@ -96,7 +82,7 @@ class Credentials:
             return None
         if hmac.compare_digest(_sha256(token), self._operator_token_digest or b""):
             return Credential()
-        stored = self._tokens.find(token)
+        stored = self._tokens.find(token) if self._tokens else None
         if stored is not None:
             return Credential(stored)
         self._failed_sign_ins.record(client_address(scope))
@@ -110,7 +96,7 @@ class Credentials:
         expiry, nonce, identity, signature = parts
         if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
             return None
-        credential = Credential(self._tokens.find_by_id(identity)) if identity else Credential()
+        credential = Credential(self._find(identity) if identity else None)
         if identity and credential.token is None:
             return None
         expected = self._sign(expiry, nonce, credential).encode("ascii")
@@ -120,11 +106,12 @@ class Credentials:
     def is_valid(self, credential: Credential) -> bool:
         """Whether the credential would still be accepted."""
         token = credential.token
-        return token is None or self._tokens.find_by_id(token.id) == token
+        return token is None or self._find(token.id) == token
 
     def on_change(self, listener: Callable[[], None]) -> None:
         """Call `listener` when credentials may have become invalid, in any thread."""
-        self._tokens.subscribe(listener)
+        if self._tokens is not None:
+            self._tokens.subscribe(listener)
 
     def build_session_cookie(self, credential: Credential) -> bytes:
         """Return the Set-Cookie value that signs a user in."""
@@ -139,6 +126,9 @@ class Credentials:
         secure = "; Secure" if self._uses_https else ""
         text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         return text.encode("ascii")
+
+    def _find(self, identity: str) -> Token | None:
+        return None if self._tokens is None else self._tokens.find_by_id(identity)
 
     def _sign(self, expiry: str, nonce: str, credential: Credential) -> str:
         # The digest is signed, since an id could be reused for another token.
@@ -164,17 +154,14 @@ class FailedSignIns:
 
     def record(self, address: str) -> None:
         """Count a failure. Raises: HttpError if there were too many."""
-        with self._lock:
-            self._record(address)
-
-    def _record(self, address: str) -> None:
         now = self._clock()
-        start, count = self._windows.pop(address, (now, 0))
-        if now - start >= FAILURE_WINDOW:
-            start, count = now, 0
-        self._windows[address] = (start, count + 1)
-        if len(self._windows) > _MAX_ADDRESSES:
-            del self._windows[next(iter(self._windows))]
+        with self._lock:
+            start, count = self._windows.pop(address, (now, 0))
+            if now - start >= FAILURE_WINDOW:
+                start, count = now, 0
+            self._windows[address] = (start, count + 1)
+            if len(self._windows) > _MAX_ADDRESSES:
+                del self._windows[next(iter(self._windows))]
         if count >= MAX_FAILURES:
             wait = b"%d" % max(1, int(start + FAILURE_WINDOW - now))
             message = f"too many invalid {self._plural_noun} from this address"

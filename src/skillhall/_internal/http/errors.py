@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from starlette.responses import Response
 
 from skillhall._internal.hints import find_hint
 from skillhall._internal.http.http_error import HttpError
@@ -16,11 +19,6 @@ from skillhall.errors import (
     SkillhallError,
     VersionConflict,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.responses import Response
 
 
 class ErrorStatus(NamedTuple):

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 class HttpError(SkillhallError):

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from io import BytesIO
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
+from starlette.requests import Request
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import stream_body
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 MULTIPART_TYPE = "multipart/form-data"
 MAX_FIELD_BYTES = 4096  # of a field that is not a file

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from skillhall._internal.settings import Secret
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _USER_INFO = re.compile(r"//[^/\s@]{1,512}@")
 _MAX_REDACTED_CHARS = 100_000  # a longer traceback is cut

@@ -6,15 +6,12 @@ Starlette's `Request.body()` and `Request.form()` have no such limits.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import AsyncGenerator, Callable
+
+from starlette.requests import Request
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.strict_json import InvalidJson, parse_request_json
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-    from starlette.requests import Request
 
 REQUEST_ID_KEY = "skillhall.request_id"
 HEADERS_KEY = "skillhall.headers"  # headers by name; the last of repeated ones

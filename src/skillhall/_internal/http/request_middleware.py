@@ -10,23 +10,18 @@ import logging
 import re
 import time
 import traceback
+from collections.abc import Awaitable, Iterable
 from itertools import count
 from os import urandom
-from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillhall._internal.http.access_log import AccessLog
 from skillhall._internal.http.errors import error_response, internal_error, shutdown_error
+from skillhall._internal.http.metrics import Metrics
+from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request import HEADERS_KEY, MAX_JSON_BYTES, REQUEST_ID_KEY, ROUTE_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Iterable
-
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from skillhall._internal.http.metrics import Metrics
-    from skillhall._internal.http.redaction import Redactor
 
 SERVER_LOGGER = logging.getLogger("skillhall.server")
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from datetime import UTC, datetime
 
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from skillhall._internal.http.request import REQUEST_ID_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from starlette.types import Receive, Scope, Send
-
-    from skillhall._internal.prompts.prompt_model import PromptSnapshot
+from skillhall._internal.prompts.prompt_model import PromptSnapshot
 
 _MAX_JOINED_BYTES = 65_536  # up to this size one write is cheaper than three
 
@@ -82,20 +77,6 @@ def encode_meta(request_id: str, snapshot: PromptSnapshot | None = None) -> byte
     return text + b"}"
 
 
-class _TimestampCache:
-    second = millisecond = -1
-    date_and_time = text = ""
-
-
 def utc_timestamp() -> str:
-    """Return the current time in UTC, in milliseconds. Cached, since every response has it."""
-    now = int(time.time() * 1000)
-    if now == _TimestampCache.millisecond:
-        return _TimestampCache.text
-    second, rest = divmod(now, 1000)
-    if second != _TimestampCache.second:
-        _TimestampCache.date_and_time = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
-        _TimestampCache.second = second
-    text = _TimestampCache.text = f"{_TimestampCache.date_and_time}.{rest:03d}Z"
-    _TimestampCache.millisecond = now
-    return text
+    """Return the current time in UTC, in milliseconds."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from skillhall._internal.http.credentials import Credential, Credentials
+from skillhall._internal.http.credentials import Credential, Credentials
 
 _DISCONNECT: Message = {"type": "http.disconnect"}
 

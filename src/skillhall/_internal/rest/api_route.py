@@ -1,16 +1,15 @@
-"""The route class of the REST API, and the dependency that reads a JSON body.
+"""The route class of the REST API, and JSON bodies as parameters of routes."""
 
-No postponed annotations here: FastAPI evaluates those of `JsonBody.__call__`.
-"""
+from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import wraps
-from inspect import iscoroutinefunction
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import parse_qsl
 
-from fastapi import Request
+from fastapi import Depends, Request
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.params import Query
 from fastapi.routing import APIRoute
@@ -20,58 +19,75 @@ from starlette.responses import Response
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import MAX_JSON_BYTES, read_json
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.rest.responses import BEARER_SCHEME, BODY_ERRORS, describe_errors
+from skillhall._internal.rest.responses import (
+    BAD_REQUEST,
+    BEARER_SCHEME,
+    BODY_ERRORS,
+    COMMON_ERRORS,
+    PUBLIC_ERRORS,
+    envelope,
+)
 
 _M = TypeVar("_M", bound=BaseModel)
 _MAX_PROBLEMS = 10  # reported per body
-_BAD_REQUEST = describe_errors({400: "Invalid request."})
-_BODY_ERRORS = describe_errors(BODY_ERRORS)
 # The empty entry makes the token optional: a local server may have none.
 _SECURITY: list[dict[str, list[str]]] = [{BEARER_SCHEME: []}, {}]
 
 
 @dataclass(frozen=True)
-class JsonBody(Generic[_M]):
-    """Dependency that reads a JSON body and validates it with a model.
+class JsonBody:
+    """Marks the parameter of a route that is the JSON body; its type is the model.
 
     FastAPI's own body parameters have no limit on size and time, and accept duplicate keys.
     """
 
-    model: type[_M]
     limit: int = MAX_JSON_BYTES
     is_required: bool = True  # in the OpenAPI document; a missing body is read as {}
 
-    async def __call__(self, request: Request) -> _M:
-        """Read the body. Raises: HttpError, ClientDisconnect."""
-        return parse_model(self.model, await read_json(request, self.limit))
 
-    def describe(self) -> dict[str, Any]:
-        """Return the OpenAPI request body."""
-        content = {"application/json": {"schema": inline_schema(self.model)}}
-        return {"required": self.is_required, "content": content}
+Json = Annotated[_M, JsonBody()]
 
 
 class ApiRoute(APIRoute):
     """A route of the API.
 
     - A plain function runs in a worker thread, which does not delay a shutdown.
+    - A parameter of type `Json[Model]` is the body.
     - Repeated query parameters are rejected instead of ignored.
-    - The OpenAPI document gets the JSON body, the token and a summary in sentence case.
+    - The OpenAPI document gets the envelope around the response model, the JSON body, the token,
+      the errors of the middleware and a summary in sentence case.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - as FastAPI's
-        name = endpoint.__name__
-        if not iscoroutinefunction(endpoint):
-            endpoint = _in_worker(endpoint)
-        options["summary"] = name.replace("_", " ").capitalize()
-        if isinstance(options["response_model"], type):
-            options["response_description"] = options["response_model"].__doc__
-        super().__init__(path, endpoint, **options)
-        self.openapi_extra = {"security": _SECURITY, **(self.openapi_extra or {})}
-        for dependency in self.dependant.dependencies:
-            if isinstance(dependency.call, JsonBody):
-                self.openapi_extra["requestBody"] = dependency.call.describe()
-                self.responses = {**_BAD_REQUEST, **self.responses, **_BODY_ERRORS}
+        options["summary"] = endpoint.__name__.replace("_", " ").capitalize()
+        model = options["response_model"]
+        if isinstance(model, type) and issubclass(model, BaseModel):
+            options |= {"response_model": envelope(model), "response_description": model.__doc__}
+        extra = {"security": _SECURITY, **(options["openapi_extra"] or {})}
+        errors = COMMON_ERRORS if extra["security"] else PUBLIC_ERRORS
+        options["responses"] = errors | options["responses"]
+
+        @wraps(endpoint)
+        async def run(**values: Any) -> Any:  # noqa: ANN401 - the parameters of any endpoint
+            if inspect.iscoroutinefunction(endpoint):
+                return await endpoint(**values)
+            return await WORKERS.run(endpoint, **values)
+
+        signature = inspect.signature(endpoint, eval_str=True)
+        parameters = dict(signature.parameters)
+        for name, parameter in signature.parameters.items():
+            for marker in getattr(parameter.annotation, "__metadata__", ()):
+                if isinstance(marker, JsonBody):
+                    model = parameter.annotation.__origin__
+                    reader = Depends(_body_reader(model, marker.limit))
+                    dependency = Annotated[model, reader]  # type: ignore[valid-type] # at run time
+                    parameters[name] = parameter.replace(annotation=dependency)
+                    content = describe_json(model)
+                    extra["requestBody"] = {"required": marker.is_required, "content": content}
+                    options["responses"] = BAD_REQUEST | options["responses"] | BODY_ERRORS
+        # FastAPI reads the parameters from here.
+        vars(run)["__signature__"] = signature.replace(parameters=[*parameters.values()])
+        super().__init__(path, run, **{**options, "openapi_extra": extra})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return FastAPI's handler with a check of the query."""
@@ -87,14 +103,6 @@ class ApiRoute(APIRoute):
         return check_and_handle
 
 
-def _in_worker(endpoint: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    @wraps(endpoint)
-    async def run(**values: Any) -> Any:  # noqa: ANN401 - the parameters of any endpoint
-        return await WORKERS.run(endpoint, **values)
-
-    return run
-
-
 def _check_query(query: bytes, names: set[str]) -> None:
     try:
         pairs = parse_qsl(query.decode("ascii"), keep_blank_values=True, errors="strict")
@@ -108,8 +116,16 @@ def _check_query(query: bytes, names: set[str]) -> None:
             seen.add(name)
 
 
-def parse_model(model: type[_M], value: object) -> _M:
-    """Validate a value. Raises: HttpError."""
+def _body_reader(model: type[_M], limit: int) -> Callable[[Request], Coroutine[Any, Any, _M]]:
+    async def read(request: Request) -> _M:
+        return await read_model(request, model, limit)
+
+    return read
+
+
+async def read_model(request: Request, model: type[_M], limit: int = MAX_JSON_BYTES) -> _M:
+    """Read a JSON body and validate it. Raises: HttpError, ClientDisconnect."""
+    value = await read_json(request, limit)
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -123,8 +139,8 @@ def parse_model(model: type[_M], value: object) -> _M:
         raise HttpError("invalid_argument", "invalid request body", details=details) from None
 
 
-def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the JSON Schema of a model without references."""
+def describe_json(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the OpenAPI content of a JSON body, without references."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
 
@@ -138,5 +154,4 @@ def inline_schema(model: type[BaseModel]) -> dict[str, Any]:
             return {**inline(definitions[value["$ref"].rpartition("/")[2]]), **inlined}
         return inlined
 
-    inlined: dict[str, Any] = inline(schema)
-    return inlined
+    return {"application/json": {"schema": inline(schema)}}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhall._internal.http.auth_middleware import is_browser_request
 from skillhall._internal.http.errors import error_response, internal_error
@@ -23,11 +24,6 @@ from skillhall._internal.rest.etag import NO_CACHE
 from skillhall._internal.rest.responses import BEARER_SCHEME, error_schemas
 from skillhall._version import VERSION
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
 
 # Clients of dot-ai, where this API comes from, use the second path.
 OPENAPI_PATHS = ("/api/v1/openapi.json", "/api/v1/openapi")

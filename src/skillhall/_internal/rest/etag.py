@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import quote
 
 from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.skill.bundle import sha256_hex
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NO_CACHE = {"cache-control": "no-cache"}
 

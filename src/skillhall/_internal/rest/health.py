@@ -16,24 +16,18 @@ from skillhall._internal.http.request_middleware import SERVER_LOGGER
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WorkerPool
 from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, SourceStatus
+from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
-from skillhall._internal.rest.responses import (
-    COMMON_ERRORS,
-    PUBLIC,
-    PUBLIC_ERRORS,
-    LivenessResponse,
-    ReadinessResponse,
-    describe_content,
-    describe_errors,
-    envelope,
-)
+from skillhall._internal.rest.responses import PUBLIC, describe_content, describe_errors
 from skillhall.errors import SkillhallError
 
 _READY_TIMEOUT = 1.0  # seconds to wait for the first load
 _DATABASE_TIMEOUT = 2.0  # seconds
 _RETRY_HEADERS = ((b"retry-after", b"5"),)
 _THREADS = 2  # a pool of its own: slow repositories must not make the server look dead
-_NOT_READY = {503: "The sources are not loaded yet, or the database is unavailable."}
+_NOT_READY = describe_errors(
+    {503: "The sources are not loaded yet, or the database is unavailable."}
+)
 
 
 class HealthMonitor:
@@ -105,12 +99,7 @@ _HealthDependency = Annotated[HealthMonitor, Depends(_health)]
 router = APIRouter(tags=["health"], route_class=ApiRoute)
 
 
-@router.get(
-    "/healthz",
-    response_model=envelope(LivenessResponse),
-    responses=describe_errors(PUBLIC_ERRORS),
-    openapi_extra=PUBLIC,
-)
+@router.get("/healthz", response_model=responses.LivenessResponse, openapi_extra=PUBLIC)
 async def get_liveness() -> Response:
     """Return 200 while the server runs."""
     return SuccessResponse(b'{"status":"ok"}')
@@ -118,8 +107,8 @@ async def get_liveness() -> Response:
 
 @router.get(
     "/readyz",
-    response_model=envelope(ReadinessResponse),
-    responses=describe_errors(PUBLIC_ERRORS, _NOT_READY),
+    response_model=responses.ReadinessResponse,
+    responses=_NOT_READY,
     openapi_extra=PUBLIC,
 )
 async def get_readiness(health: _HealthDependency) -> Response:
@@ -130,10 +119,7 @@ async def get_readiness(health: _HealthDependency) -> Response:
 @router.get(
     "/metrics",
     response_class=Response,
-    responses={
-        **describe_content("Metrics in the Prometheus text format.", "text/plain"),
-        **describe_errors(COMMON_ERRORS),
-    },
+    responses=describe_content("Metrics in the Prometheus text format.", "text/plain"),
 )
 async def get_metrics(health: _HealthDependency) -> Response:
     """Return the metrics in the Prometheus text format."""

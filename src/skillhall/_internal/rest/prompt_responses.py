@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.prompts.prompt_model import SourceSelector
+from skillhall._internal.prompts.prompt_model import (
+    PromptServiceProtocol,
+    PromptSnapshot,
+    SourceSelector,
+)
 from skillhall._internal.rest.etag import NO_CACHE, etag_matches
 from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, GzipCache, accepts_gzip
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, PromptSnapshot
 
 PROMPTS_PATH = "/api/v1/prompts"
 GIT_TOKEN_HEADERS = ("X-Skillhall-Git-Token", "X-Dot-AI-Git-Token")  # the second is dot-ai's

@@ -305,42 +305,14 @@ def envelope(data: type[BaseModel]) -> type[BaseModel]:
     )
 
 
-# Any route may return these: the authentication middleware runs before all of them.
-COMMON_ERRORS = {
-    401: "Bearer token missing or invalid.",
-    403: "Cross-origin request rejected.",
-    421: "Unknown host name in the Host header.",
-    429: "Too many invalid tokens from this address.",
-    500: "Internal error. The log has details under the request id.",
-}
-PUBLIC_ERRORS = {code: text for code, text in COMMON_ERRORS.items() if code not in (401, 429)}
-PUBLIC: dict[str, Any] = {"security": []}  # `openapi_extra` of routes without a token
-BODY_ERRORS = {
-    408: "Timed out reading the request body.",
-    413: "Request body too large.",
-    415: "The request body is not application/json.",
-}
-SOURCE_ERRORS = {
-    400: "Invalid request, or an unknown prompt or source.",
-    502: "The repository cannot be read.",
-    503: "Rate limited by the repository's host, or the disk failed.",
-    504: "The repository's host timed out.",
-    507: "The disk is full.",
-}
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "Not modified since the ETag in If-None-Match."}
-}
+Responses: TypeAlias = dict[int | str, dict[str, Any]]  # FastAPI's, by status
 
 
-BINARY_SCHEMA = {"type": "string", "format": "binary"}
-Responses: TypeAlias = dict[int | str, dict[str, Any]]
-
-
-def describe_errors(*errors: dict[int, str]) -> Responses:
+def describe_errors(texts: dict[int, str]) -> Responses:
     """Return the OpenAPI responses of errors, with references to the shared schema."""
+    reference = {"$ref": f"{_SCHEMA_REF_PREFIX}{ErrorResponse.__name__}"}
     described: Responses = {}
-    for code, text in (item for group in errors for item in group.items()):
-        reference = {"$ref": f"{_SCHEMA_REF_PREFIX}{ErrorResponse.__name__}"}
+    for code, text in texts.items():
         content = {"application/json": {"schema": reference}}
         described[code] = {"description": text, "content": content}
         header = {401: "WWW-Authenticate", 429: "Retry-After"}.get(code)
@@ -355,3 +327,36 @@ def describe_content(
     """Return the OpenAPI response of a body without an envelope."""
     content = {media_type: {"schema": schema or {"type": "string"}}}
     return {200: {"description": description, "content": content}}
+
+
+# The authentication middleware runs before all routes.
+PUBLIC_ERRORS = describe_errors(
+    {
+        403: "Cross-origin request rejected.",
+        421: "Unknown host name in the Host header.",
+        500: "Internal error. The log has details under the request id.",
+    }
+)
+COMMON_ERRORS = PUBLIC_ERRORS | describe_errors(
+    {401: "Bearer token missing or invalid.", 429: "Too many invalid tokens from this address."}
+)
+BAD_REQUEST = describe_errors({400: "Invalid request."})
+BODY_ERRORS = describe_errors(
+    {
+        408: "Timed out reading the request body.",
+        413: "Request body too large.",
+        415: "The request body is not application/json.",
+    }
+)
+SOURCE_ERRORS = describe_errors(
+    {
+        400: "Invalid request, or an unknown prompt or source.",
+        502: "The repository cannot be read.",
+        503: "Rate limited by the repository's host, or the disk failed.",
+        504: "The repository's host timed out.",
+        507: "The disk is full.",
+    }
+)
+NOT_MODIFIED: Responses = {304: {"description": "Not modified since the ETag in If-None-Match."}}
+PUBLIC: dict[str, Any] = {"security": []}  # `openapi_extra` of routes without a token
+BINARY_SCHEMA = {"type": "string", "format": "binary"}

@@ -15,17 +15,16 @@ from skillhall._internal.http.request import MAX_JSON_BYTES, parse_json, read_bo
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
-from skillhall._internal.rest.parameters import OptionalBlankText
 from skillhall._internal.rest.responses import (
     BODY_ERRORS,
     PUBLIC,
-    PUBLIC_ERRORS,
-    IgnoredEventResponse,
-    PushResponse,
+    Responses,
     describe_errors,
     envelope,
 )
+from skillhall._internal.rest.route_parameters import OptionalBlankText
 from skillhall._internal.settings import Secret
 
 WEBHOOK_PATH = "/api/v1/webhooks/git"
@@ -77,30 +76,31 @@ async def _webhook(request: Request) -> WebhookReceiver:
     return webhook
 
 
+_IGNORED = {
+    "model": envelope(responses.IgnoredEventResponse),
+    "description": responses.IgnoredEventResponse.__doc__,
+}
+_RESPONSES: Responses = {
+    200: _IGNORED,
+    408: BODY_ERRORS[408],
+    413: BODY_ERRORS[413],
+    **describe_errors(
+        {
+            400: "The request body is not a valid push.",
+            401: "Signature missing or invalid.",
+            404: "No webhook secret is configured.",
+            429: "Too many invalid signatures from this address. See Retry-After.",
+        }
+    ),
+}
 router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 
 
 @router.post(
     WEBHOOK_PATH,
     status_code=202,
-    response_model=envelope(PushResponse),
-    responses={
-        200: {
-            "model": envelope(IgnoredEventResponse),
-            "description": IgnoredEventResponse.__doc__,
-        },
-        **describe_errors(
-            PUBLIC_ERRORS,
-            {
-                400: "The request body is not a valid push.",
-                401: "Signature missing or invalid.",
-                404: "No webhook secret is configured.",
-                408: BODY_ERRORS[408],
-                413: BODY_ERRORS[413],
-                429: "Too many invalid signatures from this address. See Retry-After.",
-            },
-        ),
-    },
+    response_model=responses.PushResponse,
+    responses=_RESPONSES,
     openapi_extra={
         **PUBLIC,
         "requestBody": {

@@ -15,15 +15,14 @@ from starlette.responses import Response
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.etag import download_headers, etag_response
-from skillhall._internal.rest.parameters import CollectionDependency, IfNoneMatch, path_text
-from skillhall._internal.rest.responses import (
-    COMMON_ERRORS,
-    NOT_MODIFIED,
-    Responses,
-    describe_content,
-    describe_errors,
+from skillhall._internal.rest.responses import NOT_MODIFIED, Responses, describe_content
+from skillhall._internal.rest.route_parameters import CollectionDep, IfNoneMatch, path_text
+from skillhall._internal.rest.skill_routes import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    SKILLS_PATH,
+    describe_download,
 )
-from skillhall._internal.rest.skills import BAD_REQUEST, NOT_FOUND, SKILLS_PATH, describe_download
 from skillhall._internal.skill_store.collection import SkillArtifact
 
 WELL_KNOWN = "/.well-known/agent-skills"
@@ -31,17 +30,12 @@ LEGACY_WELL_KNOWN = "/.well-known/skills"
 INDEX_SCHEMA_URL = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 _JSON = {"content-type": "application/json"}
 
-router = APIRouter(
-    tags=["installers"], route_class=ApiRoute, responses=describe_errors(COMMON_ERRORS)
-)
+router = APIRouter(tags=["installers"], route_class=ApiRoute)
 
 
 def _describe_index(description: str) -> Responses:
-    return {
-        **describe_content(description, "application/json", {"type": "object"}),
-        **NOT_MODIFIED,
-        **describe_errors(BAD_REQUEST, NOT_FOUND),
-    }
+    content = describe_content(description, "application/json", {"type": "object"})
+    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND
 
 
 @router.get(
@@ -49,9 +43,7 @@ def _describe_index(description: str) -> Responses:
     response_class=Response,
     responses=_describe_index("Index of version 0.2."),
 )
-def get_skill_index(
-    collection: CollectionDependency, if_none_match: IfNoneMatch = None
-) -> Response:
+def get_skill_index(collection: CollectionDep, if_none_match: IfNoneMatch = None) -> Response:
     """Return the index of version 0.2: each skill with a URL and a digest."""
     skills = [_index_entry(artifact) for artifact in collection.artifacts()]
     index = encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
@@ -64,7 +56,7 @@ def get_skill_index(
     responses=_describe_index("Index of version 0.1."),
 )
 def get_legacy_skill_index(
-    collection: CollectionDependency, if_none_match: IfNoneMatch = None
+    collection: CollectionDep, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the index of version 0.1: each skill with the paths of its files."""
     # The id, not the name: clients build the URLs of the files from it.
@@ -81,7 +73,7 @@ def get_legacy_skill_index(
     responses=describe_download("The file."),
 )
 def get_legacy_skill_file(
-    collection: CollectionDependency,
+    collection: CollectionDep,
     name: Annotated[str, path_text("Name in the index.")],
     path: Annotated[str, path_text("Path of the file in the skill.")],
     if_none_match: IfNoneMatch = None,

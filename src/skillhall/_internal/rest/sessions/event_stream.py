@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated
 
-from fastapi import Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from pydantic import AfterValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -17,14 +17,11 @@ from skillhall._internal.http.request import HEAD_REQUEST_KEY
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.rest.parameters import (
-    OptionalBlankText,
-    OptionalText,
-    WorkspaceDependency,
-)
-from skillhall._internal.rest.responses import describe_content, describe_errors
-from skillhall._internal.rest.sessions.parameters import API_PREFIX, make_session_router
-from skillhall._internal.rest.sessions.responses import BAD_REQUEST
+from skillhall._internal.rest.api_route import ApiRoute
+from skillhall._internal.rest.responses import BAD_REQUEST, describe_content
+from skillhall._internal.rest.route_parameters import OptionalBlankText, OptionalText, WorkspaceDep
+from skillhall._internal.rest.sessions.requests import API_PREFIX
+from skillhall._internal.rest.sessions.responses import DATABASE_ERRORS
 from skillhall._internal.workspace import Event
 from skillhall._internal.workspace.serializers import serialize_event
 from skillhall._internal.workspace.unit_of_work import is_id
@@ -40,7 +37,7 @@ _HEADERS = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
-router = make_session_router()
+router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
 
 
 def _check_session(session: str | None) -> str | None:
@@ -52,14 +49,12 @@ def _check_session(session: str | None) -> str | None:
 @router.get(
     f"{API_PREFIX}/events",
     response_class=Response,
-    responses={
-        **describe_content("A stream of server-sent events.", "text/event-stream"),
-        **describe_errors(BAD_REQUEST),
-    },
+    responses=describe_content("A stream of server-sent events.", "text/event-stream")
+    | BAD_REQUEST,
 )
 def stream_events(
     request: Request,
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     after: Annotated[
         OptionalText,
         Query(

@@ -1,11 +1,12 @@
-"""Request models of sessions, blocks, templates and snapshots."""
+"""Paths and request models of sessions, blocks, templates and snapshots."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from skillhall._internal.rest.route_parameters import path_text
 from skillhall._internal.workspace import SessionBudgets, Zone
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import (
@@ -19,6 +20,15 @@ ID_PATTERN = r"^[0-9a-z]{1,64}$"
 # Only documentation: the workspace checks the limit in bytes, so that the error is a 413.
 _CONTENT_LIMIT_SCHEMA: dict[str, JsonValue] = {"maxLength": MAX_CONTENT}
 ZoneName = Literal["PERMANENT", "STABLE", "WORKING"]
+ZONE_NAMES = [*get_args(ZoneName)]
+
+API_PREFIX = "/api/v1"
+SESSIONS_PATH = f"{API_PREFIX}/sessions"
+SESSION_PATH = SESSIONS_PATH + "/{session}"
+SessionId = Annotated[str, path_text("Id of the session.")]
+BlockId = Annotated[str, path_text("Id of the block.")]
+TemplateId = Annotated[str, path_text("Id of the template.")]
+SnapshotId = Annotated[str, path_text("Id of the snapshot.")]
 
 
 class _StrictRequest(BaseModel):

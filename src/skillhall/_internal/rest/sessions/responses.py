@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from skillhall._internal.rest.responses import FindingResponse
+from skillhall._internal.rest.responses import BAD_REQUEST, FindingResponse, describe_errors
 from skillhall._internal.rest.sessions.requests import ZoneName
 
 
@@ -244,22 +244,25 @@ class EventResponse(BaseModel):
     at: str
 
 
-# Errors of the routes, by status.
-BAD_REQUEST = {400: "Invalid request."}
-DATABASE_ERRORS = {503: "The database is unavailable."}
-NOT_FOUND = {404: "Session, block, template or snapshot not found."}
-DISK_FULL = {507: "The disk is full."}
-STORE_ERRORS = {
-    **BAD_REQUEST,
-    **DISK_FULL,
-    413: "A size or number exceeds its limit.",
-    422: "The text contains characters that cannot be stored.",
-}
-VERSION_CONFLICT = {412: "Changed by someone else; `details` has the current version."}
-PRECONDITION_ERRORS = {**VERSION_CONFLICT, 428: "If-Match is missing."}
-PLACEMENT_CONFLICT = {409: "The block in `after` or `before` is not in the zone."}
-NAME_CONFLICT = {409: "The name is taken."}
-SKILL_ERRORS = {
-    409: "The session has a skill with this name.",
-    422: "The skill or the archive was rejected.",
-}
+DATABASE_ERRORS = describe_errors({503: "The database is unavailable."})
+NOT_FOUND = describe_errors({404: "Session, block, template or snapshot not found."})
+DISK_FULL = describe_errors({507: "The disk is full."})
+STORE_ERRORS = (
+    BAD_REQUEST
+    | DISK_FULL
+    | describe_errors(
+        {
+            413: "A size or number exceeds its limit.",
+            422: "The text contains characters that cannot be stored.",
+        }
+    )
+)
+VERSION_CONFLICT = describe_errors(
+    {412: "Changed by someone else; `details` has the current version."}
+)
+PRECONDITION_ERRORS = VERSION_CONFLICT | describe_errors({428: "If-Match is missing."})
+PLACEMENT_CONFLICT = describe_errors({409: "The block in `after` or `before` is not in the zone."})
+NAME_CONFLICT = describe_errors({409: "The name is taken."})
+SKILL_ERRORS = describe_errors(
+    {409: "The session has a skill with this name.", 422: "The skill or the archive was rejected."}
+)

@@ -14,37 +14,24 @@ from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.policy.skipped_items import skipped_data
-from skillhall._internal.rest.api_route import ApiRoute, JsonBody
+from skillhall._internal.rest import requests, responses
+from skillhall._internal.rest.api_route import ApiRoute, Json, describe_json, read_model
 from skillhall._internal.rest.etag import NO_CACHE, download_headers, etag_matches, etag_response
-from skillhall._internal.rest.parameters import (
-    CollectionDependency,
+from skillhall._internal.rest.responses import (
+    BINARY_SCHEMA,
+    BODY_ERRORS,
+    NOT_MODIFIED,
+    SOURCE_ERRORS,
+    Responses,
+    describe_content,
+    describe_errors,
+)
+from skillhall._internal.rest.route_parameters import (
+    CollectionDep,
     IfNoneMatch,
     OptionalText,
     PageSize,
     path_text,
-)
-from skillhall._internal.rest.requests import (
-    CreateSkillRequest,
-    EditSkillRequest,
-    ImportSkillsRequest,
-)
-from skillhall._internal.rest.responses import (
-    BINARY_SCHEMA,
-    BODY_ERRORS,
-    COMMON_ERRORS,
-    NOT_MODIFIED,
-    SOURCE_ERRORS,
-    AddedSkillResponse,
-    CheckedSkillResponse,
-    DeletedSkillResponse,
-    EditedSkillResponse,
-    ImportedSkillsResponse,
-    SkillListResponse,
-    SkillResponse,
-    UndoResponse,
-    describe_content,
-    describe_errors,
-    envelope,
 )
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.edit import SkillText
@@ -64,16 +51,18 @@ _UNDO_PATH = "/api/v1/changes/{id}/undo"
 MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded archive
 _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
-NOT_FOUND = {404: "Skill, file or change not found."}
-BAD_REQUEST = {400: "Invalid request.", 413: "A file exceeds the size limit."}
-_CONFLICT = {412: "The skill was changed by someone else."}
-_WRITE_ERRORS = {
-    403: "System skills and skills of repositories are read-only.",
-    409: "A skill with this id already exists.",
-    422: "The skill or the archive was rejected.",
-    503: "The disk failed, or rate limited by the source's host.",
-    507: "The disk is full.",
-}
+NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
+BAD_REQUEST = describe_errors({400: "Invalid request.", 413: "A file exceeds the size limit."})
+_CONFLICT = describe_errors({412: "The skill was changed by someone else."})
+_WRITE_ERRORS = describe_errors(
+    {
+        403: "System skills and skills of repositories are read-only.",
+        409: "A skill with this id already exists.",
+        422: "The skill or the archive was rejected.",
+        503: "The disk failed, or rate limited by the source's host.",
+        507: "The disk is full.",
+    }
+)
 _FORM_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -90,17 +79,14 @@ _FORM_SCHEMA: dict[str, Any] = {
 }
 _SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
 _Import = Callable[[Collection], tuple[ImportReport, str]]  # the report and the change
-_read_source = JsonBody(ImportSkillsRequest)
-router = APIRouter(tags=["skills"], route_class=ApiRoute, responses=describe_errors(COMMON_ERRORS))
+router = APIRouter(tags=["skills"], route_class=ApiRoute)
 
 
 @router.get(
-    SKILLS_PATH,
-    response_model=envelope(SkillListResponse),
-    responses={**NOT_MODIFIED, **describe_errors(BAD_REQUEST)},
+    SKILLS_PATH, response_model=responses.SkillListResponse, responses=NOT_MODIFIED | BAD_REQUEST
 )
 def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
-    collection: CollectionDependency,
+    collection: CollectionDep,
     q: Annotated[
         OptionalText, Query(description="Search text; the best match comes first.")
     ] = None,
@@ -135,13 +121,10 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
 @router.post(
     SKILLS_PATH,
     status_code=201,
-    response_model=envelope(AddedSkillResponse),
-    responses=describe_errors(BAD_REQUEST, _WRITE_ERRORS),
+    response_model=responses.AddedSkillResponse,
+    responses=BAD_REQUEST | _WRITE_ERRORS,
 )
-def create_skill(
-    collection: CollectionDependency,
-    body: Annotated[CreateSkillRequest, Depends(JsonBody(CreateSkillRequest))],
-) -> Response:
+def create_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
     """Create a user skill."""
     skill = collection.store.add(body.id, body.name, body.description, body.body)
     return SuccessResponse(serialize_stored(skill), 201)
@@ -163,7 +146,7 @@ async def _read_import(
             data, name, skill_id, replace=_parse_flag(replace)
         )
     if kind != MULTIPART_TYPE:
-        body = await _read_source(request)
+        body = await read_model(request, requests.ImportSkillsRequest)
         return lambda collection: collection.import_source(
             body.source, body.id, replace=body.replace
         )
@@ -184,13 +167,13 @@ async def _read_import(
 @router.post(
     f"{SKILLS_PATH}/import",
     status_code=201,
-    response_model=envelope(ImportedSkillsResponse),
-    responses=describe_errors(SOURCE_ERRORS, BODY_ERRORS, _WRITE_ERRORS, NOT_FOUND),
+    response_model=responses.ImportedSkillsResponse,
+    responses=SOURCE_ERRORS | BODY_ERRORS | _WRITE_ERRORS | NOT_FOUND,
     openapi_extra={
         "requestBody": {
             "required": True,
             "content": {
-                **_read_source.describe()["content"],
+                **describe_json(requests.ImportSkillsRequest),
                 "application/zip": {"schema": BINARY_SCHEMA},
                 "multipart/form-data": {"schema": _FORM_SCHEMA},
             },
@@ -198,7 +181,7 @@ async def _read_import(
     },
 )
 def import_skills(
-    collection: CollectionDependency, import_: Annotated[_Import, Depends(_read_import)]
+    collection: CollectionDep, import_: Annotated[_Import, Depends(_read_import)]
 ) -> Response:
     """Import skills from an archive, a form with files, or a source."""
     report, change = import_(collection)
@@ -206,14 +189,9 @@ def import_skills(
 
 
 @router.post(
-    f"{SKILLS_PATH}/check",
-    response_model=envelope(CheckedSkillResponse),
-    responses=describe_errors(BAD_REQUEST),
+    f"{SKILLS_PATH}/check", response_model=responses.CheckedSkillResponse, responses=BAD_REQUEST
 )
-def check_skill(
-    collection: CollectionDependency,
-    body: Annotated[CreateSkillRequest, Depends(JsonBody(CreateSkillRequest))],
-) -> Response:
+def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
     """Check a new skill without saving it."""
     draft = collection.draft(body.id, SkillText(body.name, body.description, body.body))
     prompt = ""
@@ -224,13 +202,11 @@ def check_skill(
 
 @router.put(
     _SKILL_PATH,
-    response_model=envelope(EditedSkillResponse),
-    responses=describe_errors(BAD_REQUEST, NOT_FOUND, _WRITE_ERRORS, _CONFLICT),
+    response_model=responses.EditedSkillResponse,
+    responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
 )
 def edit_skill(
-    collection: CollectionDependency,
-    skill_id: _SkillId,
-    body: Annotated[EditSkillRequest, Depends(JsonBody(EditSkillRequest))],
+    collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
 ) -> Response:
     """Change the name, description and instructions of a user skill. The rest stays."""
     text = SkillText(body.name, body.description, body.body)
@@ -240,12 +216,11 @@ def edit_skill(
 
 @router.post(
     _UNDO_PATH,
-    response_model=envelope(UndoResponse),
-    responses=describe_errors(BAD_REQUEST, NOT_FOUND, _WRITE_ERRORS, _CONFLICT),
+    response_model=responses.UndoResponse,
+    responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
 )
 def undo_change(
-    collection: CollectionDependency,
-    change_id: Annotated[str, path_text("Id of the change.", alias="id")],
+    collection: CollectionDep, change_id: Annotated[str, path_text("Id of the change.", alias="id")]
 ) -> Response:
     """Undo an edit, an import or a deletion."""
     undone = collection.changes.undo(change_id)
@@ -254,13 +229,11 @@ def undo_change(
 
 @router.get(
     _SKILL_PATH,
-    response_model=envelope(SkillResponse),
-    responses={**NOT_MODIFIED, **describe_errors(BAD_REQUEST, NOT_FOUND)},
+    response_model=responses.SkillResponse,
+    responses=NOT_MODIFIED | BAD_REQUEST | NOT_FOUND,
 )
 def get_skill(
-    collection: CollectionDependency,
-    skill_id: _SkillId,
-    if_none_match: IfNoneMatch = None,
+    collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return a skill with its instructions, files and findings."""
     details, origin = collection.details(skill_id), collection.origin(skill_id)
@@ -276,11 +249,11 @@ def get_skill(
 
 @router.delete(
     _SKILL_PATH,
-    response_model=envelope(DeletedSkillResponse),
-    responses=describe_errors(BAD_REQUEST, NOT_FOUND, _WRITE_ERRORS),
+    response_model=responses.DeletedSkillResponse,
+    responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS,
 )
 def delete_skill(
-    collection: CollectionDependency,
+    collection: CollectionDep,
     skill_id: _SkillId,
     shadowed: Annotated[
         OptionalText,
@@ -294,24 +267,17 @@ def delete_skill(
     return SuccessResponse({"deleted": skill_id, **_serialize_change(change)})
 
 
-def describe_download(description: str) -> dict[int | str, dict[str, Any]]:
+def describe_download(description: str) -> Responses:
     """Return the OpenAPI responses of a route that sends a file."""
-    return {
-        **describe_content(description, "application/octet-stream", BINARY_SCHEMA),
-        **NOT_MODIFIED,
-        **describe_errors(BAD_REQUEST, NOT_FOUND),
-    }
+    content = describe_content(description, "application/octet-stream", BINARY_SCHEMA)
+    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND
 
 
 @router.get(
-    f"{_SKILL_PATH}/archive",
-    response_class=Response,
-    responses=describe_download("A zip file."),
+    f"{_SKILL_PATH}/archive", response_class=Response, responses=describe_download("A zip file.")
 )
 def get_skill_archive(
-    collection: CollectionDependency,
-    skill_id: _SkillId,
-    if_none_match: IfNoneMatch = None,
+    collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Download a skill as a zip file."""
     data = collection.archive(skill_id)
@@ -324,7 +290,7 @@ def get_skill_archive(
     responses=describe_download("The file."),
 )
 def get_skill_file(
-    collection: CollectionDependency,
+    collection: CollectionDep,
     skill_id: _SkillId,
     path: Annotated[str, path_text("Path of the file in the skill.")],
     if_none_match: IfNoneMatch = None,

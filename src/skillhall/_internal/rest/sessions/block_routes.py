@@ -5,42 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import JsonBody
+from skillhall._internal.rest.api_route import ApiRoute, JsonBody
 from skillhall._internal.rest.etag import versioned_response
-from skillhall._internal.rest.parameters import (
-    OptionalText,
-    RequiredVersion,
-    WorkspaceDependency,
-)
-from skillhall._internal.rest.responses import describe_errors, envelope
-from skillhall._internal.rest.sessions.parameters import (
+from skillhall._internal.rest.responses import BAD_REQUEST
+from skillhall._internal.rest.route_parameters import OptionalText, RequiredVersion, WorkspaceDep
+from skillhall._internal.rest.sessions import requests, responses
+from skillhall._internal.rest.sessions.requests import (
     API_PREFIX,
     SESSION_PATH,
     ZONE_NAMES,
     BlockId,
     SessionId,
-    make_session_router,
-)
-from skillhall._internal.rest.sessions.requests import (
-    AddBlockRequest,
-    EditBlockRequest,
-    MoveBlockRequest,
 )
 from skillhall._internal.rest.sessions.responses import (
-    BAD_REQUEST,
+    DATABASE_ERRORS,
     DISK_FULL,
     NOT_FOUND,
     PLACEMENT_CONFLICT,
     PRECONDITION_ERRORS,
     STORE_ERRORS,
-    BlockListResponse,
-    BlockResponse,
-    BlockTypeListResponse,
-    DeletedResponse,
 )
 from skillhall._internal.workspace import Block, Session
 from skillhall._internal.workspace.blocks import BlockFilter
@@ -50,22 +37,20 @@ from skillhall._internal.workspace.validation import parse_zone, validate_block_
 MAX_BLOCK_BODY_BYTES = 8 * 1024 * 1024  # a block of 1 MiB, whose bytes JSON may escape as \u00XX
 _BLOCKS_PATH = f"{SESSION_PATH}/blocks"
 _BLOCK_PATH = _BLOCKS_PATH + "/{block}"
-router = make_session_router()
+router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
 
 
-@router.get(f"{API_PREFIX}/block-types", response_model=envelope(BlockTypeListResponse))
+@router.get(f"{API_PREFIX}/block-types", response_model=responses.BlockTypeListResponse)
 async def list_block_types() -> Response:
     """List the block types."""
     return SuccessResponse(serialize_block_types())
 
 
 @router.get(
-    _BLOCKS_PATH,
-    response_model=envelope(BlockListResponse),
-    responses=describe_errors(BAD_REQUEST, NOT_FOUND),
+    _BLOCKS_PATH, response_model=responses.BlockListResponse, responses=BAD_REQUEST | NOT_FOUND
 )
 def list_blocks(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
     zone: Annotated[
         OptionalText, Query(description="Only this zone.", json_schema_extra={"enum": ZONE_NAMES})
@@ -89,10 +74,10 @@ def list_blocks(
 
 @router.get(
     f"{SESSION_PATH}/deleted-blocks",
-    response_model=envelope(BlockListResponse),
-    responses=describe_errors(NOT_FOUND),
+    response_model=responses.BlockListResponse,
+    responses=NOT_FOUND,
 )
-def list_deleted_blocks(workspace: WorkspaceDependency, session: SessionId) -> Response:
+def list_deleted_blocks(workspace: WorkspaceDep, session: SessionId) -> Response:
     """List the deleted blocks that can be restored, last deleted first."""
     opened = workspace.open()
     found = opened.sessions.find(session)
@@ -102,13 +87,13 @@ def list_deleted_blocks(workspace: WorkspaceDependency, session: SessionId) -> R
 @router.post(
     _BLOCKS_PATH,
     status_code=201,
-    response_model=envelope(BlockResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PLACEMENT_CONFLICT),
+    response_model=responses.BlockResponse,
+    responses=STORE_ERRORS | NOT_FOUND | PLACEMENT_CONFLICT,
 )
 def add_block(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
-    body: Annotated[AddBlockRequest, Depends(JsonBody(AddBlockRequest, MAX_BLOCK_BODY_BYTES))],
+    body: Annotated[requests.AddBlockRequest, JsonBody(MAX_BLOCK_BODY_BYTES)],
 ) -> Response:
     """Add a block to a session."""
     block = workspace.open().blocks.add(
@@ -117,27 +102,23 @@ def add_block(
     return versioned_response(serialize_block(block), 201)
 
 
-@router.get(
-    _BLOCK_PATH,
-    response_model=envelope(BlockResponse),
-    responses=describe_errors(NOT_FOUND),
-)
-def get_block(workspace: WorkspaceDependency, session: SessionId, block: BlockId) -> Response:
+@router.get(_BLOCK_PATH, response_model=responses.BlockResponse, responses=NOT_FOUND)
+def get_block(workspace: WorkspaceDep, session: SessionId, block: BlockId) -> Response:
     """Return a block."""
     return versioned_response(serialize_block(workspace.open().blocks.find(session, block)))
 
 
 @router.patch(
     _BLOCK_PATH,
-    response_model=envelope(BlockResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PRECONDITION_ERRORS),
+    response_model=responses.BlockResponse,
+    responses=STORE_ERRORS | NOT_FOUND | PRECONDITION_ERRORS,
 )
 def edit_block(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
     block: BlockId,
     version: RequiredVersion,
-    body: Annotated[EditBlockRequest, Depends(JsonBody(EditBlockRequest, MAX_BLOCK_BODY_BYTES))],
+    body: Annotated[requests.EditBlockRequest, JsonBody(MAX_BLOCK_BODY_BYTES)],
 ) -> Response:
     """Change the content or the type of a block."""
     edited = workspace.open().blocks.edit(
@@ -148,15 +129,15 @@ def edit_block(
 
 @router.post(
     f"{_BLOCK_PATH}/move",
-    response_model=envelope(BlockResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PRECONDITION_ERRORS, PLACEMENT_CONFLICT),
+    response_model=responses.BlockResponse,
+    responses=STORE_ERRORS | NOT_FOUND | PRECONDITION_ERRORS | PLACEMENT_CONFLICT,
 )
 def move_block(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
     block: BlockId,
     version: RequiredVersion,
-    body: Annotated[MoveBlockRequest, Depends(JsonBody(MoveBlockRequest, is_required=False))],
+    body: Annotated[requests.MoveBlockRequest, JsonBody(is_required=False)],
 ) -> Response:
     """Move a block within its zone or to another zone."""
     moved = workspace.open().blocks.move(
@@ -167,11 +148,11 @@ def move_block(
 
 @router.delete(
     _BLOCK_PATH,
-    response_model=envelope(DeletedResponse),
-    responses=describe_errors(NOT_FOUND, PRECONDITION_ERRORS, DISK_FULL),
+    response_model=responses.DeletedResponse,
+    responses=NOT_FOUND | PRECONDITION_ERRORS | DISK_FULL,
 )
 def delete_block(
-    workspace: WorkspaceDependency, session: SessionId, block: BlockId, version: RequiredVersion
+    workspace: WorkspaceDep, session: SessionId, block: BlockId, version: RequiredVersion
 ) -> Response:
     """Delete a block. It can be restored."""
     workspace.open().blocks.delete(session, block, version)
@@ -180,10 +161,10 @@ def delete_block(
 
 @router.post(
     f"{_BLOCK_PATH}/undelete",
-    response_model=envelope(BlockResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND),
+    response_model=responses.BlockResponse,
+    responses=STORE_ERRORS | NOT_FOUND,
 )
-def restore_block(workspace: WorkspaceDependency, session: SessionId, block: BlockId) -> Response:
+def restore_block(workspace: WorkspaceDep, session: SessionId, block: BlockId) -> Response:
     """Restore a deleted block to its former position."""
     return versioned_response(serialize_block(workspace.open().blocks.restore(session, block)))
 

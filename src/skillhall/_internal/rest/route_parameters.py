@@ -57,8 +57,8 @@ async def _workspace(request: Request) -> LazyWorkspace:
     return workspace
 
 
-CollectionDependency = Annotated[Collection, Depends(_collection)]
-WorkspaceDependency = Annotated[LazyWorkspace, Depends(_workspace)]
+CollectionDep = Annotated[Collection, Depends(_collection)]
+WorkspaceDep = Annotated[LazyWorkspace, Depends(_workspace)]
 
 
 def parse_version(if_match: str | None) -> int | None:

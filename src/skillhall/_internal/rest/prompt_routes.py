@@ -13,30 +13,19 @@ from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompts.prompt_model import SourceSelector, Upload, UploadedFile
+from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import ApiRoute, JsonBody
-from skillhall._internal.rest.parameters import (
-    IfNoneMatch,
-    OptionalBlankText,
-    OptionalText,
-    path_text,
-)
 from skillhall._internal.rest.prompt_responses import (
     GIT_TOKEN_HEADERS,
     PROMPTS_PATH,
     PromptResponder,
 )
-from skillhall._internal.rest.requests import RefreshRequest, RenderPromptRequest, UploadRequest
-from skillhall._internal.rest.responses import (
-    COMMON_ERRORS,
-    NOT_MODIFIED,
-    SOURCE_ERRORS,
-    IngestResponse,
-    PromptListResponse,
-    PromptResponse,
-    RefreshResponse,
-    ToolListResponse,
-    describe_errors,
-    envelope,
+from skillhall._internal.rest.responses import NOT_MODIFIED, SOURCE_ERRORS, describe_errors
+from skillhall._internal.rest.route_parameters import (
+    IfNoneMatch,
+    OptionalBlankText,
+    OptionalText,
+    path_text,
 )
 from skillhall._internal.settings import Secret
 from skillhall.errors import PromptNotFound
@@ -45,7 +34,7 @@ TOOLS_PATH = "/api/v1/tools"
 MAX_UPLOAD_BYTES = 512 * 1024  # of the request body
 _PROMPT_PATH_PREFIX = f"{PROMPTS_PATH}/".encode()
 
-router = APIRouter(tags=["prompts"], route_class=ApiRoute, responses=describe_errors(COMMON_ERRORS))
+router = APIRouter(tags=["prompts"], route_class=ApiRoute)
 
 
 async def _prompts(request: Request) -> PromptResponder:
@@ -123,8 +112,8 @@ async def _prompt_name(
 
 @router.get(
     PROMPTS_PATH,
-    response_model=envelope(PromptListResponse),
-    responses={**NOT_MODIFIED, **describe_errors(SOURCE_ERRORS)},
+    response_model=responses.PromptListResponse,
+    responses=NOT_MODIFIED | SOURCE_ERRORS,
 )
 async def list_prompts(
     prompts: _Prompts,
@@ -138,14 +127,12 @@ async def list_prompts(
 
 
 @router.post(
-    f"{PROMPTS_PATH}/refresh",
-    response_model=envelope(RefreshResponse),
-    responses=describe_errors(SOURCE_ERRORS),
+    f"{PROMPTS_PATH}/refresh", response_model=responses.RefreshResponse, responses=SOURCE_ERRORS
 )
 def refresh_prompts(
     prompts: _Prompts,
     source: _Source,
-    body: Annotated[RefreshRequest, Depends(JsonBody(RefreshRequest, is_required=False))],
+    body: Annotated[requests.RefreshRequest, JsonBody(is_required=False)],
 ) -> Response:
     """Fetch the newest version of a source."""
     snapshot = prompts.service.refresh(source.select(body.non_blank_fields()))
@@ -161,14 +148,12 @@ def refresh_prompts(
 
 
 @router.post(
-    f"{PROMPTS_PATH}/sources",
-    response_model=envelope(IngestResponse),
-    responses=describe_errors(SOURCE_ERRORS),
+    f"{PROMPTS_PATH}/sources", response_model=responses.IngestResponse, responses=SOURCE_ERRORS
 )
 def upload_source(
     prompts: _Prompts,
     source: _Source,
-    body: Annotated[UploadRequest, Depends(JsonBody(UploadRequest, MAX_UPLOAD_BYTES))],
+    body: Annotated[requests.UploadRequest, JsonBody(MAX_UPLOAD_BYTES)],
 ) -> Response:
     """Upload files as a source."""
     source.select()  # rejects contradictory parameters
@@ -184,12 +169,12 @@ def upload_source(
 
 @router.post(
     PROMPTS_PATH + "/{name:path}",
-    response_model=envelope(PromptResponse),
-    responses=describe_errors(SOURCE_ERRORS, {404: "Route not found."}),
+    response_model=responses.PromptResponse,
+    responses=SOURCE_ERRORS | describe_errors({404: "Route not found."}),
 )
 async def render_prompt(
     name: Annotated[str, Depends(_prompt_name)],
-    body: Annotated[RenderPromptRequest, Depends(JsonBody(RenderPromptRequest, is_required=False))],
+    body: Annotated[requests.RenderPromptRequest, JsonBody(is_required=False)],
     prompts: _Prompts,
     source: _Source,
 ) -> Response:
@@ -200,7 +185,7 @@ async def render_prompt(
     return SuccessResponse(data, snapshot=snapshot)
 
 
-@router.get(TOOLS_PATH, response_model=envelope(ToolListResponse))
+@router.get(TOOLS_PATH, response_model=responses.ToolListResponse)
 async def list_tools() -> Response:
     """List the tools that can be called by REST. Always empty, for clients of dot-ai."""
     return SuccessResponse({"tools": [], "total": 0, "categories": [], "tags": []})

@@ -5,56 +5,42 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from fastapi import Depends, Query
+from fastapi import APIRouter, Query
 from pydantic import AfterValidator
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import JsonBody
+from skillhall._internal.rest.api_route import ApiRoute, Json, JsonBody
 from skillhall._internal.rest.etag import (
     NO_CACHE,
     download_headers,
     etag_matches,
     versioned_response,
 )
-from skillhall._internal.rest.parameters import (
+from skillhall._internal.rest.responses import (
+    BAD_REQUEST,
+    BINARY_SCHEMA,
+    NOT_MODIFIED,
+    describe_content,
+    describe_errors,
+)
+from skillhall._internal.rest.route_parameters import (
     IfNoneMatch,
     OptionalText,
     PageSize,
     RequiredVersion,
     Text,
-    WorkspaceDependency,
+    WorkspaceDep,
 )
-from skillhall._internal.rest.responses import (
-    BINARY_SCHEMA,
-    NOT_MODIFIED,
-    describe_content,
-    describe_errors,
-    envelope,
-)
-from skillhall._internal.rest.sessions.parameters import (
-    SESSION_PATH,
-    SESSIONS_PATH,
-    SessionId,
-    make_session_router,
-)
-from skillhall._internal.rest.sessions.requests import (
-    CreateSessionRequest,
-    DuplicateSessionRequest,
-    EditSessionRequest,
-)
+from skillhall._internal.rest.sessions import requests, responses
+from skillhall._internal.rest.sessions.requests import SESSION_PATH, SESSIONS_PATH, SessionId
 from skillhall._internal.rest.sessions.responses import (
-    BAD_REQUEST,
+    DATABASE_ERRORS,
     DISK_FULL,
     NOT_FOUND,
     PRECONDITION_ERRORS,
     STORE_ERRORS,
-    ContextResponse,
-    DeletedResponse,
-    SessionListResponse,
-    SessionOverviewResponse,
-    SessionResponse,
 )
 from skillhall._internal.workspace.export import export_session as export_context
 from skillhall._internal.workspace.serializers import (
@@ -65,7 +51,7 @@ from skillhall._internal.workspace.serializers import (
 from skillhall._internal.workspace.sessions import NO_BUDGETS
 
 _CURSOR_PATTERN = r"[0-9a-z]{1,64}"
-router = make_session_router()
+router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
 
 
 def _check_cursor(cursor: str | None) -> str | None:
@@ -74,13 +60,9 @@ def _check_cursor(cursor: str | None) -> str | None:
     return cursor
 
 
-@router.get(
-    SESSIONS_PATH,
-    response_model=envelope(SessionListResponse),
-    responses=describe_errors(BAD_REQUEST),
-)
+@router.get(SESSIONS_PATH, response_model=responses.SessionListResponse, responses=BAD_REQUEST)
 def list_sessions(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     cursor: Annotated[
         OptionalText,
         Query(
@@ -103,13 +85,10 @@ def list_sessions(
 @router.post(
     SESSIONS_PATH,
     status_code=201,
-    response_model=envelope(SessionResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND),
+    response_model=responses.SessionResponse,
+    responses=STORE_ERRORS | NOT_FOUND,
 )
-def create_session(
-    workspace: WorkspaceDependency,
-    body: Annotated[CreateSessionRequest, Depends(JsonBody(CreateSessionRequest))],
-) -> Response:
+def create_session(workspace: WorkspaceDep, body: Json[requests.CreateSessionRequest]) -> Response:
     """Create a session, empty or from a template."""
     opened = workspace.open()
     if body.template is None:
@@ -122,26 +101,22 @@ def create_session(
     return versioned_response(serialize_session(session), 201)
 
 
-@router.get(
-    SESSION_PATH,
-    response_model=envelope(SessionOverviewResponse),
-    responses=describe_errors(NOT_FOUND),
-)
-def get_session(workspace: WorkspaceDependency, session: SessionId) -> Response:
+@router.get(SESSION_PATH, response_model=responses.SessionOverviewResponse, responses=NOT_FOUND)
+def get_session(workspace: WorkspaceDep, session: SessionId) -> Response:
     """Return a session with the sizes of its zones."""
     return versioned_response(serialize_overview(workspace.open().sessions.overview(session)))
 
 
 @router.patch(
     SESSION_PATH,
-    response_model=envelope(SessionResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND, PRECONDITION_ERRORS),
+    response_model=responses.SessionResponse,
+    responses=STORE_ERRORS | NOT_FOUND | PRECONDITION_ERRORS,
 )
 def edit_session(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
     version: RequiredVersion,
-    body: Annotated[EditSessionRequest, Depends(JsonBody(EditSessionRequest))],
+    body: Json[requests.EditSessionRequest],
 ) -> Response:
     """Change the name or the budgets of a session."""
     budgets = None if body.budgets is None else body.budgets.to_budgets()
@@ -151,11 +126,11 @@ def edit_session(
 
 @router.delete(
     SESSION_PATH,
-    response_model=envelope(DeletedResponse),
-    responses=describe_errors(NOT_FOUND, PRECONDITION_ERRORS, DISK_FULL),
+    response_model=responses.DeletedResponse,
+    responses=NOT_FOUND | PRECONDITION_ERRORS | DISK_FULL,
 )
 def delete_session(
-    workspace: WorkspaceDependency, session: SessionId, version: RequiredVersion
+    workspace: WorkspaceDep, session: SessionId, version: RequiredVersion
 ) -> Response:
     """Delete a session with its blocks and snapshots."""
     workspace.open().sessions.delete(session, version)
@@ -165,15 +140,13 @@ def delete_session(
 @router.post(
     f"{SESSION_PATH}/duplicate",
     status_code=201,
-    response_model=envelope(SessionResponse),
-    responses=describe_errors(STORE_ERRORS, NOT_FOUND),
+    response_model=responses.SessionResponse,
+    responses=STORE_ERRORS | NOT_FOUND,
 )
 def duplicate_session(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
-    body: Annotated[
-        DuplicateSessionRequest, Depends(JsonBody(DuplicateSessionRequest, is_required=False))
-    ],
+    body: Annotated[requests.DuplicateSessionRequest, JsonBody(is_required=False)],
 ) -> Response:
     """Create a session with the same blocks."""
     copy = workspace.open().sessions.duplicate(session, body.name)
@@ -188,15 +161,14 @@ def _check_format(text: str) -> str:
 
 @router.get(
     f"{SESSION_PATH}/context",
-    response_model=envelope(ContextResponse),
-    responses={
-        **describe_content(ContextResponse.__doc__ or "", "text/plain"),
-        **NOT_MODIFIED,
-        **describe_errors(BAD_REQUEST, NOT_FOUND),
-    },
+    response_model=responses.ContextResponse,
+    responses=describe_content(responses.ContextResponse.__doc__ or "", "text/plain")
+    | NOT_MODIFIED
+    | BAD_REQUEST
+    | NOT_FOUND,
 )
 def get_context(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     session: SessionId,
     form: Annotated[
         Text,
@@ -222,12 +194,11 @@ def get_context(
 @router.get(
     f"{SESSION_PATH}/export",
     response_class=Response,
-    responses={
-        **describe_content("A zip file.", "application/octet-stream", BINARY_SCHEMA),
-        **describe_errors(NOT_FOUND, {413: "The session is too large for one skill."}),
-    },
+    responses=describe_content("A zip file.", "application/octet-stream", BINARY_SCHEMA)
+    | NOT_FOUND
+    | describe_errors({413: "The session is too large for one skill."}),
 )
-def export_session(workspace: WorkspaceDependency, session: SessionId) -> Response:
+def export_session(workspace: WorkspaceDep, session: SessionId) -> Response:
     """Download a session as a zip file with a skill folder."""
     name, data = export_context(workspace.open().contexts.compile(session))
     return Response(data, headers={**download_headers(name), **NO_CACHE})

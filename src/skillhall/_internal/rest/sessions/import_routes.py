@@ -5,40 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import JsonBody
-from skillhall._internal.rest.parameters import OptionalText, Text, WorkspaceDependency
+from skillhall._internal.rest.api_route import ApiRoute, describe_json, read_model
 from skillhall._internal.rest.responses import (
+    BAD_REQUEST,
     BINARY_SCHEMA,
     BODY_ERRORS,
     SOURCE_ERRORS,
     describe_errors,
-    envelope,
 )
-from skillhall._internal.rest.sessions.parameters import (
+from skillhall._internal.rest.route_parameters import OptionalText, Text, WorkspaceDep
+from skillhall._internal.rest.sessions import requests, responses
+from skillhall._internal.rest.sessions.requests import (
     API_PREFIX,
     SESSION_PATH,
     SESSIONS_PATH,
     ZONE_NAMES,
     SessionId,
-    make_session_router,
 )
-from skillhall._internal.rest.sessions.requests import SessionImportRequest
 from skillhall._internal.rest.sessions.responses import (
-    BAD_REQUEST,
     DATABASE_ERRORS,
     NOT_FOUND,
     SKILL_ERRORS,
     STORE_ERRORS,
-    CandidateListResponse,
-    FolderScanResponse,
-    SessionImportResponse,
-    SessionResponse,
 )
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.serializers import (
@@ -54,20 +48,17 @@ MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded file
 _DEFAULT_FILENAMES = {"application/zip": "skill.zip", "text/markdown": "skill.md"}
 _ARCHIVE_TYPES = ("application/zip", "application/octet-stream")
 _Filename = Annotated[OptionalText, Query(description="Name of the uploaded file.")]
-_ERRORS = describe_errors(
-    DATABASE_ERRORS, SOURCE_ERRORS, BODY_ERRORS, STORE_ERRORS, NOT_FOUND, SKILL_ERRORS
-)
-_read_import_request = JsonBody(SessionImportRequest)
+_ERRORS = DATABASE_ERRORS | SOURCE_ERRORS | BODY_ERRORS | STORE_ERRORS | NOT_FOUND | SKILL_ERRORS
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
-            **_read_import_request.describe()["content"],
+            **describe_json(requests.SessionImportRequest),
             **{kind: {"schema": BINARY_SCHEMA} for kind in _DEFAULT_FILENAMES},
         },
     }
 }
-router = make_session_router()
+router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
 
 
 class _Import(NamedTuple):
@@ -101,7 +92,7 @@ async def _read_import(
     """Return the import that a request asks for. Raises: HttpError."""
     default_name = _DEFAULT_FILENAMES.get(content_type(request))
     if default_name is None:
-        body = await _read_import_request(request)
+        body = await read_model(request, requests.SessionImportRequest)
         options = _build_import_options(body.zone, body.same, tuple(body.skills))
         if (body.source is None) == (body.folder is None):
             raise HttpError("invalid_argument", "name either a source or a folder")
@@ -128,12 +119,12 @@ def _build_import_options(
 @router.post(
     f"{SESSION_PATH}/import",
     status_code=201,
-    response_model=envelope(SessionImportResponse),
+    response_model=responses.SessionImportResponse,
     responses=_ERRORS,
     openapi_extra=_BODY,
 )
 def import_skills(
-    workspace: WorkspaceDependency, session: SessionId, wanted: _ImportDependency
+    workspace: WorkspaceDep, session: SessionId, wanted: _ImportDependency
 ) -> Response:
     """Import skills as blocks, from an upload, a source or a folder on the server."""
     opened = workspace.open()
@@ -150,11 +141,11 @@ def import_skills(
 
 @router.post(
     f"{API_PREFIX}/skill-previews",
-    response_model=envelope(CandidateListResponse),
+    response_model=responses.CandidateListResponse,
     responses=_ERRORS,
     openapi_extra=_BODY,
 )
-def preview_skills(workspace: WorkspaceDependency, wanted: _ImportDependency) -> Response:
+def preview_skills(workspace: WorkspaceDep, wanted: _ImportDependency) -> Response:
     """List the skills of an upload, a source or a folder, without importing them."""
     importer = workspace.open().importer
     candidates: Sequence[BlockCandidate]
@@ -169,13 +160,12 @@ def preview_skills(workspace: WorkspaceDependency, wanted: _ImportDependency) ->
 
 @router.get(
     f"{API_PREFIX}/folder-skills",
-    response_model=envelope(FolderScanResponse),
-    responses=describe_errors(
-        BAD_REQUEST, {403: "Folder scans are disabled, or a cross-origin request was rejected."}
-    ),
+    response_model=responses.FolderScanResponse,
+    responses=BAD_REQUEST
+    | describe_errors({403: "Folder scans are disabled, or a cross-origin request was rejected."}),
 )
 def scan_folder(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     folder: Annotated[
         OptionalText, Query(description="Folder on the server; default ~/.claude/skills.")
     ] = None,
@@ -194,8 +184,8 @@ async def _read_archive(request: Request) -> bytes:
 @router.post(
     f"{SESSIONS_PATH}/import",
     status_code=201,
-    response_model=envelope(SessionResponse),
-    responses=describe_errors(STORE_ERRORS, BODY_ERRORS, SKILL_ERRORS),
+    response_model=responses.SessionResponse,
+    responses=STORE_ERRORS | BODY_ERRORS | SKILL_ERRORS,
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -204,7 +194,7 @@ async def _read_archive(request: Request) -> bytes:
     },
 )
 def import_session(
-    workspace: WorkspaceDependency,
+    workspace: WorkspaceDep,
     data: Annotated[bytes, Depends(_read_archive)],
     filename: _Filename = None,
     name: Annotated[OptionalText, Query(description="Name of the new session.")] = None,
