@@ -41,7 +41,7 @@ from skillhall._internal.rest.sessions import (
     template_routes,
 )
 from skillhall._internal.rest.webhooks import WebhookReceiver
-from skillhall._internal.settings import Secret, ServerSettings, Settings
+from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site, render_unrouted_page
@@ -110,7 +110,12 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
-        app = _mount_mcp(app, collection, services, _mcp_session_limits(server))
+        limits = SessionLimits(
+            _parse_positive("SKILLHALL_MCP_MAX_SESSIONS", server.mcp_max_sessions),
+            _parse_positive("SKILLHALL_MCP_SESSION_TIMEOUT", server.mcp_session_timeout),
+        )
+        mcp_server = SkillServer(collection, service, is_stateful=not server.mcp_stateless)
+        app = McpMiddleware(app, mcp_server, shutdown, None if server.mcp_stateless else limits)
     secrets = (
         server.auth_token,
         server.webhook_secret,
@@ -119,22 +124,6 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     )
     app = AuthMiddleware(app, server, credentials)
     return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
-
-
-def _mount_mcp(
-    app: ASGIApp, collection: Collection, services: Services, sessions: SessionLimits | None
-) -> ASGIApp:
-    server = SkillServer(collection, services.prompt_service, is_stateful=sessions is not None)
-    return McpMiddleware(app, server, services.shutdown.wait, sessions)
-
-
-def _mcp_session_limits(server: ServerSettings) -> SessionLimits | None:
-    """Return the limits for MCP sessions, or `None` without sessions. Raises: ConfigInvalid."""
-    limits = SessionLimits(
-        _parse_positive("SKILLHALL_MCP_MAX_SESSIONS", server.mcp_max_sessions),
-        _parse_positive("SKILLHALL_MCP_SESSION_TIMEOUT", server.mcp_session_timeout),
-    )
-    return None if server.mcp_stateless else limits
 
 
 def listen(settings: ServerSettings) -> socket.socket:
@@ -149,8 +138,15 @@ def listen(settings: ServerSettings) -> socket.socket:
             f"{settings.host!r} can be reached from other machines, but no token is set",
             "set SKILLHALL_AUTH_TOKEN, or listen at 127.0.0.1",
         )
-    if not address.is_loopback or _has_public_hostname(settings):
-        _reject_weak_token(settings.auth_token)
+    # With a public URL, other machines reach this server through a proxy.
+    public_name = urlsplit(settings.public_url).hostname or "localhost"
+    is_reachable = not address.is_loopback or public_name not in _LOOPBACK_NAMES
+    if is_reachable and settings.auth_token and is_weak_token(settings.auth_token.reveal()):
+        raise ConfigInvalid(
+            "SKILLHALL_AUTH_TOKEN",
+            "the token is too easy to guess for a server that other machines can reach",
+            f"create one with: {_NEW_TOKEN_COMMAND}",
+        )
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -217,7 +213,7 @@ class ServerProcess(uvicorn.Server):
         sys.setswitchinterval(_SWITCH_INTERVAL)
         # uvicorn raises the signal again after it has stopped, which would kill the process.
         signals = (signal.SIGTERM, signal.SIGINT)
-        previous = {number: signal.signal(number, _ignore_signal) for number in signals}
+        previous = {number: signal.signal(number, lambda *_: None) for number in signals}
         try:
             super().run(sockets)
         finally:
@@ -256,22 +252,6 @@ def log_to_stderr(level: str) -> Callable[[], None]:
     return release
 
 
-def _has_public_hostname(settings: ServerSettings) -> bool:
-    """Whether other machines reach this server by a public URL, through a proxy."""
-    name = urlsplit(settings.public_url).hostname
-    return name is not None and name not in _LOOPBACK_NAMES
-
-
-def _reject_weak_token(token: Secret | None) -> None:
-    """Reject a token that can be guessed. Raises: ConfigInvalid."""
-    if token is not None and is_weak_token(token.reveal()):
-        raise ConfigInvalid(
-            "SKILLHALL_AUTH_TOKEN",
-            "the token is too easy to guess for a server that other machines can reach",
-            f"create one with: {_NEW_TOKEN_COMMAND}",
-        )
-
-
 def _resolve_host(host: str) -> IPv4Address | IPv6Address:
     try:
         return ip_address(host)
@@ -296,7 +276,3 @@ def _parse_positive(name: str, text: str) -> int:
         return int(text)
     problem = f"{text!r} is not a positive integer"
     raise ConfigInvalid(name, problem, f"give a number from 1 to {_MAX_LIMIT}")
-
-
-def _ignore_signal(*_: object) -> None:
-    """Do nothing: the signal has already stopped the server."""

@@ -38,7 +38,8 @@ _SECURITY: list[dict[str, list[str]]] = [{BEARER_SCHEME: []}, {}]
 class JsonBody:
     """Marks the parameter of a route that is the JSON body; its type is the model.
 
-    FastAPI's own body parameters have no limit on size and time, and accept duplicate keys.
+    FastAPI's own body parameters have no limits on size, time and depth, and are read before the
+    other parameters are checked.
     """
 
     limit: int = MAX_JSON_BYTES

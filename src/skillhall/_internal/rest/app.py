@@ -89,7 +89,8 @@ async def _respond_with_json(request: Request, error: Exception) -> Response:
         problem = error.errors()[0]
         value = problem["input"]
         if isinstance(value, str) and value.strip():
-            message = str(problem["ctx"]["error"])  # of a validator in `rest/parameters`
+            # The message of a validator, without pydantic's prefix.
+            message = str(problem.get("ctx", {}).get("error", problem["msg"]))
         else:
             message = f"the parameter {problem['loc'][1]!r} is empty"
         error = HttpError("invalid_argument", message)
