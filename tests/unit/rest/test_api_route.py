@@ -58,7 +58,7 @@ def client() -> TestClient:
     app = build_fastapi_app([router], do_nothing)
 
     async def with_request_id(scope: Scope, receive: Receive, send: Send) -> None:
-        scope |= {REQUEST_ID_KEY: "7", HEADERS_KEY: {}}
+        scope.update({REQUEST_ID_KEY: "7", HEADERS_KEY: {}})
         await app(scope, receive, send)
 
     return TestClient(with_request_id)

@@ -29,7 +29,10 @@ class SuccessResponse(Response):
         snapshot: PromptSnapshot | None = None,
     ) -> None:
         """`data` is a value for JSON, or encoded JSON; `meta` names the commit of `snapshot`."""
-        super().__init__(None, status_code, headers)
+        # Not `Response.__init__`, which would set the length of the body before it is known.
+        self.status_code = status_code
+        self.background = None
+        self.init_headers(headers)
         self._data = data if isinstance(data, bytes) else encode_json(data)
         self._snapshot = snapshot
 
@@ -42,9 +45,8 @@ class SuccessResponse(Response):
         """Send the response."""
         parts = self.parts(scope[REQUEST_ID_KEY])
         length = sum(map(len, parts))
-        self.headers["content-length"] = str(length)
-        start = {"type": "http.response.start", "status": self.status_code}
-        await send({**start, "headers": self.raw_headers})
+        headers = [*self.raw_headers, (b"content-length", b"%d" % length)]
+        await send({"type": "http.response.start", "status": self.status_code, "headers": headers})
         if length <= _MAX_JOINED_BYTES:
             parts = (b"".join(parts),)
         for part in parts[:-1]:

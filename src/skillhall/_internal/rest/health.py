@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
@@ -19,6 +19,7 @@ from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, Sour
 from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.responses import PUBLIC, describe_content, describe_errors
+from skillhall._internal.rest.route_parameters import app_state
 from skillhall.errors import SkillhallError
 
 _READY_TIMEOUT = 1.0  # seconds to wait for the first load
@@ -90,12 +91,7 @@ class HealthMonitor:
         return await self._workers.run(self._metrics.render)
 
 
-async def _health(request: Request) -> HealthMonitor:
-    health: HealthMonitor = request.app.state.health
-    return health
-
-
-_HealthDependency = Annotated[HealthMonitor, Depends(_health)]
+_HealthDep = Annotated[HealthMonitor, app_state("health")]
 router = APIRouter(tags=["health"], route_class=ApiRoute)
 
 
@@ -111,7 +107,7 @@ async def get_liveness() -> Response:
     responses=_NOT_READY,
     openapi_extra=PUBLIC,
 )
-async def get_readiness(health: _HealthDependency) -> Response:
+async def get_readiness(health: _HealthDep) -> Response:
     """Return the status of the sources and the database; 503 if one is not ready."""
     return SuccessResponse(await health.check_readiness())
 
@@ -121,7 +117,7 @@ async def get_readiness(health: _HealthDependency) -> Response:
     response_class=Response,
     responses=describe_content("Metrics in the Prometheus text format.", "text/plain"),
 )
-async def get_metrics(health: _HealthDependency) -> Response:
+async def get_metrics(health: _HealthDep) -> Response:
     """Return the metrics in the Prometheus text format."""
     return Response(await health.render_metrics(), media_type=CONTENT_TYPE)
 

@@ -25,6 +25,7 @@ from skillhall._internal.rest.route_parameters import (
     IfNoneMatch,
     OptionalBlankText,
     OptionalText,
+    app_state,
     path_text,
 )
 from skillhall._internal.settings import Secret
@@ -35,11 +36,6 @@ MAX_UPLOAD_BYTES = 512 * 1024  # of the request body
 _PROMPT_PATH_PREFIX = f"{PROMPTS_PATH}/".encode()
 
 router = APIRouter(tags=["prompts"], route_class=ApiRoute)
-
-
-async def _prompts(request: Request) -> PromptResponder:
-    prompts: PromptResponder = request.app.state.prompts
-    return prompts
 
 
 class _SourceParameters(NamedTuple):
@@ -90,7 +86,7 @@ async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter
     )
 
 
-_Prompts = Annotated[PromptResponder, Depends(_prompts)]
+_Prompts = Annotated[PromptResponder, app_state("prompts")]
 _Source = Annotated[_SourceParameters, Depends(_source_parameters)]
 
 

@@ -47,18 +47,17 @@ PageSize = Annotated[
 IfNoneMatch = Annotated[OptionalBlankText, Header(include_in_schema=False)]
 
 
-async def _collection(request: Request) -> Collection:
-    collection: Collection = request.app.state.collection
-    return collection
+def app_state(name: str) -> Any:  # noqa: ANN401 - as FastAPI's `Depends`
+    """Return a dependency on a service of the app; `build_app` sets them."""
+
+    async def read(request: Request) -> object:
+        return getattr(request.app.state, name)
+
+    return Depends(read)
 
 
-async def _workspace(request: Request) -> LazyWorkspace:
-    workspace: LazyWorkspace = request.app.state.workspace
-    return workspace
-
-
-CollectionDep = Annotated[Collection, Depends(_collection)]
-WorkspaceDep = Annotated[LazyWorkspace, Depends(_workspace)]
+CollectionDep = Annotated[Collection, app_state("collection")]
+WorkspaceDep = Annotated[LazyWorkspace, app_state("workspace")]
 
 
 def parse_version(if_match: str | None) -> int | None:

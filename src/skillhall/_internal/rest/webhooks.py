@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
 from skillhall._internal.http.credentials import FailedSignIns, client_address
@@ -18,13 +18,12 @@ from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
 from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.responses import (
-    BODY_ERRORS,
     PUBLIC,
     Responses,
     describe_errors,
     envelope,
 )
-from skillhall._internal.rest.route_parameters import OptionalBlankText
+from skillhall._internal.rest.route_parameters import OptionalBlankText, app_state
 from skillhall._internal.settings import Secret
 
 WEBHOOK_PATH = "/api/v1/webhooks/git"
@@ -43,13 +42,6 @@ _URL_KEYS = (
     "git_ssh_url",
     "web_url",
 )
-
-
-class Push(NamedTuple):
-    """A push: the URLs of the repository and the branch."""
-
-    urls: tuple[str, ...]
-    branch: str
 
 
 class WebhookReceiver:
@@ -71,28 +63,23 @@ class WebhookReceiver:
         return body
 
 
-async def _webhook(request: Request) -> WebhookReceiver:
-    webhook: WebhookReceiver = request.app.state.webhook
-    return webhook
-
-
-_IGNORED = {
-    "model": envelope(responses.IgnoredEventResponse),
-    "description": responses.IgnoredEventResponse.__doc__,
+_IGNORED: Responses = {
+    200: {
+        "model": envelope(responses.IgnoredEventResponse),
+        "description": responses.IgnoredEventResponse.__doc__,
+    }
 }
-_RESPONSES: Responses = {
-    200: _IGNORED,
-    408: BODY_ERRORS[408],
-    413: BODY_ERRORS[413],
-    **describe_errors(
-        {
-            400: "The request body is not a valid push.",
-            401: "Signature missing or invalid.",
-            404: "No webhook secret is configured.",
-            429: "Too many invalid signatures from this address. See Retry-After.",
-        }
-    ),
-}
+_ERRORS = describe_errors(
+    {
+        400: "The request body is not a valid push.",
+        401: "Signature missing or invalid.",
+        404: "No webhook secret is configured.",
+        408: "Timed out reading the request body.",
+        413: "Request body too large.",
+        429: "Too many invalid signatures from this address. See Retry-After.",
+    }
+)
+_BODY = {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
 router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
 
 
@@ -100,18 +87,12 @@ router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
     WEBHOOK_PATH,
     status_code=202,
     response_model=responses.PushResponse,
-    responses=_RESPONSES,
-    openapi_extra={
-        **PUBLIC,
-        "requestBody": {
-            "required": True,
-            "content": {"application/json": {"schema": {"type": "object"}}},
-        },
-    },
+    responses=_IGNORED | _ERRORS,
+    openapi_extra={**PUBLIC, "requestBody": _BODY},
 )
 async def receive_push(
     request: Request,
-    webhook: Annotated[WebhookReceiver, Depends(_webhook)],
+    webhook: Annotated[WebhookReceiver, app_state("webhook")],
     _signature: Annotated[
         OptionalBlankText,
         Header(
@@ -125,21 +106,23 @@ async def receive_push(
     body = await webhook.read_signed_body(request)
     sent = [request.headers[name] for name in _EVENT_HEADERS if name in request.headers]
     event = sent[0].lower()[:64] if sent else "none"
-    push = parse_push(parse_json(body)) if event in _PUSH_EVENTS else None
+    push = _parse_push(parse_json(body)) if event in _PUSH_EVENTS else None
     if push is None:
         return SuccessResponse({"ignored": event})
-    known = await WORKERS.run(webhook.prompt_service.handle_push, push.urls, push.branch)
+    known = await WORKERS.run(webhook.prompt_service.handle_push, *push)
     return SuccessResponse({"accepted": True, "known": known}, 202)
 
 
-def parse_push(payload: object) -> Push | None:
-    """Return the push to a branch; None for tags and deleted branches. Raises: HttpError."""
+def _parse_push(payload: object) -> tuple[tuple[str, ...], str] | None:
+    """Return the URLs and the branch of a push; None for tags and deleted branches.
+
+    Raises: HttpError.
+    """
     if not isinstance(payload, dict):
         raise HttpError("invalid_argument", "a push must be a JSON object")
     ref = payload.get("ref")
-    if not isinstance(ref, str) or payload.get("deleted") is True:
-        return None
-    if not ref.startswith(_BRANCH_PREFIX):
+    is_branch = isinstance(ref, str) and ref.startswith(_BRANCH_PREFIX)
+    if not is_branch or payload.get("deleted") is True:
         return None
     repositories = [payload.get(key) for key in _REPOSITORY_KEYS]
     urls = [
@@ -151,7 +134,7 @@ def parse_push(payload: object) -> Push | None:
     ]
     if not urls:
         raise HttpError("invalid_argument", "the push has no repository URL")
-    return Push(tuple(urls), ref.removeprefix(_BRANCH_PREFIX))
+    return tuple(urls), str(ref).removeprefix(_BRANCH_PREFIX)
 
 
 def _is_signature_valid(request: Request, body: bytes, secret: bytes) -> bool:
