@@ -4,8 +4,12 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from skillhall._internal.skill.document import Document, EditRefused
-from skillhall._internal.skill.frontmatter import FrontmatterBlock, decode_text, find_frontmatter
+from skillhall._internal.skill.frontmatter_locator import (
+    FrontmatterBlock,
+    decode_text,
+    find_frontmatter,
+)
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
 from skillhall._internal.skill.yaml.fields import read_fields
 from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml

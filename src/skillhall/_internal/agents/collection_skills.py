@@ -22,7 +22,7 @@ from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER
 from skillhall._internal.policy.requirements import check_requirements
 from skillhall._internal.policy.visibility import is_visible_to_models
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill_store.input_checks import USER
 
 if TYPE_CHECKING:

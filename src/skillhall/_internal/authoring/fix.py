@@ -16,7 +16,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import format_os_error

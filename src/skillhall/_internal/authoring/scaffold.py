@@ -9,9 +9,9 @@ from skillhall._internal.fs.write import create_folder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.skill.checks import suggest_name
-from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parser import parse_skill
 from skillhall.errors import Conflict, SkillRejected
 

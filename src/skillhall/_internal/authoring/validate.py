@@ -16,12 +16,12 @@ from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
+from skillhall._internal.skill.broken_links import check_references
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, ParsedSkill
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill.references import check_references
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_file_at
 from skillhall._internal.sources.folder.root import Root

@@ -10,19 +10,19 @@ from skillhall._internal.policy.effects import (
     Effect,
     LoadPolicy,
 )
-from skillhall._internal.policy.naming import (
-    fill_description_from_folder,
-    fill_name_from_folder,
-    use_frontmatter_only,
-)
-from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
-from skillhall._internal.policy.scan_rules import (
+from skillhall._internal.policy.folder_walk_rules import (
     GENERATED_FOLDERS,
     MAX_DEPTH,
     EmptyFolderPolicy,
     LinkPolicy,
     ScanPolicy,
 )
+from skillhall._internal.policy.naming import (
+    fill_description_from_folder,
+    fill_name_from_folder,
+    use_frontmatter_only,
+)
+from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.scan_rules import is_volume_entry
+from skillhall._internal.policy.folder_walk_rules import is_volume_entry
 from skillhall._internal.skill.bundle import fold_name
 
 if TYPE_CHECKING:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     BOM,
     MissingFrontmatter,
     decode_text,
     find_frontmatter,
 )
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.parser import parse_frontmatter
 from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
-from skillhall._internal.skill.yaml.repair import locate_fields_leniently
+from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS
 
 if TYPE_CHECKING:

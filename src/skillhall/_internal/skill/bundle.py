@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import category, normalize
 
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall.errors import SkillFileNotFound, UnsafePath
 
 if TYPE_CHECKING:

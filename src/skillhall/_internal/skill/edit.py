@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.skill.document import Document, EditRefused
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     find_frontmatter,
     normalize_newlines,
 )
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parsed import KeyCase
 from skillhall._internal.skill.parser import parse_skill
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, overload
 
 from skillhall._internal.skill.checks import check_body, check_frontmatter
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     BOM,
     LFS_SIGNATURE,
     MAX_FRONTMATTER_BYTES,
@@ -21,7 +21,7 @@ from skillhall._internal.skill.frontmatter import (
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, KeyCase, ParsedSkill
 from skillhall._internal.skill.yaml.fields import read_fields
 from skillhall._internal.skill.yaml.full_reader import YamlReadError
-from skillhall._internal.skill.yaml.result import shift_lines
+from skillhall._internal.skill.yaml.yaml_findings import shift_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

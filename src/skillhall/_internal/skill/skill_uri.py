@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from skillhall._internal.skill.bundle import MAX_PATH_LENGTH, RelativePath
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall.errors import UnsafePath
 
 MAX_URI_LENGTH: Final = 2048  # characters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import MAX_EXCERPT_LENGTH, escape_invisible, truncate
-from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import LFS_SIGNATURE, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import LFS_SIGNATURE, is_skill_md
 from skillhall._internal.skill.risks.excerpt import escape_invisible, truncate
-from skillhall._internal.skill.risks.lines import split_words
+from skillhall._internal.skill.risks.rule_engine import split_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION_RULE
 from skillhall._internal.skill.risks.known_installers import has_only_known_installers
-from skillhall._internal.skill.risks.lines import (
+from skillhall._internal.skill.risks.rule_engine import (
     Piece,
     RiskRule,
     all_of,
@@ -23,7 +23,7 @@ from skillhall._internal.skill.risks.lines import (
 )
 
 if TYPE_CHECKING:
-    from skillhall._internal.skill.risks.lines import Finder
+    from skillhall._internal.skill.risks.rule_engine import Finder
 
 _END = r"(?=$|[\s;&)'\"`])"
 _SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not a table cell

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import (
+from skillhall._internal.skill.risks.rule_engine import (
     Piece,
     RiskRule,
     RuleMatch,
@@ -24,7 +24,7 @@ from skillhall._internal.skill.risks.lines import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
+    from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
 
 _MAX_LINES = 200  # lines with a credential folder that are checked in one file
 _MAX_LINES_BETWEEN = 15  # lines between reading and sending

@@ -11,12 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import Piece, RiskRule, RuleMatch
+from skillhall._internal.skill.risks.rule_engine import Piece, RiskRule, RuleMatch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
+    from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
 
 _MAX_BEFORE = 200  # characters between the verb and the URL
 _MAX_AFTER = 320  # characters between the URL and "follow it"

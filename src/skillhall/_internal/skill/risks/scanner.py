@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import is_skill_md, normalize_newlines
+from skillhall._internal.skill.frontmatter_locator import is_skill_md, normalize_newlines
 from skillhall._internal.skill.risks.base64_rules import find_base64
 from skillhall._internal.skill.risks.bundle_rules import (
     SCRIPT_EXTENSIONS,
@@ -18,11 +18,11 @@ from skillhall._internal.skill.risks.bundle_rules import (
 )
 from skillhall._internal.skill.risks.command_rules import COMMAND_RULES
 from skillhall._internal.skill.risks.exfiltration_rules import find_sent_archives
-from skillhall._internal.skill.risks.hidden_comments import find_hidden_comments
-from skillhall._internal.skill.risks.lines import RuleHit, ScannedText, split_words
-from skillhall._internal.skill.risks.mentions import MentionDetector
+from skillhall._internal.skill.risks.hidden_comment_rules import find_hidden_comments
 from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
+from skillhall._internal.skill.risks.quoted_attack_detector import MentionDetector
 from skillhall._internal.skill.risks.remote_instruction_rules import find_remote_instructions
+from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText, split_words
 from skillhall._internal.skill.risks.secret_rules import find_secrets
 from skillhall._internal.skill.risks.terminal_paste_rules import find_paste_requests
 from skillhall._internal.skill.risks.tiers import TIERS, Tier

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.skill.risks.lines import ScannedText
+    from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 _NOT_INSIDE = r"(?<![A-Za-z0-9_-])"
 # Key formats of known issuers, by a fixed prefix that is fast to search for.

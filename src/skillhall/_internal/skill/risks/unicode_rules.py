@@ -11,14 +11,14 @@ import unicodedata
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.invisible import BLACK_FLAG, FLAG_TAGS
+from skillhall._internal.skill.invisible_characters import BLACK_FLAG, FLAG_TAGS
 from skillhall._internal.skill.risks.excerpt import (
     MAX_EXCERPT_LENGTH,
     build_excerpt,
     escape_invisible,
     truncate,
 )
-from skillhall._internal.skill.risks.lines import MAX_PIECE_LENGTH, RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, RuleHit, ScannedText
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
 if TYPE_CHECKING:

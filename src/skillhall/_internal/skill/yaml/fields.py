@@ -9,8 +9,8 @@ from skillhall._internal.skill.yaml.full_reader import (
     find_control_character,
     read_full_yaml,
 )
-from skillhall._internal.skill.yaml.repair import repair_yaml
-from skillhall._internal.skill.yaml.result import YamlResult, build_repaired_finding
+from skillhall._internal.skill.yaml.lenient_reader import repair_yaml
+from skillhall._internal.skill.yaml.yaml_findings import YamlResult, build_repaired_finding
 
 
 def read_fields(block: str) -> YamlResult:

@@ -11,19 +11,19 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.result import (
-    TYPED_SCALAR,
-    YamlResult,
-    build_duplicate_key_finding,
-    build_flow_style_finding,
-    build_not_text_finding,
-)
 from skillhall._internal.skill.yaml.values import (
     BOOLEANS,
     NUMBER_PATTERN,
     TEXT_FIELDS,
     YamlValue,
     parse_number,
+)
+from skillhall._internal.skill.yaml.yaml_findings import (
+    TYPED_SCALAR,
+    YamlResult,
+    build_duplicate_key_finding,
+    build_flow_style_finding,
+    build_not_text_finding,
 )
 
 if TYPE_CHECKING:

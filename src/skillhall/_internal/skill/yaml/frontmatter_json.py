@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill.frontmatter import FrontmatterBlock, decode_text, find_frontmatter
+from skillhall._internal.skill.frontmatter_locator import (
+    FrontmatterBlock,
+    decode_text,
+    find_frontmatter,
+)
 from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_typed_yaml
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, NUMBER_PATTERN
 

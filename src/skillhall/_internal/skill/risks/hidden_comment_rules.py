@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import build_excerpt
-from skillhall._internal.skill.risks.lines import MAX_PIECE_LENGTH, RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, RuleHit, ScannedText
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
 if TYPE_CHECKING:

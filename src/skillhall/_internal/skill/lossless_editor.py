@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     MissingFrontmatter,
     find_frontmatter,
@@ -15,13 +15,13 @@ from skillhall._internal.skill.frontmatter import (
 )
 from skillhall._internal.skill.yaml.fields import read_fields
 from skillhall._internal.skill.yaml.full_reader import YamlReadError, locate_fields
+from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently
 from skillhall._internal.skill.yaml.quoting import format_scalar
-from skillhall._internal.skill.yaml.repair import locate_fields_leniently
 from skillhall.errors import EditRefused as EditRefused  # noqa: PLC0414 - part of this module
 
 if TYPE_CHECKING:
-    from skillhall._internal.skill.yaml.result import YamlResult
     from skillhall._internal.skill.yaml.values import Fields
+    from skillhall._internal.skill.yaml.yaml_findings import YamlResult
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _COLON = re.compile(r"[ \t]*:")

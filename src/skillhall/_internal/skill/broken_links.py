@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     MissingFrontmatter,
     count_line_breaks,
     decode_text,

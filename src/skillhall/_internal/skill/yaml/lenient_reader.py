@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
 from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
-from skillhall._internal.skill.yaml.result import (
+from skillhall._internal.skill.yaml.yaml_findings import (
     InvalidValue,
     YamlResult,
     build_duplicate_key_finding,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.skill.risks.lines import ScannedText
+    from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 # Limits of the context that is searched, in characters unless it says lines. They bound the work
 # per match; public skills need less.
