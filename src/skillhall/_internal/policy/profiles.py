@@ -17,19 +17,16 @@ from skillhall._internal.policy.folder_walk_rules import (
     LinkPolicy,
     ScanPolicy,
 )
-from skillhall._internal.policy.naming import (
-    fill_description_from_folder,
-    fill_name_from_folder,
-    use_frontmatter_only,
-)
 from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
-    from skillhall._internal.policy.naming import NamePolicy
+    # From the name and description in the frontmatter and the folder name to those that are used.
+    NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
 ACCEPT, WARN, REJECT = Effect.ACCEPT, Effect.WARN, Effect.REJECT
 
@@ -42,6 +39,21 @@ AGENT_FOLDERS = (
     ("~/.claude/skills", "user"),
     ("~/.skillhall/skills", "user"),
 )
+
+
+def use_frontmatter_only(name: str, description: str, _folder: str) -> tuple[str, str]:
+    """Use name and description of the frontmatter, even if empty."""
+    return name, description
+
+
+def fill_name_from_folder(name: str, description: str, folder: str) -> tuple[str, str]:
+    """Use the folder name if the frontmatter has no name."""
+    return name or folder, description
+
+
+def fill_description_from_folder(name: str, description: str, folder: str) -> tuple[str, str]:
+    """Use the folder name if the frontmatter has no description."""
+    return name, description if description.strip() else folder
 
 
 class Profile(NamedTuple):

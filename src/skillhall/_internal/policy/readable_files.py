@@ -70,10 +70,9 @@ def is_private_path(parts: Sequence[str]) -> bool:
     names = [fold_name(part) for part in parts]
     if names[0] == AGENTS_FOLDER:
         names = names[1:]
-    return any(map(_is_private_name, names))
-
-
-def _is_private_name(name: str) -> bool:
-    if is_dotfile(name):
-        return not is_volume_entry(name)
-    return bool(_SKILLHALL_FILES.fullmatch(name) or _SHORT_NAME.search(name))
+    return any(
+        not is_volume_entry(name)
+        if is_dotfile(name)
+        else _SKILLHALL_FILES.fullmatch(name) or _SHORT_NAME.search(name)
+        for name in names
+    )

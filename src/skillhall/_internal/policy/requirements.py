@@ -36,9 +36,9 @@ class HostFacts(Protocol):
 
 def check_requirements(front: Frontmatter, host: HostFacts) -> Finding | None:
     """Return a finding with the unmet requirements; `None` if all are met."""
-    if "metadata" not in front.fields:
-        return None
-    reasons = [*_find_unmet(_read_requirement_fields(front), host)]
+    metadata = _as_fields(front.fields.get("metadata"))
+    fields = next((_as_fields(metadata[name]) for name in _METADATA_KEYS if name in metadata), {})
+    reasons = [] if fields.get("always") in (True, "true") else [*_find_unmet(fields, host)]
     if not reasons:
         return None
     return Finding(
@@ -49,17 +49,9 @@ def check_requirements(front: Frontmatter, host: HostFacts) -> Finding | None:
     )
 
 
-def _read_requirement_fields(front: Frontmatter) -> Fields:
-    metadata = _as_fields(front.fields.get("metadata"))
-    return next((_as_fields(metadata[name]) for name in _METADATA_KEYS if name in metadata), {})
-
-
 def _find_unmet(fields: Fields, host: HostFacts) -> Iterator[str]:
-    if fields.get("always") in (True, "true"):
-        return
-    systems = [
-        _PLATFORM_ALIASES.get(name.lower(), name.lower()) for name in _read_names(fields.get("os"))
-    ]
+    names = [name.lower() for name in _read_names(fields.get("os"))]
+    systems = [_PLATFORM_ALIASES.get(name, name) for name in names]
     if systems and host.platform not in systems:
         yield f"it requires {' or '.join(systems)}"
     requires = _as_fields(fields.get("requires"))
@@ -71,7 +63,7 @@ def _find_unmet(fields: Fields, host: HostFacts) -> Iterator[str]:
         yield f"none of the programs {', '.join(map(repr, choices))} is installed"
     for name in _read_names(requires.get("env")):
         if not host.has_environment_variable(name):
-            yield f"the variable {name!r} is not set"
+            yield f"the environment variable {name!r} is not set"
 
 
 def _as_fields(value: YamlValue) -> Fields:

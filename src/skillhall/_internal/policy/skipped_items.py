@@ -42,14 +42,13 @@ def collect_skipped(findings: Iterable[JudgedFinding]) -> tuple[SkippedItem, ...
         if effect is Effect.REJECT or finding.code in _OMITTED_CODES:
             # Findings without a path are grouped by message; NUL keeps them apart from paths.
             reasons.setdefault(finding.path or f"\0{finding.message}", []).append(finding)
-    return tuple(_build_item(reasons[key]) for key in sorted(reasons))
-
-
-def _build_item(reasons: list[Finding]) -> SkippedItem:
-    first = reasons[0]
-    name = first.skill or first.path.partition("/")[0].removesuffix(".md")
-    message = "; ".join(dict.fromkeys(finding.message for finding in reasons))
-    return SkippedItem(name, first.path, first.code, message)
+    items = []
+    for _, group in sorted(reasons.items()):
+        first = group[0]
+        name = first.skill or first.path.partition("/")[0].removesuffix(".md")
+        message = "; ".join(dict.fromkeys(finding.message for finding in group))
+        items.append(SkippedItem(name, first.path, first.code, message))
+    return tuple(items)
 
 
 def skipped_data(skipped: Sequence[SkippedItem]) -> dict[str, object]:
