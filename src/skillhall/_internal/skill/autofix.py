@@ -14,9 +14,10 @@ from skillhall._internal.skill.frontmatter_locator import (
 from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.parser import parse_frontmatter
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
 from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

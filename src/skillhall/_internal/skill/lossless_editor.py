@@ -13,10 +13,10 @@ from skillhall._internal.skill.frontmatter_locator import (
     find_frontmatter,
     normalize_newlines,
 )
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, locate_fields
-from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently
+from skillhall._internal.skill.yaml.full_reader import locate_fields
+from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently, read_fields
 from skillhall._internal.skill.yaml.quoting import format_scalar
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 from skillhall.errors import EditRefused as EditRefused  # noqa: PLC0414 - part of this module
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ from skillhall._internal.skill.frontmatter_locator import (
     find_frontmatter,
 )
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, KeyCase, ParsedSkill
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError
-from skillhall._internal.skill.yaml.yaml_findings import shift_lines
+from skillhall._internal.skill.yaml.lenient_reader import read_fields
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, shift_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,10 +1,10 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
 from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently, repair_yaml
 from skillhall._internal.skill.yaml.values import YamlValue
-from skillhall._internal.skill.yaml.yaml_findings import YamlResult
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, YamlResult
 
 
 def repair(block: str) -> YamlResult:

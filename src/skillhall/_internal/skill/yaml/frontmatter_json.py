@@ -14,8 +14,9 @@ from skillhall._internal.skill.frontmatter_locator import (
     decode_text,
     find_frontmatter,
 )
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_typed_yaml
+from skillhall._internal.skill.yaml.full_reader import read_typed_yaml
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, NUMBER_PATTERN
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
