@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from skillhall._internal.policy.selection import matches_glob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _RULE = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from skillhall._internal.skill.finding import Code, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class DuplicatePolicy(Enum):

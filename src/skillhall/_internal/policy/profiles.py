@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.policy.effects import (
     MISSING_NAME_CODES,
@@ -21,12 +22,9 @@ from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, Pre
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
+# From the name and description in the frontmatter and the folder name to those that are used.
+NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
-    # From the name and description in the frontmatter and the folder name to those that are used.
-    NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
 ACCEPT, WARN, REJECT = Effect.ACCEPT, Effect.WARN, Effect.REJECT
 

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.folder_walk_rules import is_volume_entry
-from skillhall._internal.skill.bundle import fold_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.bundle import Bundle, fold_name
 
 DEFAULT_EXTENSIONS = (".md", ".cs", ".py", ".txt", ".json", ".yml", ".yaml")
 AGENTS_FOLDER = ".agents"  # the one hidden folder that is meant for agents

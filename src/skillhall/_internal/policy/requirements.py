@@ -6,15 +6,12 @@ with `bins`, `anyBins` and `env`, and `metadata.openclaw.os`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import Protocol
 
 from skillhall._internal.skill.finding import Code, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.skill.parsed import Frontmatter
-    from skillhall._internal.skill.yaml.values import Fields, YamlValue
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
 _METADATA_KEYS = ("openclaw", "clawdbot", "clawdis")  # former names of one program
 _PLATFORM_ALIASES = {"macos": "darwin", "mac": "darwin", "windows": "win32"}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from skillhall._internal.policy.precedence import LocatedSkill
 from skillhall._internal.skill.finding import Code, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 SelectableT = TypeVar("SelectableT", bound=LocatedSkill)
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from skillhall._internal.policy.effects import Effect
-from skillhall._internal.skill.finding import Code
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.skill.finding import Finding
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.skill.finding import Code, Finding
 
 MAX_SKIPPED = 1000  # rows in one response; the total is always exact
 # Profiles only warn about these, but something is not served.

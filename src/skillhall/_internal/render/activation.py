@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from skillhall._internal.render.escape import escape_closing_tag, escape_field, unescape
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # A body cannot contain the closing tag: see `escape_closing_tag`.
 _ACTIVATION = re.compile(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterable
+from typing import TypedDict
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from skillhall._internal.skill.bundle import SkillFile
+from skillhall._internal.skill.bundle import SkillFile
 
 
 class ManifestFileJson(TypedDict):

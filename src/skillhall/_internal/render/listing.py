@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypedDict
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol, TypedDict
 
 from skillhall._internal.policy.visibility import filter_visible
 from skillhall._internal.render.escape import (
@@ -12,9 +13,6 @@ from skillhall._internal.render.escape import (
     escape_fields,
     to_single_line,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 LOCAL_INTRO = (
     "You have access to the following skills. Each has an id and a short description. "

@@ -7,21 +7,19 @@ how to find the others. The result is deterministic and never exceeds the budget
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillhall._internal.render.escape import escape_field, to_single_line
 from skillhall._internal.render.listing import (
+    InlineSkill,
+    ListingEntry,
     render_inline,
     render_listing,
     render_listing_entry,
 )
 from skillhall._internal.skill.token_count import estimate_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from skillhall._internal.render.listing import InlineSkill, ListingEntry
 
 MIN_DESCRIPTION_LENGTH = 24  # characters; less would add nothing to the name
 # How to use a listed skill; the first tool that the agent has is used.

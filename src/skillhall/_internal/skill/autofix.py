@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import (
@@ -19,11 +20,7 @@ from skillhall._internal.skill.yaml.lenient_reader import locate_fields_lenientl
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
-
-    DocumentEdit: TypeAlias = "tuple[Document, str]"  # the new document, and the change in words
+DocumentEdit: TypeAlias = "tuple[Document, str]"  # the new document, and the change in words
 
 
 # First characters of quoted and block scalars, lists, maps, anchors, aliases and tags.

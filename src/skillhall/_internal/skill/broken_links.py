@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import (
@@ -12,9 +13,6 @@ from skillhall._internal.skill.frontmatter_locator import (
     decode_text,
     find_frontmatter,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 # Possessive quantifiers, and no part that matches across the next "](", keep these linear.
 _INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from unicodedata import category, normalize
 
+from skillhall._internal.skill.finding import Finding
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall.errors import SkillFileNotFound, UnsafePath
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from skillhall._internal.skill.finding import Finding
 
 MAX_PATH_LENGTH = 1024  # characters
 # "git~1" is the short name of ".git" on Windows.

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 from unicodedata import category, normalize
 
 from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, TEXT_FIELDS, describe_type
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
+FieldLineFinder: TypeAlias = Callable[[str], int]  # the line of a field
+FieldCheck: TypeAlias = Callable[[Frontmatter, int], Iterator[Finding]]
 
-    from skillhall._internal.skill.parsed import Frontmatter
-
-    FieldLineFinder: TypeAlias = Callable[[str], int]  # the line of a field
-    FieldCheck: TypeAlias = Callable[[Frontmatter, int], Iterator[Finding]]
 
 MAX_NAME_LENGTH = 64  # specification, "name field"
 MAX_DESCRIPTION_LENGTH = 1024  # specification, "description field"

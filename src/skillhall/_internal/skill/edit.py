@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
@@ -12,9 +12,7 @@ from skillhall._internal.skill.frontmatter_locator import (
 from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parsed import KeyCase
 from skillhall._internal.skill.parser import parse_skill
-
-if TYPE_CHECKING:
-    from skillhall._internal.skill.yaml.values import Fields
+from skillhall._internal.skill.yaml.values import Fields
 
 
 class SkillText(NamedTuple):

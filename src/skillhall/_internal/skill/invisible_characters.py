@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # For a character class: controls except tab and newline, surrogates, direction marks, invisible
 # format characters, line separators, and the tags and selectors that can carry hidden text. The

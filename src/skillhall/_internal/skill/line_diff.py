@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 MAX_LINES = 20_000  # of one text; the longest files of skills have a few thousand
 MAX_SEARCH_STEPS = 400_000  # of one search: a quarter of a second, or 900 moved lines
@@ -36,9 +33,8 @@ class _EqualRun(NamedTuple):
     previous: _EqualRun | None
 
 
-if TYPE_CHECKING:
-    _SearchState: TypeAlias = tuple[int, _EqualRun | None]  # an old line, and the path to it
-    _LinePairs: TypeAlias = list[tuple[int, int]]  # indexes of equal lines, old and new
+_SearchState: TypeAlias = tuple[int, _EqualRun | None]  # an old line, and the path to it
+_LinePairs: TypeAlias = list[tuple[int, int]]  # indexes of equal lines, old and new
 
 
 def split_lines(text: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.frontmatter_locator import (
@@ -16,12 +15,9 @@ from skillhall._internal.skill.frontmatter_locator import (
 from skillhall._internal.skill.yaml.full_reader import locate_fields
 from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently, read_fields
 from skillhall._internal.skill.yaml.quoting import format_scalar
-from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
+from skillhall._internal.skill.yaml.values import Fields
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, YamlResult
 from skillhall.errors import EditRefused as EditRefused  # noqa: PLC0414 - part of this module
-
-if TYPE_CHECKING:
-    from skillhall._internal.skill.yaml.values import Fields
-    from skillhall._internal.skill.yaml.yaml_findings import YamlResult
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _COLON = re.compile(r"[ \t]*:")

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.bundle import fold_name, sha256_hex
 from skillhall._internal.skill.line_diff import Hunk, find_hunks, split_lines
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
-
-    _Sides: TypeAlias = tuple[list[str], list[str]]  # local and upstream lines
+_Sides: TypeAlias = tuple[list[str], list[str]]  # local and upstream lines
 
 
 def merge_text(base: str, local: str, upstream: str) -> str | None:
@@ -149,8 +146,7 @@ class MergeResult(NamedTuple):
         return tuple(o for o in self.outcomes if o.kind is MergeKind.CONFLICT)
 
 
-if TYPE_CHECKING:
-    _FileMerge: TypeAlias = tuple[FileState | None, MergeKind, ConflictReason | None]
+_FileMerge: TypeAlias = tuple[FileState | None, MergeKind, ConflictReason | None]
 
 
 def merge_files(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from skillhall._internal.skill.finding import Finding
 from skillhall._internal.skill.yaml.values import (
     HIDDEN_FIELD,
     KNOWN_FIELDS,
@@ -13,11 +15,6 @@ from skillhall._internal.skill.yaml.values import (
     YamlValue,
     is_hidden_value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.skill.finding import Finding
 
 _SEPARATOR = re.compile(r"[\s,]")
 

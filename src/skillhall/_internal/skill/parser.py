@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, overload
+from typing import NamedTuple, overload
 
 from skillhall._internal.skill.checks import check_body, check_frontmatter
 from skillhall._internal.skill.finding import Code, Finding
@@ -21,9 +22,6 @@ from skillhall._internal.skill.frontmatter_locator import (
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, KeyCase, ParsedSkill
 from skillhall._internal.skill.yaml.lenient_reader import read_fields
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, shift_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
 

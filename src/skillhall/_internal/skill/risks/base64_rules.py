@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import MAX_EXCERPT_LENGTH, escape_invisible, truncate
 from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _MAX_DECODED_LENGTH = 4000  # characters of a run
 _RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import LFS_SIGNATURE, is_skill_md
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.risks.excerpt import escape_invisible, truncate
 from skillhall._internal.skill.risks.rule_engine import split_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill.parsed import Frontmatter
 
 _MAX_NAMES = 3  # in one finding
 _MAX_NAME_LENGTH = 40  # characters

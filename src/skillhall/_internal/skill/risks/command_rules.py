@@ -7,12 +7,12 @@ make a pattern slow. There is no rule for sudo, network use and eval: they are t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION_RULE
 from skillhall._internal.skill.risks.known_installers import has_only_known_installers
 from skillhall._internal.skill.risks.rule_engine import (
+    Finder,
     Piece,
     RiskRule,
     all_of,
@@ -21,9 +21,6 @@ from skillhall._internal.skill.risks.rule_engine import (
     in_order,
     split_words,
 )
-
-if TYPE_CHECKING:
-    from skillhall._internal.skill.risks.rule_engine import Finder
 
 _END = r"(?=$|[\s;&)'\"`])"
 _SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not a table cell

@@ -7,24 +7,21 @@ make a pattern slow.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.rule_engine import (
     Piece,
     RiskRule,
+    RuleHit,
     RuleMatch,
+    ScannedText,
     all_of,
     any_of,
     either,
     in_order,
     split_words,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
 
 _MAX_LINES = 200  # lines with a credential folder that are checked in one file
 _MAX_LINES_BETWEEN = 15  # lines between reading and sending

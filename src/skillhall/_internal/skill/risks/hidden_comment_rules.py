@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import build_excerpt
 from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, RuleHit, ScannedText
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OPEN, _CLOSE = "<!--", "-->"
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.skill.risks.rule_engine import ScannedText
+from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 # Limits of the context that is searched, in characters unless it says lines. They bound the work
 # per match; public skills need less.

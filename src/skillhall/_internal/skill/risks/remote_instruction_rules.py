@@ -7,16 +7,17 @@ the page, the fetching and the following.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.rule_engine import Piece, RiskRule, RuleMatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import (
+    Piece,
+    RiskRule,
+    RuleHit,
+    RuleMatch,
+    ScannedText,
+)
 
 _MAX_BEFORE = 200  # characters between the verb and the URL
 _MAX_AFTER = 320  # characters between the URL and "follow it"

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import build_excerpt
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
+Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match
 
-    Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match
 
 # A line break inside a paragraph: the next line starts no list, table, heading or code.
 _SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")

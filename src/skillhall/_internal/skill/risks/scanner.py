@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from skillhall._internal.skill.bundle import Bundle, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import is_skill_md, normalize_newlines
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.risks.base64_rules import find_base64
 from skillhall._internal.skill.risks.bundle_rules import (
     SCRIPT_EXTENSIONS,
@@ -31,14 +34,8 @@ from skillhall._internal.skill.risks.unicode_rules import (
     find_escaped_hidden_text,
     find_invisible_characters,
 )
+from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from skillhall._internal.skill.bundle import Bundle, SkillFile
-    from skillhall._internal.skill.parsed import Frontmatter
-    from skillhall._internal.skill.yaml.values import YamlValue
 
 MAX_FILE_BYTES = 1024 * 1024  # of one file
 MAX_TOTAL_BYTES = 16 * 1024 * 1024  # of all files of a skill

@@ -7,17 +7,18 @@ anything.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.known_installers import has_only_known_installers
-from skillhall._internal.skill.risks.rule_engine import Piece, RiskRule, RuleMatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import (
+    Piece,
+    RiskRule,
+    RuleHit,
+    RuleMatch,
+    ScannedText,
+)
 
 _LINES_BELOW = 12  # lines after the request that may contain its command
 _LINES_ABOVE = 8  # lines before it: "copy the above and paste it"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.invisible_characters import BLACK_FLAG, FLAG_TAGS
@@ -20,9 +21,6 @@ from skillhall._internal.skill.risks.excerpt import (
 )
 from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, RuleHit, ScannedText
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _INVISIBLE_RUN = re.compile(
     "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"

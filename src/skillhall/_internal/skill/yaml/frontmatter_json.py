@@ -7,7 +7,7 @@ defines as text are text in both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
@@ -15,13 +15,14 @@ from skillhall._internal.skill.frontmatter_locator import (
     find_frontmatter,
 )
 from skillhall._internal.skill.yaml.full_reader import read_typed_yaml
-from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, NUMBER_PATTERN
+from skillhall._internal.skill.yaml.values import (
+    KNOWN_FIELDS,
+    NUMBER_PATTERN,
+    Fields,
+    JsonValue,
+    YamlValue,
+)
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillhall._internal.skill.yaml.values import Fields, JsonValue, YamlValue
 
 
 def to_json_fields(data: bytes, fields: Fields) -> Mapping[str, JsonValue]:

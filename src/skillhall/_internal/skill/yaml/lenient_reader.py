@@ -6,12 +6,14 @@ A repair reads each top-level entry alone, and the value of a broken one as plai
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
 from skillhall._internal.skill.yaml.full_reader import find_control_character, read_full_yaml
 from skillhall._internal.skill.yaml.quoting import quote_scalar
+from skillhall._internal.skill.yaml.values import Fields
 from skillhall._internal.skill.yaml.yaml_findings import (
     InvalidValue,
     YamlReadError,
@@ -20,11 +22,6 @@ from skillhall._internal.skill.yaml.yaml_findings import (
     explain_invalid_value,
     shift_lines,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from skillhall._internal.skill.yaml.values import Fields
 
 _ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*")

@@ -7,9 +7,10 @@ listing, and most skills never need it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
+from yaml import Node
 from yaml.composer import Composer
 from yaml.parser import Parser
 from yaml.reader import Reader
@@ -24,9 +25,6 @@ from skillhall._internal.skill.yaml.yaml_findings import (
     build_depth_finding,
     build_invalid_finding,
 )
-
-if TYPE_CHECKING:
-    from yaml import Node
 
 # Deep nesting, by brackets or compact indicators ("- - - x"), can overflow the C stack of the
 # parser. Brackets inside text count too, which only sends a few more blocks to the slow check.

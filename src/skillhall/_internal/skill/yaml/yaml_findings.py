@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.yaml.values import Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 # Plain scalars that are not text in some version of YAML.
 TYPED_SCALAR = re.compile(
