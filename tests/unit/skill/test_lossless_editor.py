@@ -122,7 +122,7 @@ def test_last_of_duplicate_keys_is_edited() -> None:
         ("---\na: b\n---\n", "a", "\ud800", "'a' cannot be changed alone"),
         ("---\na: &x b\nc: *x\n---\n", "a", "d", "uses an alias"),
         ("---\n- a\n---\n", "a", "d", "not a map of 'key: value' lines"),
-        ("---\na: b\x85\n---\n", "a", "d", "a line break to some parsers only"),
+        ("---\na: b\x85\n---\n", "a", "d", "only some parsers treat as a line break"),
         ("---\n{a: b}\n---\n", "c", "d", "not valid YAML"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code
@@ -64,11 +65,9 @@ def _quote_values(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
     for key, (start, _, end) in locate_fields_leniently(source).items():
         value = head.frontmatter.fields.get(key)
         if isinstance(value, str) and _is_broken_plain_text(source[start:end]):
-            try:
+            with suppress(EditRefused):
                 document = document.with_field(key, value)
-            except EditRefused:
-                continue
-            yield document, f"quoted the value of {key!r}"
+                yield document, f"quoted the value of {key!r}"
 
 
 def _is_broken_plain_text(entry: str) -> bool:
@@ -87,17 +86,17 @@ def _lowercase_keys(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
     document = Document(data)
     for key in parse_frontmatter(data).frontmatter.fields:
         if key != key.lower() and key.lower() in KNOWN_FIELDS:
-            try:
+            with suppress(EditRefused):
                 document = document.with_renamed_field(key, key.lower())
-            except EditRefused:
-                continue
-            yield document, f"renamed the field {key!r} to {key.lower()!r}"
+                yield document, f"renamed the field {key!r} to {key.lower()!r}"
 
 
 def _match_name_to_folder(data: bytes, folder: str) -> Iterator[DocumentEdit]:
     name = parse_frontmatter(data).frontmatter.name
     if name and name != folder and name.lower().replace("_", "-") == folder:
-        yield from _set_field(data, "name", folder, f"changed the name {name!r} to {folder!r}")
+        with suppress(EditRefused):
+            edited = Document(data).with_field("name", folder)
+            yield edited, f"changed the name {name!r} to {folder!r}"
 
 
 def _join_allowed_tools(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
@@ -111,14 +110,9 @@ def _join_allowed_tools(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
     read_back = Frontmatter({"allowed-tools": text}).allowed_tools
     # A list may have comments, which a single line would lose.
     if read_back == head.frontmatter.allowed_tools and b"#" not in data[: head.block.end]:
-        yield from _set_field(data, "allowed-tools", text, "wrote 'allowed-tools' with spaces")
-
-
-def _set_field(data: bytes, key: str, text: str, change: str) -> Iterator[DocumentEdit]:
-    try:
-        yield Document(data).with_field(key, text), change
-    except EditRefused:
-        return
+        with suppress(EditRefused):
+            edited = Document(data).with_field("allowed-tools", text)
+            yield edited, "separated the entries of 'allowed-tools' by spaces"
 
 
 _STEPS: tuple[Callable[[bytes, str], Iterator[DocumentEdit]], ...] = (

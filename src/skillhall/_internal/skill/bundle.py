@@ -98,6 +98,13 @@ def fold_name(name: str) -> str:
     return normalize("NFC", visible.casefold())
 
 
+def parent_folders(path: str) -> Iterator[str]:
+    """Yield the folders that contain a relative path, from the nearest one up."""
+    while folder := path.rpartition("/")[0]:
+        yield folder
+        path = folder
+
+
 def is_in_version_control_folder(path: str) -> bool:
     """Whether a relative path is inside a version control folder, on any system."""
     return any(fold_name(part) in VERSION_CONTROL_FOLDERS for part in path.split("/"))
@@ -118,8 +125,7 @@ def find_collision(paths: Iterable[str]) -> PathCollision | None:
             return PathCollision(path, "it occurs twice")
         unique.add(path)
     for path in sorted(unique):
-        parts = path.split("/")
-        if any("/".join(parts[:at]) in unique for at in range(1, len(parts))):
+        if any(folder in unique for folder in parent_folders(path)):
             return PathCollision(path, "a file has the name of its folder")
     return None
 

@@ -90,9 +90,16 @@ def _find_common_lines(old: list[str], new: list[str]) -> _LinePairs | None:
         # Diagonals outside the grid are skipped.
         low, high = max(-edits, edits - 2 * len(new)), min(edits, 2 * len(old) - edits)
         for diagonal in range(low, high + 1, 2):
-            x, run = _advance(reached, diagonal)
+            # One edit on this diagonal: drop an old line or add a new one.
+            added, dropped = reached.get(diagonal + 1), reached.get(diagonal - 1)
+            if dropped is None or (added is not None and dropped[0] < added[0]):
+                x, run = added or (0, None)
+            else:
+                x, run = dropped[0] + 1, dropped[1]
             y = x - diagonal
-            length = _count_equal_lines(old, new, x, y)
+            length, limit = 0, min(len(old) - x, len(new) - y)
+            while length < limit and old[x + length] == new[y + length]:
+                length += 1
             if length:
                 run = _EqualRun(x, y, length, run)
             if x + length >= len(old) and y + length >= len(new):
@@ -101,22 +108,6 @@ def _find_common_lines(old: list[str], new: list[str]) -> _LinePairs | None:
             work += length + 1
         edits += 1
     return None
-
-
-def _advance(reached: dict[int, _SearchState], diagonal: int) -> _SearchState:
-    """Make one edit on this diagonal: drop an old line or add a new one."""
-    added, dropped = reached.get(diagonal + 1), reached.get(diagonal - 1)
-    if dropped is None or (added is not None and dropped[0] < added[0]):
-        return added or (0, None)
-    return dropped[0] + 1, dropped[1]
-
-
-def _count_equal_lines(old: list[str], new: list[str], x: int, y: int) -> int:
-    start, end = x, min(len(old), len(new) - y + x)
-    shift = y - x
-    while x < end and old[x] == new[x + shift]:
-        x += 1
-    return x - start
 
 
 def _collect_pairs(run: _EqualRun | None) -> _LinePairs:

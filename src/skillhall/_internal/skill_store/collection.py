@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
-    from skillhall._internal.skill.edit import SkillText
+    from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.changes import SkillChangeResult
     from skillhall._internal.skill_store.folder_store import ImportReport
     from skillhall._internal.skill_store.store import SkillStore

@@ -25,7 +25,7 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from skillhall._internal.skill.edit import SkillText
+    from skillhall._internal.skill.lossless_editor import SkillText
 
 
 @dataclass(frozen=True, slots=True)
