@@ -9,7 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import FolderHandle
@@ -176,29 +176,25 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
 
 
 def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
-    candidates: list[CatalogSkill | _RejectedSkill] = [
-        *catalog.skills,
-        *(shadowed.skill for shadowed in catalog.shadowed),
-        *map(_locate_rejected, catalog.rejected),
-    ]
-    return sorted((_build_result(c, profile) for c in candidates), key=_GET_PATH)
-
-
-def _locate_rejected(rejected: RejectedCandidate) -> _RejectedSkill:
-    path, name, findings = Path(rejected.location), rejected.name, rejected.findings
-    if path.is_dir() and not is_skill_md(path.name):
-        return _RejectedSkill(FolderHandle(str(path)), "", str(path), name, findings)
-    folder = FolderHandle(str(path.parent))
-    return _RejectedSkill(folder, path.name, rejected.location, name, findings)
-
-
-def _build_result(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> ValidationResult:
-    path, findings = skill.location, skill.findings
-    if skill.file:
-        findings = examine_skill(skill, profile).findings
-        path = str(Path(path).parent) if is_skill_md(skill.file) else path
-    accepted = not any(judged.effect is Effect.REJECT for judged in findings)
-    return ValidationResult(path, skill.location, skill.name, accepted, findings)
+    candidates: list[CatalogSkill | _RejectedSkill] = [*catalog.skills]
+    candidates += (shadowed.skill for shadowed in catalog.shadowed)
+    for rejected in catalog.rejected:
+        at = Path(rejected.location)
+        is_folder = at.is_dir() and not is_skill_md(at.name)
+        handle = FolderHandle(str(at if is_folder else at.parent))
+        file = "" if is_folder else at.name
+        candidates.append(
+            _RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
+        )
+    results = []
+    for skill in candidates:
+        path, findings = skill.location, skill.findings
+        if skill.file:
+            findings = examine_skill(skill, profile).findings
+            path = str(Path(path).parent) if is_skill_md(skill.file) else path
+        accepted = not any(judged.effect is Effect.REJECT for judged in findings)
+        results.append(ValidationResult(path, skill.location, skill.name, accepted, findings))
+    return sorted(results, key=_GET_PATH)
 
 
 def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:
