@@ -162,7 +162,7 @@ def test_invalid_field_is_rejected_by_name(changes: Mapping[str, object], proble
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"path": "../../.bashrc"}, "path is not a valid path: it leaves its folder"),
+        ({"path": "../../.bashrc"}, "path is not a valid path: it points outside its folder"),
         ({"path": "C:\\x"}, "path is not a valid path"),
         ({"path": "a\x1b[31m"}, "path is not a valid path: it contains control characters"),
         ({"sha256": "g" * 64}, "sha256 is malformed"),

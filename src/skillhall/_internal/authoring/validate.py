@@ -168,8 +168,8 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
         if judged.finding.path == str(path) and judged.finding.code is not Code.BOUND_REACHED
     )
     if not reasons:
-        problem = "contains no SKILL.md" if path.is_dir() else "is not a SKILL.md"
-        hint = "name a SKILL.md, a skill's folder, or a folder of skills"
+        problem = "contains no SKILL.md" if path.is_dir() else "is not a SKILL.md file"
+        hint = "give a SKILL.md, the folder of a skill, or a folder of skills"
         missing = Finding(Code.NO_SKILL_MD, f"{path.name!r} {problem}", 1, hint, str(path))
         reasons = (JudgedFinding(missing, Effect.REJECT),)
     return ValidationResult(str(path), str(path), "", accepted=False, findings=reasons)

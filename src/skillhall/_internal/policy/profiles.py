@@ -81,7 +81,7 @@ class Profile(NamedTuple):
         if depth is None:
             return self
         if not 1 <= depth <= MAX_DEPTH:
-            message = f"depth must be from 1 to {MAX_DEPTH}, not {depth}"
+            message = f"depth must be between 1 and {MAX_DEPTH}, not {depth}"
             raise ValueError(message)
         scan, validation = self.scan_policy.with_depth(depth), self.validation_scan_policy
         if validation is not None:

@@ -41,7 +41,7 @@ def check_requirements(front: Frontmatter, host: HostFacts) -> Finding | None:
     return Finding(
         Code.REQUIREMENT_UNMET,
         f"{front.name!r} is not available: {', '.join(reasons)}",
-        hint="meet the requirement in its metadata, or remove the entry",
+        hint="meet the requirements in its metadata, or remove them",
         skill=front.name,
     )
 

@@ -49,7 +49,7 @@ class RelativePath:
         parts: list[str] = []
         for part in stripped.split("/"):
             if part == ".." and not parts:
-                raise UnsafePath(text, "it leaves its folder")
+                raise UnsafePath(text, "it points outside its folder")
             if part == "..":
                 parts.pop()
             elif part not in ("", "."):
@@ -77,7 +77,7 @@ def _find_path_error(text: str) -> str | None:
     if not parts or "" in parts:
         return "it does not name a file"
     if ".." in parts:
-        return "it leaves its folder"
+        return "it points outside its folder"
     return next((reason for part in parts if (reason := _find_part_error(part))), None)
 
 
@@ -85,7 +85,7 @@ def _find_part_error(part: str) -> str | None:
     if part.endswith((".", " ")):
         return f"{part!r} ends in a dot or space"
     if part.partition(".")[0].rstrip(" ").lower() in _DEVICES:
-        return f"{part!r} is a device name"
+        return f"{part!r} is a reserved device name on Windows"
     return None
 
 

@@ -83,11 +83,13 @@ def _check_name_characters(name: str, line: int) -> Iterator[Finding]:
     letters = [c for c in name if c != "-"]
     invalid = sorted({c for c in letters if category(c)[0] not in "LNM"})
     if invalid:
-        message = f"the name {name!r} contains {', '.join(map(repr, invalid))}"
+        message = f"the name {name!r} contains invalid characters: {', '.join(map(repr, invalid))}"
         hint = f"use letters, digits and single hyphens: {suggest_name(name)!r}"
         yield Finding(Code.NAME_CHARACTERS, message, line, hint)
     if any(category(c)[0] == "M" for c in letters):
-        message = f"the name {name!r} contains combining marks; the reference validator rejects it"
+        message = (
+            f"the name {name!r} contains combining marks, which the reference validator rejects"
+        )
         yield Finding(Code.NAME_MARKS, message, line)
     if name.startswith("-") or name.endswith("-"):
         message = f"the name {name!r} starts or ends with a hyphen"
@@ -202,7 +204,7 @@ def check_body(body: str) -> Iterator[Finding]:
     if lines > MAX_BODY_LINES or tokens > MAX_BODY_TOKENS:
         yield Finding(
             Code.BODY_LARGE,
-            f"the body has {lines} lines, about {tokens} tokens; "
+            f"the body has {lines} lines and about {tokens} tokens; "
             f"at most {MAX_BODY_LINES} lines and {MAX_BODY_TOKENS} tokens are recommended",
             hint="move details into files that the agent reads when it needs them",
         )

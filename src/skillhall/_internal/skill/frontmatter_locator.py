@@ -75,9 +75,6 @@ def find_frontmatter(
 
 def is_frontmatter_complete(data: bytes) -> bool:
     """Whether no more bytes are needed: the block ends here, or the file has none."""
-    at = data.find(b"\n---", 3)
-    if at > 0 and data[at + 4 : at + 5] == b"\n" and data.startswith(b"---\n"):
-        return True
     return find_frontmatter(data, is_complete=False) is not MissingFrontmatter.UNCLOSED
 
 

@@ -17,12 +17,6 @@ class Hunk(NamedTuple):
     new_start: int
     new_end: int
 
-    def shift(self, offset: int) -> Hunk:
-        """Return the hunk moved down by `offset` lines."""
-        return Hunk(
-            self.start + offset, self.end + offset, self.new_start + offset, self.new_end + offset
-        )
-
 
 class _EqualRun(NamedTuple):
     """Equal lines from `x` in the old text and `y` in the new one, and the run before."""
@@ -103,19 +97,15 @@ def _find_common_lines(old: list[str], new: list[str]) -> _LinePairs | None:
             if length:
                 run = _EqualRun(x, y, length, run)
             if x + length >= len(old) and y + length >= len(new):
-                return _collect_pairs(run)
+                runs = []
+                while run is not None:
+                    runs.append(run)
+                    run = run.previous
+                return [(r.x + at, r.y + at) for r in reversed(runs) for at in range(r.length)]
             reached[diagonal] = (x + length, run)
             work += length + 1
         edits += 1
     return None
-
-
-def _collect_pairs(run: _EqualRun | None) -> _LinePairs:
-    runs = []
-    while run is not None:
-        runs.append(run)
-        run = run.previous
-    return [(r.x + at, r.y + at) for r in reversed(runs) for at in range(r.length)]
 
 
 def _find_gaps(pairs: _LinePairs, old_length: int, new_length: int) -> Iterator[Hunk]:
@@ -150,4 +140,4 @@ def _push_down_hunk(old: Sequence[str], new: Sequence[str], hunk: Hunk, limit: i
     elif start == end:
         while end + offset < limit and new[new_start + offset] == new[new_end + offset]:
             offset += 1
-    return hunk.shift(offset)
+    return Hunk(start + offset, end + offset, new_start + offset, new_end + offset)

@@ -100,7 +100,9 @@ class Document:
         found = find_frontmatter(data)
         is_intact = isinstance(found, FrontmatterBlock) and data[found.start : found.end] == encoded
         if needs_new_repair or not is_intact or after.fields != expected:
-            raise EditRefused(f"{key!r} cannot be changed alone; edit the file by hand")
+            raise EditRefused(
+                f"changing {key!r} would also change other content; edit the file by hand"
+            )
         return Document(data)
 
     def _read_source(self) -> tuple[FrontmatterBlock, str]:
@@ -132,7 +134,7 @@ def _locate_spans(source: str) -> dict[str, FieldSpan]:
     for key, (start, key_end, value_end) in marks.items():
         colon = _COLON.match(source, key_end)
         if colon is None:
-            raise EditRefused("the frontmatter writes a key in a form that cannot be edited")
+            raise EditRefused("a key in the frontmatter is written in a form that cannot be edited")
         value = colon.end()
         # A block scalar ends at the next token. Blank lines before it are not part of the value.
         end = value + len(source[value : max(value, value_end)].rstrip())

@@ -40,10 +40,15 @@ def _apply_regions(old: list[str], sides: _Sides, regions: Iterable[_Region]) ->
     merged: list[str] = []
     at = 0
     for region in regions:
-        lines = _merge_region(region, sides)
-        if lines is None:
+        versions = []
+        for hunks, lines in zip(region.hunks, sides, strict=True):
+            if hunks:
+                start = hunks[0].new_start - (hunks[0].start - region.start)
+                versions.append(lines[start : hunks[-1].new_end + (region.end - hunks[-1].end)])
+        # Only one side changed the region, or both agree; otherwise it is a conflict.
+        if versions[0] != versions[-1]:
             return None
-        merged += [*old[at : region.start], *lines]
+        merged += [*old[at : region.start], *versions[0]]
         at = region.end
     return "".join([*merged, *old[at:]])
 
@@ -68,19 +73,6 @@ def _group_regions(local: Sequence[Hunk], upstream: Sequence[Hunk]) -> Iterator[
         region.hunks[side].append(hunk)
         region = region._replace(end=max(region.end, hunk.end))
     yield region
-
-
-def _merge_region(region: _Region, sides: _Sides) -> list[str] | None:
-    """Return the new lines, if only one side changed the region or both agree."""
-    versions = [
-        lines[
-            hunks[0].new_start - (hunks[0].start - region.start) : hunks[-1].new_end
-            + (region.end - hunks[-1].end)
-        ]
-        for hunks, lines in zip(region.hunks, sides, strict=True)
-        if hunks
-    ]
-    return versions[0] if versions[0] == versions[-1] else None
 
 
 class FileState(NamedTuple):

@@ -163,7 +163,9 @@ def _check_layout(data: bytes, block: FrontmatterBlock) -> Iterator[Finding]:
         message = "there are blank lines before the frontmatter"
         yield Finding(Code.LEADING_BLANK, message, 1, "remove them")
     if b"\r" in data[: block.body_start]:
-        yield Finding(Code.CRLF, "lines end in CR LF or CR", 1, "save the file with LF line ends")
+        yield Finding(
+            Code.CRLF, "lines end in CR LF or CR", 1, "save the file with LF line endings"
+        )
 
 
 def _build_large_frontmatter_finding() -> Finding:

@@ -109,12 +109,16 @@ def repair_yaml(block: str, error: YamlReadError) -> YamlResult:
 def build_repaired_finding(invalid: Sequence[InvalidValue], cause: str = "") -> Finding:
     """Build the finding for fields that were read as plain text."""
     names = ", ".join(repr(value.key) for value in invalid)
+    is_single = len(invalid) == 1
     if cause:
-        message = f"{cause}; {names} read as plain text"
+        message = f"{cause}; {names} {'was' if is_single else 'were'} read as plain text"
+    elif is_single:
+        reason = explain_invalid_value(invalid[0].text)
+        message = f"{names} {reason}; it was read as plain text"
     else:
         reasons = dict.fromkeys(explain_invalid_value(value.text) for value in invalid)
-        reason = next(iter(reasons)) if len(reasons) == 1 else "are not valid YAML"
-        message = f"{names} {reason}; read as plain text"
+        reason = f": each {next(iter(reasons))}" if len(reasons) == 1 else " are not valid YAML"
+        message = f"{names}{reason}; they were read as plain text"
     key, line, value = invalid[0]
     shown = value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
     hint = f"quote the value: {key}: {quote_scalar(shown)}"

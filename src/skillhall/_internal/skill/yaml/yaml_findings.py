@@ -57,7 +57,7 @@ def build_not_text_finding(label: str, text: str, line: int) -> Finding:
     """Build the finding for a typed scalar where text is expected."""
     return Finding(
         Code.NOT_TEXT,
-        f"{label!r} is a number, date or boolean in YAML; read as {text!r}",
+        f"{label!r} is a number, date or boolean in YAML; it was read as the text {text!r}",
         line,
         f"quote it: {label.rpartition('.')[2]}: {text!r}",
     )
