@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.requirements import check_requirements
+from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.skill.parser import parse_skill
 from tests.support.skills import make_skill_md
 
