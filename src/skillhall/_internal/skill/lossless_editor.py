@@ -101,7 +101,7 @@ class Document:
         is_intact = isinstance(found, FrontmatterBlock) and data[found.start : found.end] == encoded
         if needs_new_repair or not is_intact or after.fields != expected:
             raise EditRefused(
-                f"changing {key!r} would also change other content; edit the file by hand"
+                f"{key!r} cannot be changed without side effects; edit the file by hand"
             )
         return Document(data)
 

@@ -63,10 +63,11 @@ def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
     if _OPEN not in lines.text:
         return
     comments = list(_find_comments(lines.lower))
-    ends = [0, *(end for _, end in comments)]
-    starts = [*(start for start, _ in comments), len(lines.lower)]
-    shown_parts = (lines.lower[end:start] for end, start in zip(ends, starts, strict=True))
-    visible = _normalize_words(" ".join(shown_parts))
+    parts, at = [], 0
+    for start, end in comments:
+        parts.append(lines.lower[at:start])
+        at = end
+    visible = _normalize_words(" ".join([*parts, lines.lower[at:]]))
     for start, end in comments:
         inner = lines.lower[start + len(_OPEN) : end][:MAX_PIECE_LENGTH]
         if _is_instruction(inner) and _normalize_words(inner) not in visible:

@@ -137,8 +137,7 @@ def _is_stray(run: _InvisibleRun, is_right_to_left: Callable[[int], bool]) -> bo
     for mark in marks:
         if _SELECTOR.match(mark):
             continue
-        # Some scripts need this character here.
-        is_legitimate = False
+        is_legitimate = False  # whether some script needs this character here
         if mark in _DIRECTION_MARKS:
             is_legitimate = is_right_to_left(run.start)
         elif mark in _JOINERS or mark == _ZERO_WIDTH_SPACE:
