@@ -468,7 +468,7 @@ class TextRefused(InvalidInputError):
 
 
 class MissingArguments(InvalidInputError):
-    """A prompt was requested without required arguments; empty ones are missing."""
+    """A prompt was requested without required arguments; empty ones count as missing."""
 
     names: Sequence[str]
 
@@ -812,7 +812,7 @@ class FolderScanOff(StoreError):
 
 
 class FollowingOff(StoreError):
-    """Following is disabled: servers that share a database have separate lists."""
+    """Repositories cannot be followed by servers that share a database."""
 
     code = "forbidden"
     template = "servers that share a database cannot follow repositories"
