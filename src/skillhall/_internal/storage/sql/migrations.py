@@ -1,6 +1,8 @@
 """Migrations: numbered functions in one list, forward only, for SQLite and PostgreSQL.
 
-A migration never changes, so it is written out instead of derived from the current tables.
+An empty database is created from `tables` and gets all numbers at once; older ones run the steps
+that they lack. A released migration never changes, so it is written out instead of derived from
+the tables. A test keeps both ways equal.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect
 
-from skillhall._internal.storage.sql.tables import migrations
+from skillhall._internal.storage.sql.tables import METADATA, migrations
 from skillhall.errors import DatabaseNewer
 
 if TYPE_CHECKING:
@@ -138,40 +140,21 @@ def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSIO
     version = current_version(connection)
     if version > LATEST_VERSION:
         raise DatabaseNewer(version, LATEST_VERSION)
-    if version == 0:
-        _execute(
-            connection,
-            """CREATE TABLE IF NOT EXISTS schema_migrations (
-                version INTEGER PRIMARY KEY NOT NULL, applied_at TEXT NOT NULL)""",
-        )
-    for number, step in enumerate(MIGRATIONS[version:target_version], start=version + 1):
-        step(connection)
+    migrations.create(connection, checkfirst=True)
+    if version == 0 and target_version == LATEST_VERSION:
+        tables = [table for table in METADATA.sorted_tables if table is not migrations]
+        # Unchecked: tables of another program with these names must not be taken for ours.
+        METADATA.create_all(connection, tables, checkfirst=False)
+    else:
+        for step in MIGRATIONS[version:target_version]:
+            step(connection)
+    for number in range(version + 1, target_version + 1):
         connection.execute(migrations.insert(), {"version": number, "applied_at": at})
 
 
 def drop_all_tables(connection: Connection) -> None:
     """Drop all tables in the open transaction."""
-    for table in _ALL_TABLES:
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
-
-
-# Referencing tables come before the tables that they refer to.
-_ALL_TABLES = (
-    "tokens",
-    "upload_files",
-    "uploads",
-    "shared_skill_files",
-    "shared_skills",
-    "blobs",
-    "snapshot_blocks",
-    "snapshots",
-    "template_blocks",
-    "templates",
-    "events",
-    "blocks",
-    "sessions",
-    "schema_migrations",
-)
+    METADATA.drop_all(connection)
 
 
 def _execute(connection: Connection, *statements: str) -> None:

@@ -16,6 +16,7 @@ from skillhall._internal.storage.sql.file_rows import (
     read_blob,
     read_file_rows,
 )
+from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import shared_skill_files, shared_skills
 from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 
@@ -71,12 +72,12 @@ class _SqlSharedSkillReader:
 
     def find(self, identity: str) -> SharedSkill | None:
         """Return the skill with this id."""
-        query = select(shared_skills).where(shared_skills.c.id == identity)
-        row = self._connection.execute(query).first()
+        query = select_fields(shared_skills).where(shared_skills.c.id == identity)
+        row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
         files = read_file_rows(self._connection, _OWNER, identity).get(identity, {})
-        return SharedSkill(row.id, row.origin, row.version, files, row.updated_at)
+        return SharedSkill(files=files, **row)
 
     def read_blob(self, digest: str) -> bytes | None:
         """Return the bytes of a file."""
@@ -93,7 +94,7 @@ class _SqlSharedSkillWriter(_SqlSharedSkillReader):
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Insert or replace a skill."""
         unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
-        row = {"id": identity, "origin": origin, "version": 0, "updated_at": ""}
+        row = {"id": identity, "origin": origin, "version": 0, "updated": ""}
         self._connection.execute(insert(shared_skills), row)
         insert_files(self._connection, _OWNER, identity, files)
         delete_unused_blobs(self._connection, unused)
@@ -116,4 +117,4 @@ class _SqlSharedSkillWriter(_SqlSharedSkillReader):
         version = SqlWorkspaceWriter(self._connection).add_events(*events)
         put = [identity for identity, kind in self._event_kinds.items() if kind == SKILL_CHANGED]
         statement = update(shared_skills).where(shared_skills.c.id.in_(put))
-        self._connection.execute(statement, {"version": version, "updated_at": at})
+        self._connection.execute(statement, {"version": version, "updated": at})

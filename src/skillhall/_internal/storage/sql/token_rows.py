@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, insert, or_, select
+from sqlalchemy import delete, insert, or_
 from sqlalchemy.exc import IntegrityError
 
 from skillhall._internal.storage.ports import TOKENS_CHANGED
 from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import tokens
 from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import Conflict
@@ -29,21 +31,16 @@ class SqlTokenTable:
 
     def list(self) -> list[StoredToken]:
         """Return all tokens, oldest first."""
-        query = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
-
-        def work(connection: Connection) -> list[StoredToken]:
-            rows = connection.execute(query)
-            return [StoredToken(row.id, row.label, row.digest, row.created_at) for row in rows]
-
-        return self._database.read(work)
+        query = select_fields(tokens).order_by(tokens.c.created, tokens.c.id)
+        rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return [StoredToken(**row) for row in rows]
 
     def add(self, token: StoredToken) -> None:
         """Add a token. Raises: Conflict if its label is taken."""
-        row = {"id": token.id, "label": token.label, "digest": token.digest}
 
         def work(connection: Connection) -> None:
             try:
-                connection.execute(insert(tokens), {**row, "created_at": token.created})
+                connection.execute(insert(tokens), asdict(token))
             except IntegrityError:
                 raise Conflict(token.label, "revoke it first, or choose another label") from None
             _publish_tokens_changed(connection, token.created)

@@ -16,6 +16,7 @@ from skillhall._internal.storage.sql.file_rows import (
     read_blob,
     read_file_rows,
 )
+from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import upload_files, uploads
 from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 
@@ -64,7 +65,7 @@ class SqlUploadTable:
                 _mark_used(connection, source)
                 return False
             unused = delete_owner(connection, uploads.c.source, source, _OWNER)
-            row = {"source": source, "content_hash": content_hash, "updated_at": at}
+            row = {"source": source, "content_hash": content_hash, "updated": at}
             connection.execute(insert(uploads), {**row, "used": _next_use_number(connection)})
             insert_files(connection, _OWNER, source, files)
             delete_unused_blobs(connection, unused)
@@ -85,15 +86,13 @@ def _evict_oldest(connection: Connection, source: str, at: str, max_uploads: int
 
 
 def _read_uploads(connection: Connection, source: str | None) -> list[StoredUpload]:
-    query = select(uploads).order_by(uploads.c.used.desc())
+    query = select_fields(uploads).order_by(uploads.c.used.desc())
     if source is not None:
         query = query.where(uploads.c.source == source)
     files = read_file_rows(connection, _OWNER, source)
     return [
-        StoredUpload(
-            row.source, row.content_hash, files.get(row.source, {}), row.used, row.updated_at
-        )
-        for row in connection.execute(query)
+        StoredUpload(files=files.get(row["source"], {}), **row)
+        for row in connection.execute(query).mappings()
     ]
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import bindparam, delete, insert, literal, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from skillhall._internal.storage.sql.rows import (
+    select_fields,
     to_block_row,
+    to_budgets_row,
     to_content_row,
     to_event_row,
     to_session,
-    to_session_row,
-    to_snapshot_row,
     to_template,
-    to_template_row,
 )
 from skillhall._internal.storage.sql.tables import (
     blocks,
@@ -30,7 +30,9 @@ from skillhall._internal.storage.sql.workspace_queries import SqlWorkspaceReader
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from sqlalchemy import Table
 
     from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
     from skillhall._internal.storage.records import (
@@ -53,9 +55,9 @@ _EVENT_LOCK = "SELECT pg_advisory_xact_lock(7223446120932)"
 _TEMPORARY_PREFIX = "~"  # sorts after all positions of blocks
 # Columns that a block and its copy in a snapshot share.
 _COPIED_COLUMNS = tuple(
-    column.name
+    column.key
     for column in snapshot_blocks.columns
-    if column.name not in ("snapshot_id", "version", "updated_at")
+    if column.key not in ("snapshot_id", "version", "updated")
 )
 
 
@@ -82,22 +84,21 @@ class SqlWorkspaceWriter(SqlWorkspaceReader):
 
     def lock_session(self, identity: str) -> Session | None:
         """Return a session and lock it until the transaction ends."""
-        row = self._fetch_one(select(sessions).where(sessions.c.id == identity).with_for_update())
-        return None if row is None else to_session(row)
+        query = select_fields(sessions).where(sessions.c.id == identity)
+        return self._find_one(to_session, query.with_for_update())
 
     def template(self, identity: str) -> Template | None:
         """Return a template and lock it until the transaction ends."""
-        row = self._fetch_one(select(templates).where(templates.c.id == identity).with_for_update())
-        return None if row is None else to_template(row)
+        query = select_fields(templates).where(templates.c.id == identity)
+        return self._find_one(to_template, query.with_for_update())
 
     def add_session(self, session: Session) -> None:
         """Insert a session."""
-        self._connection.execute(insert(sessions), to_session_row(session))
+        self._connection.execute(insert(sessions), to_budgets_row(session))
 
     def save_session(self, session: Session) -> None:
         """Update a session."""
-        statement = update(sessions).where(sessions.c.id == session.id)
-        self._connection.execute(statement, _without_id(to_session_row(session)))
+        self._update(sessions, to_budgets_row(session))
 
     def delete_session(self, identity: str) -> None:
         """Delete a session with everything that belongs to it."""
@@ -111,50 +112,40 @@ class SqlWorkspaceWriter(SqlWorkspaceReader):
 
     def save_block(self, block: Block) -> None:
         """Update a block."""
-        statement = update(blocks).where(blocks.c.id == block.id)
-        self._connection.execute(statement, _without_id(to_block_row(block)))
+        self._update(blocks, to_block_row(block))
 
     def set_positions(self, session: str, positions: Sequence[tuple[str, str]]) -> None:
         """Set the positions of blocks of one zone, by id."""
         statement = (
             update(blocks)
-            .where(blocks.c.session_id == session, blocks.c.id == bindparam("of"))
+            .where(blocks.c.session == session, blocks.c.id == bindparam("of"))
             .values(position=bindparam("key"))
         )
         # Positions are unique, so the blocks first get temporary ones.
-        temporary = [
-            {"of": identity, "key": f"{_TEMPORARY_PREFIX}{identity}"} for identity, _ in positions
-        ]
-        self._connection.execute(statement, temporary)
-        self._connection.execute(
-            statement, [{"of": identity, "key": key} for identity, key in positions]
-        )
+        temporary = [(identity, f"{_TEMPORARY_PREFIX}{identity}") for identity, _ in positions]
+        for pairs in (temporary, positions):
+            self._connection.execute(statement, [{"of": of, "key": key} for of, key in pairs])
 
     def delete_blocks(self, session: str) -> None:
         """Delete all blocks of a session permanently."""
-        self._connection.execute(delete(blocks).where(blocks.c.session_id == session))
+        self._connection.execute(delete(blocks).where(blocks.c.session == session))
 
     def prune_deleted_blocks(self, session: str, keep: int) -> None:
         """Permanently delete all but the last `keep` deleted blocks."""
-        conditions = (blocks.c.session_id == session, blocks.c.deleted.is_not(None))
+        conditions = (blocks.c.session == session, blocks.c.deleted.is_not(None))
         last = select(blocks.c.id).where(*conditions).order_by(blocks.c.deleted.desc()).limit(keep)
         self._connection.execute(delete(blocks).where(*conditions, blocks.c.id.not_in(last)))
 
     def add_template(self, template: Template, contents: Sequence[BlockContent]) -> None:
         """Insert a template. Raises: Conflict if its name is taken."""
-        try:
-            self._connection.execute(insert(templates), to_template_row(template))
-        except IntegrityError:
-            raise Conflict(f"a template named {template.name!r}") from None
+        with _reject_taken_name(template):
+            self._connection.execute(insert(templates), to_budgets_row(template))
         self._add_contents(template.id, contents)
 
     def save_template(self, template: Template, contents: Sequence[BlockContent] | None) -> None:
         """Update a template. Raises: Conflict if its name is taken."""
-        statement = update(templates).where(templates.c.id == template.id)
-        try:
-            self._connection.execute(statement, _without_id(to_template_row(template)))
-        except IntegrityError:
-            raise Conflict(f"a template named {template.name!r}") from None
+        with _reject_taken_name(template):
+            self._update(templates, to_budgets_row(template))
         if contents is not None:
             condition = template_blocks.c.template_id == template.id
             self._connection.execute(delete(template_blocks).where(condition))
@@ -166,25 +157,22 @@ class SqlWorkspaceWriter(SqlWorkspaceReader):
 
     def add_snapshot(self, snapshot: SessionSnapshot) -> None:
         """Insert a snapshot of the session's current blocks."""
-        self._connection.execute(insert(snapshots), to_snapshot_row(snapshot))
-        names = [*_COPIED_COLUMNS, "version", "updated_at"]
-        query = select(literal(snapshot.id), *(blocks.c[name] for name in names)).where(
-            blocks.c.session_id == snapshot.session, blocks.c.deleted.is_(None)
+        self._connection.execute(insert(snapshots), to_budgets_row(snapshot))
+        keys = [*_COPIED_COLUMNS, "version", "updated"]
+        query = select(literal(snapshot.id), *(blocks.c[key] for key in keys)).where(
+            blocks.c.session == snapshot.session, blocks.c.deleted.is_(None)
         )
-        self._connection.execute(
-            insert(snapshot_blocks).from_select(["snapshot_id", *names], query)
-        )
+        columns = [snapshot_blocks.c[key] for key in ("snapshot_id", *keys)]
+        self._connection.execute(insert(snapshot_blocks).from_select(columns, query))
 
     def restore_blocks(self, snapshot: SessionSnapshot, version: int, at: str) -> None:
         """Copy the blocks of a snapshot into its session, which must be empty."""
+        values = {"session": snapshot.session, "version": version, "updated": at}
         query = select(
-            literal(snapshot.session),
-            literal(version),
-            literal(at),
-            *(snapshot_blocks.c[name] for name in _COPIED_COLUMNS),
+            *map(literal, values.values()), *(snapshot_blocks.c[key] for key in _COPIED_COLUMNS)
         ).where(snapshot_blocks.c.snapshot_id == snapshot.id)
-        names = ["session_id", "version", "updated_at", *_COPIED_COLUMNS]
-        self._connection.execute(insert(blocks).from_select(names, query))
+        columns = [blocks.c[key] for key in (*values, *_COPIED_COLUMNS)]
+        self._connection.execute(insert(blocks).from_select(columns, query))
 
     def delete_snapshot(self, identity: str) -> None:
         """Delete a snapshot."""
@@ -193,7 +181,7 @@ class SqlWorkspaceWriter(SqlWorkspaceReader):
     def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
         """Delete automatic snapshots except the last `keep` and the one with `keep_id`."""
         conditions = (
-            snapshots.c.session_id == session,
+            snapshots.c.session == session,
             snapshots.c.automatic == 1,
             snapshots.c.id != keep_id,
         )
@@ -219,6 +207,11 @@ class SqlWorkspaceWriter(SqlWorkspaceReader):
             self._connection.execute(text("SELECT pg_notify(:channel, :seq)"), parameters)
         return last
 
+    def _update(self, table: Table, row: dict[str, Any]) -> None:
+        # Without the id: when it is set, SQLite checks every row that refers to it.
+        statement = update(table).where(table.c.id == row.pop("id"))
+        self._connection.execute(statement, row)
+
     def _add_contents(self, template: str, contents: Sequence[BlockContent]) -> None:
         rows = [
             {"template_id": template, "ordinal": number, **to_content_row(content)}
@@ -228,6 +221,9 @@ class SqlWorkspaceWriter(SqlWorkspaceReader):
             self._connection.execute(insert(template_blocks), rows)
 
 
-def _without_id(row: dict[str, Any]) -> dict[str, Any]:
-    # When the id is set, SQLite checks every row that refers to it, even if it is unchanged.
-    return {name: value for name, value in row.items() if name != "id"}
+@contextmanager
+def _reject_taken_name(template: Template) -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError:
+        raise Conflict(f"a template named {template.name!r}") from None
