@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.storage.ports import DATABASE_RESTORED, TOKENS_CHANGED
-from skillhall._internal.storage.records import StoredToken
+from skillhall._internal.storage.records import DATABASE_RESTORED, TOKENS_CHANGED, StoredToken
 from skillhall.errors import FieldRefused, TokenNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.storage.ports import TokenTable
     from skillhall._internal.storage.records import Event
+    from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 
 Token: TypeAlias = StoredToken
 TOKEN_PREFIX = "skh_"  # noqa: S105 - not a secret
@@ -39,7 +38,7 @@ class NewToken(NamedTuple):
 class AccessTokens:
     """Operations on access tokens."""
 
-    store: TokenTable
+    store: SqlTokenTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def create(self, label: str) -> NewToken:
@@ -75,7 +74,7 @@ class TokenCache:
     While the database is unavailable, the last known tokens are accepted.
     """
 
-    def __init__(self, store: TokenTable) -> None:
+    def __init__(self, store: SqlTokenTable) -> None:
         self._store = store
         self._refresh_lock = threading.Lock()
         self._by_digest: Mapping[str, StoredToken] = {}

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import MetaData, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
-from skillhall._internal.storage.ports import DATABASE_RESTORED
-from skillhall._internal.storage.records import Event
+from skillhall._internal.storage.records import DATABASE_RESTORED, Event
 from skillhall._internal.storage.sql.backup_validation import validate_row
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,

@@ -13,7 +13,7 @@ from skillhall._internal.storage.sql.tables import blobs, shared_skill_files, up
 if TYPE_CHECKING:
     from sqlalchemy import Column, Connection, Table
 
-    from skillhall._internal.storage.ports import FilesByPath
+    from skillhall._internal.storage.records import FilesByPath
 
 # Serializes all changes of files, so that no transaction deletes blobs that another one needs.
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"

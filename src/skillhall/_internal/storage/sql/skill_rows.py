@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import insert, select, update
 
-from skillhall._internal.storage.ports import SKILL_CHANGED, SKILL_DELETED
-from skillhall._internal.storage.records import Event, SharedSkill
+from skillhall._internal.storage.records import SKILL_CHANGED, SKILL_DELETED, Event, SharedSkill
 from skillhall._internal.storage.sql.file_rows import (
     delete_owner,
     delete_unused_blobs,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports import FilesByPath, SharedSkillReader, SharedSkillWriter
+    from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
@@ -34,24 +33,24 @@ _OWNER = shared_skill_files.c.skill_id
 
 
 class SqlSharedSkillTable:
-    """Shared skills in a database."""
+    """Skills shared by all servers of a database. A transaction may run its function twice."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
-        return self._database.read(lambda connection: work(_SqlSharedSkillReader(connection)))
+        return self._database.read(lambda connection: work(SharedSkillReader(connection)))
 
     def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
         """Run a write transaction and publish its events.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and as `work`; then nothing is changed.
         """
 
         def run(connection: Connection) -> _T:
             lock_files(connection)
-            writer = _SqlSharedSkillWriter(connection)
+            writer = SharedSkillWriter(connection)
             result = work(writer)
             writer.publish_events(at)
             return result
@@ -59,14 +58,14 @@ class SqlSharedSkillTable:
         return self._database.write(run)
 
 
-class _SqlSharedSkillReader:
-    """Queries in one transaction."""
+class SharedSkillReader:
+    """Queries on shared skills, consistent at one moment."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def versions(self) -> dict[str, int]:
-        """Return the version of each skill by id."""
+        """Return the version of each skill by id. A version is never reused."""
         rows = self._connection.execute(select(shared_skills.c.id, shared_skills.c.version))
         return {row.id: row.version for row in rows}
 
@@ -84,8 +83,8 @@ class _SqlSharedSkillReader:
         return read_blob(self._connection, digest)
 
 
-class _SqlSharedSkillWriter(_SqlSharedSkillReader):
-    """Changes in one transaction."""
+class SharedSkillWriter(SharedSkillReader):
+    """Changes of shared skills in one transaction. Other writers wait."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)

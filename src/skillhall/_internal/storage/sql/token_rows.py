@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, or_
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.storage.ports import TOKENS_CHANGED
-from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.records import TOKENS_CHANGED, Event, StoredToken
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import tokens
 from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
@@ -36,7 +35,7 @@ class SqlTokenTable:
         return [StoredToken(**row) for row in rows]
 
     def add(self, token: StoredToken) -> None:
-        """Add a token. Raises: Conflict if its label is taken."""
+        """Add a token. Raises: Conflict if its label is taken, DatabaseUnavailable."""
 
         def work(connection: Connection) -> None:
             try:
@@ -48,7 +47,7 @@ class SqlTokenTable:
         self._database.write(work)
 
     def delete(self, name: str, at: str) -> bool:
-        """Delete a token by id or label; return whether it existed."""
+        """Delete by id or label; return whether it existed. Raises: DatabaseUnavailable."""
         condition = or_(tokens.c.id == name, tokens.c.label == name)
 
         def work(connection: Connection) -> bool:

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, update
 
-from skillhall._internal.storage.ports import UPLOAD_CHANGED, UPLOAD_DELETED
-from skillhall._internal.storage.records import Event, StoredUpload
+from skillhall._internal.storage.records import (
+    UPLOAD_CHANGED,
+    UPLOAD_DELETED,
+    Event,
+    StoredUpload,
+)
 from skillhall._internal.storage.sql.file_rows import (
     delete_owner,
     delete_unused_blobs,
@@ -23,14 +27,14 @@ from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports import FilesByPath
+    from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
 
 _OWNER = upload_files.c.source
 
 
 class SqlUploadTable:
-    """Uploads in a database."""
+    """Uploaded sources of prompts. The least recently used ones are deleted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -56,7 +60,10 @@ class SqlUploadTable:
     def put(
         self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
     ) -> bool:
-        """Store an upload; return whether it changed. At most `max_uploads` are stored."""
+        """Store an upload; return whether it changed. At most `max_uploads` are stored.
+
+        Raises: DatabaseUnavailable, DatabaseFull.
+        """
 
         def work(connection: Connection) -> bool:
             lock_files(connection)
