@@ -1,8 +1,7 @@
 """Migrations: numbered functions in one list, forward only, for SQLite and PostgreSQL.
 
-An empty database is created from `tables` and gets all numbers at once; older ones run the steps
-that they lack. A released migration never changes, so it is written out instead of derived from
-the tables. A test keeps both ways equal.
+New databases run all of them, older ones those that they lack. A released migration never changes,
+so it is written out instead of derived from `tables`. A test compares both.
 """
 
 from __future__ import annotations
@@ -140,15 +139,14 @@ def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSIO
     version = current_version(connection)
     if version > LATEST_VERSION:
         raise DatabaseNewer(version, LATEST_VERSION)
-    migrations.create(connection, checkfirst=True)
-    if version == 0 and target_version == LATEST_VERSION:
-        tables = [table for table in METADATA.sorted_tables if table is not migrations]
-        # Unchecked: tables of another program with these names must not be taken for ours.
-        METADATA.create_all(connection, tables, checkfirst=False)
-    else:
-        for step in MIGRATIONS[version:target_version]:
-            step(connection)
-    for number in range(version + 1, target_version + 1):
+    if version == 0:
+        _execute(
+            connection,
+            """CREATE TABLE IF NOT EXISTS schema_migrations (
+                version INTEGER PRIMARY KEY NOT NULL, applied_at TEXT NOT NULL)""",
+        )
+    for number, step in enumerate(MIGRATIONS[version:target_version], start=version + 1):
+        step(connection)
         connection.execute(migrations.insert(), {"version": number, "applied_at": at})
 
 

@@ -1,4 +1,4 @@
-"""Tables of the latest schema. An empty database is created from them; see `migrations`.
+"""Tables of the latest schema. `migrations` creates them; a test compares both.
 
 A column's key is the name of the record's field, where its name in the database differs.
 """
