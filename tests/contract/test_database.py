@@ -20,7 +20,6 @@ from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
-    drop_all_tables,
     migrate,
 )
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
@@ -77,7 +76,7 @@ def read_collations(connection: Connection, table: str) -> list[str]:
 @pytest.mark.parametrize("version", range(LATEST_VERSION))
 def test_every_earlier_version_migrates_to_the_latest(database: Database, version: int) -> None:
     newest = describe_tables(database)
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     if version:
         database.write(lambda connection: migrate(connection, TIMESTAMP, version))
         assert database.read(current_version) == version
@@ -88,25 +87,25 @@ def test_every_earlier_version_migrates_to_the_latest(database: Database, versio
 
 def test_migrations_create_the_declared_tables(database: Database) -> None:
     migrated = describe_tables(database)
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(METADATA.create_all)
     assert describe_tables(database) == migrated
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
 def test_table_of_another_program_is_not_taken_for_ours(database: Database) -> None:
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: connection.exec_driver_sql("CREATE TABLE tokens (x TEXT)"))
     with pytest.raises(DBAPIError, match="tokens"):
         database.write(lambda connection: migrate(connection, TIMESTAMP))
     assert database.read(lambda connection: inspect(connection).get_table_names()) == ["tokens"]
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
 def test_migration_preserves_data(database: Database) -> None:
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP, 1))
     row = "INSERT INTO sessions VALUES ('s1', 'old', NULL, NULL, NULL, 5, 1, 1, 'c', 'u')"
     database.write(lambda connection: connection.exec_driver_sql(row))
@@ -123,7 +122,7 @@ def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
     with pytest.raises(DatabaseNewer, match=f"it has version {LATEST_VERSION + 1}"):
         database.write(lambda connection: migrate(connection, TIMESTAMP))
     assert describe_tables(database) == before
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect
 
-from skillhall._internal.storage.sql.tables import METADATA, migrations
+from skillhall._internal.storage.sql.tables import migrations
 from skillhall.errors import DatabaseNewer
 
 if TYPE_CHECKING:
@@ -148,11 +148,6 @@ def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSIO
     for number, step in enumerate(MIGRATIONS[version:target_version], start=version + 1):
         step(connection)
         connection.execute(migrations.insert(), {"version": number, "applied_at": at})
-
-
-def drop_all_tables(connection: Connection) -> None:
-    """Drop all tables in the open transaction."""
-    METADATA.drop_all(connection)
 
 
 def _execute(connection: Connection, *statements: str) -> None:

@@ -23,7 +23,7 @@ from skillhall._internal.storage.records import (
     Template,
     Zone,
 )
-from skillhall._internal.storage.sql.tables import BUDGET_PREFIX, SKILL_COLUMNS
+from skillhall._internal.storage.sql.tables import BUDGET_COLUMNS, SKILL_COLUMNS
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     Values: TypeAlias = dict[str, Any]
 
-_BUDGETS = [field.name for field in fields(SessionBudgets)]
 _CONTENT = [field.name for field in fields(BlockContent) if field.name != "skill"]
 
 
@@ -61,8 +60,8 @@ def to_snapshot(row: Row[Any]) -> SessionSnapshot:
 def to_budgets_row(record: Session | Template | SessionSnapshot) -> Values:
     """Convert a record with budgets to a row of its table."""
     values = _read_fields(record)
-    budgets = _read_fields(values.pop("budgets"))
-    values |= {f"{BUDGET_PREFIX}{name}": value for name, value in budgets.items()}
+    budgets = _read_fields(values.pop("budgets")).values()
+    values |= zip(BUDGET_COLUMNS, budgets, strict=True)
     if isinstance(record, SessionSnapshot):
         values["automatic"] = int(record.automatic)  # PostgreSQL converts no booleans
     return values
@@ -114,8 +113,8 @@ def _read_fields(record: DataclassInstance) -> Values:
 
 def _nest_budgets(row: Row[Any]) -> Values:
     values = row._asdict()
-    budgets = {name: values.pop(f"{BUDGET_PREFIX}{name}") for name in _BUDGETS}
-    return {**values, "budgets": SessionBudgets(**budgets)}
+    values["budgets"] = SessionBudgets(*map(values.pop, BUDGET_COLUMNS))
+    return values
 
 
 def _pop_content(values: Values) -> BlockContent:

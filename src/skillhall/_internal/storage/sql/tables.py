@@ -21,10 +21,6 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
-# SQLite assigns numbers only to keys of type INTEGER.
-_SERIAL = BigInteger().with_variant(Integer, "sqlite")
-# Positions are compared by bytes, whatever the collation of the database.
-_POSITION_TYPE = Text().with_variant(Text(collation="C"), "postgresql")
 # Columns of a block's skill, and the fields of `SkillOrigin`.
 SKILL_COLUMNS = {
     "skill_name": "name",
@@ -32,93 +28,103 @@ SKILL_COLUMNS = {
     "source_type": "source_type",
     "source_ref": "source_ref",
 }
-BUDGET_PREFIX = "budget_"
+BUDGET_COLUMNS = tuple(f"budget_{name}" for name in ("permanent", "stable", "working", "total"))
+# SQLite assigns numbers only to keys of type INTEGER.
+_SERIAL = BigInteger().with_variant(Integer, "sqlite")
+# Positions are compared by bytes, whatever the collation of the database.
+_POSITION = Text().with_variant(Text(collation="C"), "postgresql")
+_ZONES = "zone IN ('PERMANENT', 'STABLE', 'WORKING')"
 
 
-def _text_column(name: str, key: str | None = None) -> Column[str]:
-    return Column(name, Text, nullable=False, key=key or name)
+def _id(name: str = "id") -> Column[str]:
+    return Column(name, Text, primary_key=True)
 
 
-def _integer_column(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False)
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
 
 
-def _time_columns() -> list[Column[str]]:
-    return [_text_column("created_at", "created"), _text_column("updated_at", "updated")]
+def _integers(*names: str) -> list[Column[int]]:
+    return [Column(name, BigInteger, nullable=False) for name in names]
 
 
-def _reference(name: str, target: str, *, key: str | None = None, primary: bool) -> Column[str]:
-    """Column that refers to an owner, which is deleted with all that belongs to it."""
-    owner = ForeignKey(target, ondelete="CASCADE")
-    return Column(name, Text, owner, primary_key=primary, nullable=False, key=key or name)
+def _created() -> Column[str]:
+    return Column("created_at", Text, nullable=False, key="created")
 
 
-def _budget_columns() -> list[Column[int]]:
-    names = ("permanent", "stable", "working", "total")
-    return [Column(f"{BUDGET_PREFIX}{name}", BigInteger) for name in names]
+def _updated() -> Column[str]:
+    return Column("updated_at", Text, nullable=False, key="updated")
 
 
-def _content_columns() -> list[Column[str] | Column[int]]:
+def _budgets() -> list[Column[int]]:
+    return [Column(name, BigInteger) for name in BUDGET_COLUMNS]
+
+
+def _content() -> list[Column[str] | Column[int]]:
     """Columns of a block's content, shared by blocks, templates and snapshots."""
-    zones = CheckConstraint("zone IN ('PERMANENT', 'STABLE', 'WORKING')")
     return [
-        _text_column("type"),
-        Column("zone", Text, zones, nullable=False),
-        _text_column("content", "text"),
-        _integer_column("tokens"),
-        _integer_column("bytes"),
+        *_texts("type"),
+        Column("zone", Text, CheckConstraint(_ZONES), nullable=False),
+        Column("content", Text, nullable=False, key="text"),
+        *_integers("tokens", "bytes"),
         *(Column(name, Text) for name in SKILL_COLUMNS),
     ]
 
 
-def _file_columns(owner: Column[str]) -> list[Column[str] | Column[int]]:
+def _owner(name: str, target: str) -> Column[str]:
+    """Part of a key: the record that the row is deleted with."""
+    return Column(name, Text, ForeignKey(target, ondelete="CASCADE"), primary_key=True)
+
+
+def _session() -> Column[str]:
+    session = ForeignKey("sessions.id", ondelete="CASCADE")
+    return Column("session_id", Text, session, nullable=False, key="session")
+
+
+def _file() -> list[Column[str] | Column[int]]:
     """Columns of a file whose content is stored by digest."""
-    return [
-        owner,
-        Column("path", Text, primary_key=True),
-        Column("digest", Text, ForeignKey("blobs.digest"), nullable=False),
-        _integer_column("mode"),
-    ]
+    digest = Column("digest", Text, ForeignKey("blobs.digest"), nullable=False)
+    return [_id("path"), digest, *_integers("mode")]
 
 
 migrations = Table(
     "schema_migrations",
     METADATA,
     Column("version", Integer, primary_key=True, autoincrement=False),
-    _text_column("applied_at"),
+    *_texts("applied_at"),
 )
 
 sessions = Table(
     "sessions",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("name"),
-    *_budget_columns(),
-    _integer_column("version"),
-    _integer_column("revision"),
-    *_time_columns(),
+    _id(),
+    *_texts("name"),
+    *_budgets(),
+    *_integers("version", "revision"),
+    _created(),
+    _updated(),
 )
 
 blocks = Table(
     "blocks",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _reference("session_id", "sessions.id", key="session", primary=False),
-    Column("position", _POSITION_TYPE, nullable=False),
-    *_content_columns(),
-    _integer_column("version"),
-    *_time_columns(),
+    _id(),
+    _session(),
+    Column("position", _POSITION, nullable=False),
+    *_content(),
+    *_integers("version"),
+    _created(),
+    _updated(),
     Column("deleted", BigInteger),
 )
-_NOT_DELETED = text("deleted IS NULL")
 Index(
     "blocks_order",
     blocks.c.session,
     blocks.c.zone,
     blocks.c.position,
     unique=True,
-    sqlite_where=_NOT_DELETED,
-    postgresql_where=_NOT_DELETED,
+    sqlite_where=text("deleted IS NULL"),
+    postgresql_where=text("deleted IS NULL"),
 )
 Index("blocks_skill", blocks.c.session, blocks.c.skill_name)
 Index("blocks_deleted", blocks.c.session, blocks.c.deleted)
@@ -127,12 +133,9 @@ events = Table(
     "events",
     METADATA,
     Column("seq", _SERIAL, Identity(), primary_key=True),
-    _text_column("session_id", "session"),
-    _integer_column("revision"),
-    _text_column("kind"),
-    _text_column("subject"),
-    _text_column("data"),
-    _text_column("at"),
+    Column("session_id", Text, nullable=False, key="session"),
+    *_integers("revision"),
+    *_texts("kind", "subject", "data", "at"),
     sqlite_autoincrement=True,  # numbers of deleted events are not reused
 )
 Index("events_session", events.c.session, events.c.seq)
@@ -140,91 +143,66 @@ Index("events_session", events.c.session, events.c.seq)
 templates = Table(
     "templates",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("name"),
-    _text_column("description"),
-    *_budget_columns(),
-    _integer_column("version"),
-    *_time_columns(),
+    _id(),
+    *_texts("name", "description"),
+    *_budgets(),
+    *_integers("version"),
+    _created(),
+    _updated(),
 )
 Index("templates_name", templates.c.name, unique=True)
-
 template_blocks = Table(
     "template_blocks",
     METADATA,
-    _reference("template_id", "templates.id", primary=True),
+    _owner("template_id", "templates.id"),
     Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
-    *_content_columns(),
+    *_content(),
 )
 
 snapshots = Table(
     "snapshots",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _reference("session_id", "sessions.id", key="session", primary=False),
-    _text_column("name"),
-    *_budget_columns(),
-    _integer_column("revision"),
-    _integer_column("automatic"),
-    _text_column("created_at", "created"),
+    _id(),
+    _session(),
+    *_texts("name"),
+    *_budgets(),
+    *_integers("revision", "automatic"),
+    _created(),
 )
 Index("snapshots_session", snapshots.c.session, snapshots.c.revision)
-
 snapshot_blocks = Table(
     "snapshot_blocks",
     METADATA,
-    _reference("snapshot_id", "snapshots.id", primary=True),
-    Column("id", Text, primary_key=True),
-    Column("position", _POSITION_TYPE, nullable=False),
-    *_content_columns(),
-    _integer_column("version"),
-    *_time_columns(),
+    _owner("snapshot_id", "snapshots.id"),
+    _id(),
+    Column("position", _POSITION, nullable=False),
+    *_content(),
+    *_integers("version"),
+    _created(),
+    _updated(),
 )
 
 blobs = Table(
     "blobs",
     METADATA,
-    Column("digest", Text, primary_key=True),
-    _integer_column("size"),
+    _id("digest"),
+    *_integers("size"),
     Column("data", LargeBinary, nullable=False),
 )
 
 shared_skills = Table(
-    "shared_skills",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("origin"),
-    _integer_column("version"),
-    _text_column("updated_at", "updated"),
+    "shared_skills", METADATA, _id(), *_texts("origin"), *_integers("version"), _updated()
 )
 shared_skill_files = Table(
-    "shared_skill_files",
-    METADATA,
-    *_file_columns(_reference("skill_id", "shared_skills.id", primary=True)),
+    "shared_skill_files", METADATA, _owner("skill_id", "shared_skills.id"), *_file()
 )
 Index("shared_skill_files_digest", shared_skill_files.c.digest)
 
 uploads = Table(
-    "uploads",
-    METADATA,
-    Column("source", Text, primary_key=True),
-    _text_column("content_hash"),
-    _integer_column("used"),
-    _text_column("updated_at", "updated"),
+    "uploads", METADATA, _id("source"), *_texts("content_hash"), *_integers("used"), _updated()
 )
-upload_files = Table(
-    "upload_files",
-    METADATA,
-    *_file_columns(_reference("source", "uploads.source", primary=True)),
-)
+upload_files = Table("upload_files", METADATA, _owner("source", "uploads.source"), *_file())
 Index("upload_files_digest", upload_files.c.digest)
 
-tokens = Table(
-    "tokens",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("label"),
-    _text_column("digest"),
-    _text_column("created_at", "created"),
-)
+tokens = Table("tokens", METADATA, _id(), *_texts("label", "digest"), _created())
 Index("tokens_label", tokens.c.label, unique=True)
