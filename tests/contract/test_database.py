@@ -26,7 +26,7 @@ from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import METADATA, migrations
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import BackupRejected, Conflict, DatabaseNewer
 from tests.support.databases import TIMESTAMP
 from tests.support.servers import DEADLINE

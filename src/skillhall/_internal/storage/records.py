@@ -39,11 +39,8 @@ class SessionBudgets:
 
     def for_zone(self, zone: Zone) -> int | None:
         """Return the budget of one zone."""
-        return {
-            Zone.PERMANENT: self.permanent,
-            Zone.STABLE: self.stable,
-            Zone.WORKING: self.working,
-        }[zone]
+        budget: int | None = getattr(self, zone.lower())
+        return budget
 
 
 @dataclass(frozen=True, slots=True)

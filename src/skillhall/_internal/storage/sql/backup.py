@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sqlalchemy import MetaData, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
-from skillhall._internal.storage.records import DATABASE_RESTORED, Event
+from skillhall._internal.storage.records import DATABASE_RESTORED
 from skillhall._internal.storage.sql.backup_validation import validate_row
+from skillhall._internal.storage.sql.event_rows import publish_event, read_event_range
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
@@ -27,7 +28,6 @@ from skillhall._internal.storage.sql.migrations import (
     migrate,
 )
 from skillhall._internal.storage.sql.tables import METADATA, events, migrations
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import BackupRejected, Conflict, UnsafePath
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool)
         lock_schema(connection)
         if not overwrite and _has_data(connection):
             raise Conflict("data in the database", "use --overwrite to lose it")
-        last_seq = SqlWorkspaceWriter(connection).event_range()[1]
+        last_seq = read_event_range(connection)[1]
         METADATA.drop_all(connection)
         migrate(connection, at, report.version)
         try:
@@ -186,8 +186,7 @@ def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noq
 
 def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
     """Publish a reset event with a new sequence number."""
-    restored_seq = connection.execute(select(func.max(events.c.seq))).scalar() or 0
-    next_seq = max(int(restored_seq), last_seq) + 1
+    next_seq = max(read_event_range(connection)[1], last_seq) + 1
     if connection.dialect.name == "postgresql":
         statement = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
         connection.execute(text(statement), {"seq": next_seq})
@@ -195,7 +194,7 @@ def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(statement), {"seq": next_seq - 1})
-    SqlWorkspaceWriter(connection).add_events(Event(DATABASE_RESTORED, "", "", 0, {}, at))
+    publish_event(connection, DATABASE_RESTORED, at)
 
 
 def _has_data(connection: Connection) -> bool:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
 from skillhall._internal.storage.records import SKILL_CHANGED, SKILL_DELETED, Event, SharedSkill
+from skillhall._internal.storage.sql.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
+    SKILL_OWNER,
     delete_owner,
-    delete_unused_blobs,
-    insert_files,
     lock_files,
     read_blob,
-    read_file_rows,
+    read_files,
+    replace_owner,
 )
 from skillhall._internal.storage.sql.rows import select_fields
-from skillhall._internal.storage.sql.tables import shared_skill_files, shared_skills
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
+from skillhall._internal.storage.sql.tables import shared_skills
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
-
-_OWNER = shared_skill_files.c.skill_id
 
 
 class SqlSharedSkillTable:
@@ -75,7 +73,7 @@ class SharedSkillReader:
         row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
-        files = read_file_rows(self._connection, _OWNER, identity).get(identity, {})
+        files = read_files(self._connection, SKILL_OWNER, identity).get(identity, {})
         return SharedSkill(files=files, **row)
 
     def read_blob(self, digest: str) -> bytes | None:
@@ -92,17 +90,13 @@ class SharedSkillWriter(SharedSkillReader):
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Insert or replace a skill."""
-        unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
-        row = {"id": identity, "origin": origin, "version": 0, "updated": ""}
-        self._connection.execute(insert(shared_skills), row)
-        insert_files(self._connection, _OWNER, identity, files)
-        delete_unused_blobs(self._connection, unused)
+        row = {"origin": origin, "version": 0, "updated": ""}  # until `publish_events`
+        replace_owner(self._connection, SKILL_OWNER, identity, row, files)
         self._event_kinds[identity] = SKILL_CHANGED
 
     def delete(self, identity: str) -> None:
         """Delete a skill."""
-        unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
-        delete_unused_blobs(self._connection, unused)
+        delete_owner(self._connection, SKILL_OWNER, identity)
         self._event_kinds[identity] = SKILL_DELETED
 
     def publish_events(self, at: str) -> None:
@@ -113,7 +107,7 @@ class SharedSkillWriter(SharedSkillReader):
             Event(kind, identity, "", 0, {}, at) for identity, kind in self._event_kinds.items()
         ]
         # Last in the transaction: the lock for event numbers blocks all other writers.
-        version = SqlWorkspaceWriter(self._connection).add_events(*events)
+        version = add_events(self._connection, *events)
         put = [identity for identity, kind in self._event_kinds.items() if kind == SKILL_CHANGED]
         statement = update(shared_skills).where(shared_skills.c.id.in_(put))
         self._connection.execute(statement, {"version": version, "updated": at})

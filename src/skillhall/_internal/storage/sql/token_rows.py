@@ -1,4 +1,4 @@
-"""Access tokens in a table, and the outbox for events between servers."""
+"""Access tokens in a table."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from sqlalchemy import delete, insert, or_
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.storage.records import TOKENS_CHANGED, Event, StoredToken
+from skillhall._internal.storage.records import TOKENS_CHANGED, StoredToken
+from skillhall._internal.storage.sql.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import tokens
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sqlalchemy import Connection
 
     from skillhall._internal.storage.sql.engine import Database
@@ -42,7 +40,7 @@ class SqlTokenTable:
                 connection.execute(insert(tokens), asdict(token))
             except IntegrityError:
                 raise Conflict(token.label, "revoke it first, or choose another label") from None
-            _publish_tokens_changed(connection, token.created)
+            publish_event(connection, TOKENS_CHANGED, token.created)
 
         self._database.write(work)
 
@@ -53,23 +51,7 @@ class SqlTokenTable:
         def work(connection: Connection) -> bool:
             is_deleted = connection.execute(delete(tokens).where(condition)).rowcount > 0
             if is_deleted:
-                _publish_tokens_changed(connection, at)
+                publish_event(connection, TOKENS_CHANGED, at)
             return is_deleted
 
         return self._database.write(work)
-
-
-class SqlOutbox:
-    """Publishes events that belong to no table."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def publish(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
-        """Publish an event to all servers. Raises: DatabaseUnavailable, DatabaseFull."""
-        event = Event(kind, "", "", 0, data, at)
-        self._database.write(lambda connection: SqlWorkspaceWriter(connection).add_events(event))
-
-
-def _publish_tokens_changed(connection: Connection, at: str) -> None:
-    SqlWorkspaceWriter(connection).add_events(Event(TOKENS_CHANGED, "", "", 0, {}, at))
