@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.sources.opener import open_client_source, open_source
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_signal import open_event_signal
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import DatabaseServices, new_id, open_database, utc_now
 from skillhall._internal.workspace.importer import SkillImporter
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE, URL_SOURCE, Provenance

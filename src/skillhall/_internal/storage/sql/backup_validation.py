@@ -33,13 +33,12 @@ def validate_row(table: Table, row: BackupRow) -> None:
 def _has_column_type(column: Column[object], value: object) -> bool:
     if value is None:
         return bool(column.nullable)
+    # The exact type: True is an int, too.
+    if type(value) is not column.type.python_type:
+        return False
     if isinstance(value, str):
-        return column.type.python_type is str and "\0" not in value
-    if isinstance(value, bytes):
-        return column.type.python_type is bytes
-    if isinstance(value, int) and not isinstance(value, bool):
-        return column.type.python_type is int and abs(value) <= _MAX_INTEGER
-    return False
+        return "\0" not in value
+    return not isinstance(value, int) or abs(value) <= _MAX_INTEGER
 
 
 def _has_valid_zone(row: BackupRow) -> bool:
@@ -48,8 +47,9 @@ def _has_valid_zone(row: BackupRow) -> bool:
 
 def _has_matching_digest(row: BackupRow) -> bool:
     data = row.get("data")
-    has_size = isinstance(data, bytes) and row.get("size") == len(data)
-    return has_size and isinstance(data, bytes) and row.get("digest") == sha256_hex(data)
+    if not isinstance(data, bytes):
+        return False
+    return row.get("size") == len(data) and row.get("digest") == sha256_hex(data)
 
 
 def _has_valid_path(row: BackupRow) -> bool:
