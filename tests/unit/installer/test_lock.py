@@ -273,7 +273,7 @@ def test_edit_that_raises_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_invalid_entry_is_not_written(tmp_path: Path) -> None:
-    with pytest.raises(LockInvalid, match="points outside its folder"), edit_lock(str(tmp_path)) as e:
+    with pytest.raises(LockInvalid, match="outside its folder"), edit_lock(str(tmp_path)) as e:
         e.entries["../x"] = ENTRY
     assert list(tmp_path.iterdir()) == []
 

@@ -55,14 +55,12 @@ _find_pipe_to_shell: Finder = either(
 )
 
 
-def _find_unknown_installer(piece: Piece) -> int | None:
-    at = _find_pipe_to_shell(piece)
-    return None if at is None or has_only_known_installers(piece.lower) else at
+def _find_installer(*, is_known: bool) -> Finder:
+    def find(piece: Piece) -> int | None:
+        at = _find_pipe_to_shell(piece)
+        return at if at is not None and has_only_known_installers(piece.lower) is is_known else None
 
-
-def _find_known_installer(piece: Piece) -> int | None:
-    at = _find_pipe_to_shell(piece)
-    return at if at is not None and has_only_known_installers(piece.lower) else None
+    return find
 
 
 _ARCHIVE = r"\.(?:zip|rar|7z)\b|\b(?:unzip|unrar|archive|extract|unpack)\b"
@@ -130,13 +128,13 @@ COMMAND_RULES = (
         Code.PIPE_TO_SHELL,
         "pipes a download into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
-        _find_unknown_installer,
+        _find_installer(is_known=False),
     ),
     RiskRule(
         Code.KNOWN_INSTALLER,
         "pipes a well-known installer into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
-        _find_known_installer,
+        _find_installer(is_known=True),
     ),
     EXFILTRATION_RULE,
     RiskRule(
