@@ -190,7 +190,7 @@ def test_event_is_sent_as_serialized(workspace: Workspace, server: RunningServer
     session = make_session(workspace)
     events = workspace.events(0, session)
     path = f"/api/v1/events?after=0&session={session}"
-    sent = []
+    sent: list[object] = []
     with closing(HTTPConnection("127.0.0.1", server.port, timeout=DEADLINE)) as connection:
         connection.request("GET", path)
         response = connection.getresponse()

@@ -37,9 +37,9 @@ def open_workspace(
     scan = settings.server.folder_scan
     importer = SkillImporter(work, source, scan, settings.working_directory)
     if services is not None:
-        return Workspace.create(work, importer, services.event_feed, services.close)
+        return Workspace(work, importer, services.event_feed, services.close)
     feed = EventFeed(work.store, open_event_signal(database)) if for_server else None
-    return Workspace.create(work, importer, feed, database.close)
+    return Workspace(work, importer, feed, database.close)
 
 
 def open_lazy_workspace(

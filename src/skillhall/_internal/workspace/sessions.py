@@ -23,11 +23,8 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import BlockContent, Zone, ZoneSize
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
-SESSION_CREATED, SESSION_EDITED, SESSION_DELETED = (
-    "session-created",
-    "session-edited",
-    "session-deleted",
-)
+SESSION_CREATED, SESSION_EDITED = "session-created", "session-edited"
+SESSION_DELETED = "session-deleted"
 NO_BUDGETS = SessionBudgets()
 _COPY = " (copy)"
 

@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import Block, Session
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-SNAPSHOT_SAVED, SNAPSHOT_RESTORED, SNAPSHOT_DELETED = (
-    "snapshot-saved",
-    "snapshot-restored",
-    "snapshot-deleted",
-)
+SNAPSHOT_SAVED, SNAPSHOT_RESTORED = "snapshot-saved", "snapshot-restored"
+SNAPSHOT_DELETED = "snapshot-deleted"
 MAX_AUTOMATIC_SNAPSHOTS = 20  # per session
 
 

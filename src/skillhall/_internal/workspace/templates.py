@@ -22,12 +22,8 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import BlockContent, Session, SessionSnapshot
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-TEMPLATE_SAVED, TEMPLATE_EDITED, TEMPLATE_DELETED, TEMPLATE_APPLIED = (
-    "template-saved",
-    "template-edited",
-    "template-deleted",
-    "template-applied",
-)
+TEMPLATE_SAVED, TEMPLATE_EDITED = "template-saved", "template-edited"
+TEMPLATE_DELETED, TEMPLATE_APPLIED = "template-deleted", "template-applied"
 
 
 class ApplyMode(StrEnum):
