@@ -34,7 +34,7 @@ from skillhall._internal.rest.route_parameters import (
     path_text,
 )
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill.edit import SkillText
+from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES, Collection
 from skillhall._internal.skill_store.folder_store import ImportReport
 from skillhall._internal.skill_store.serializers import (

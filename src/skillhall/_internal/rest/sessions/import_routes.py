@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request
@@ -34,14 +33,18 @@ from skillhall._internal.rest.sessions.responses import (
     SKILL_ERRORS,
     STORE_ERRORS,
 )
-from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+from skillhall._internal.workspace.importer import (
+    ImportChoices,
+    ImportConflict,
+    ImportOptions,
+    SkillImporter,
+)
 from skillhall._internal.workspace.serializers import (
     serialize_candidates,
     serialize_folder_scan,
     serialize_import_result,
     serialize_session,
 )
-from skillhall._internal.workspace.skill_blocks import BlockCandidate
 from skillhall._internal.workspace.validation import parse_zone
 
 MAX_ARCHIVE_BYTES = 110 * 1024 * 1024  # of an uploaded file
@@ -68,6 +71,14 @@ class _Import(NamedTuple):
     upload: tuple[bytes, str] | None = None  # content and file name
     source: str | None = None
     folder: str = ""
+
+    def read(self, importer: SkillImporter) -> ImportChoices:
+        """Read the skills. Raises: what the methods of the importer raise."""
+        if self.upload is not None:
+            return importer.read_upload(*self.upload)
+        if self.source is not None:
+            return importer.read_source(self.source)
+        return importer.read_folder(self.folder)
 
 
 async def _read_import(
@@ -129,13 +140,8 @@ def import_skills(
     """Import skills as blocks, from an upload, a source or a folder on the server."""
     opened = workspace.open()
     opened.sessions.find(session)  # fails before anything is fetched
-    importer, options = opened.importer, wanted.options
-    if wanted.upload is not None:
-        result = importer.import_upload(session, *wanted.upload, options)
-    elif wanted.source is not None:
-        result = importer.import_source(session, wanted.source, options)
-    else:
-        result = importer.import_folder(session, wanted.folder, options)
+    choices = wanted.read(opened.importer)
+    result = opened.importer.import_choices(session, choices, wanted.options)
     return SuccessResponse(serialize_import_result(result), 201)
 
 
@@ -147,15 +153,8 @@ def import_skills(
 )
 def preview_skills(workspace: WorkspaceDep, wanted: _ImportDependency) -> Response:
     """List the skills of an upload, a source or a folder, without importing them."""
-    importer = workspace.open().importer
-    candidates: Sequence[BlockCandidate]
-    if wanted.upload is not None:
-        candidates = importer.list_upload_candidates(*wanted.upload)
-    elif wanted.source is not None:
-        candidates = importer.list_source_candidates(wanted.source)
-    else:
-        candidates = importer.scan_folder(wanted.folder).candidates
-    return SuccessResponse(serialize_candidates(candidates))
+    choices = wanted.read(workspace.open().importer)
+    return SuccessResponse(serialize_candidates(choices.candidates))
 
 
 @router.get(
