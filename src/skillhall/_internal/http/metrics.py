@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
@@ -15,32 +16,8 @@ from skillhall._internal.prompts.prompt_model import SourceStatus
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Clients name these sources. One label for all of them limits the number of series.
 _SHARED_LABELS = {"override": "(overrides)", "upload": "(uploads)"}
-_BUCKET_BOUNDS = (
-    0.001,
-    0.0025,
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1.0,
-    2.5,
-    5.0,
-    10.0,
-    30.0,
-)
-
-
-class _Durations:
-    """Histogram of the durations of one route."""
-
-    __slots__ = ("counts", "total")
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(_BUCKET_BOUNDS) + 1)
-        self.total = 0.0
+# Upper bounds of the histogram's buckets, in seconds.
+_BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
 
 class Metrics:
@@ -49,7 +26,9 @@ class Metrics:
     def __init__(self, source_status: Callable[[], Sequence[SourceStatus]]) -> None:
         self._source_status = source_status
         self._requests: dict[tuple[str, str, int], int] = {}
-        self._durations: dict[str, _Durations] = {}
+        # Requests in each bucket and seconds in total, by route.
+        self._buckets = defaultdict[str, list[int]](lambda: [0] * (len(_BOUNDS) + 1))
+        self._seconds = defaultdict[str, float](float)
         self._in_flight = 0
         self._registry = CollectorRegistry()
         self._registry.register(self)
@@ -63,11 +42,8 @@ class Metrics:
         self._in_flight -= 1
         key = (route, method, status)
         self._requests[key] = self._requests.get(key, 0) + 1
-        durations = self._durations.get(route)
-        if durations is None:
-            durations = self._durations[route] = _Durations()
-        durations.counts[bisect_left(_BUCKET_BOUNDS, seconds)] += 1
-        durations.total += seconds
+        self._buckets[route][bisect_left(_BOUNDS, seconds)] += 1
+        self._seconds[route] += seconds
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
@@ -94,11 +70,11 @@ class Metrics:
         family = HistogramMetricFamily(
             "skillhall_request_seconds", "Seconds until the response was sent.", labels=("route",)
         )
-        for route, durations in self._durations.copy().items():
-            cumulative = accumulate(durations.counts)  # as Prometheus wants its buckets
-            bounds = (*map(str, _BUCKET_BOUNDS), "+Inf")
+        for route, counts in self._buckets.copy().items():
+            cumulative = accumulate(counts)  # as Prometheus wants its buckets
+            bounds = (*map(str, _BOUNDS), "+Inf")
             buckets = [*zip(bounds, cumulative, strict=True)]
-            family.add_metric((route,), buckets, durations.total)
+            family.add_metric((route,), buckets, self._seconds[route])
         return family
 
     def _collect_sources(self) -> Iterator[Metric]:

@@ -70,8 +70,7 @@ class RequestLogMiddleware:
                 await response(scope, receive, tracked.send)
         except Exception:  # noqa: BLE001 - the last resort: no traceback reaches a client
             trace = self._redactor.redact(traceback.format_exc())
-            failed = ("request %s failed\n%s", tracked.request_id, trace)
-            SERVER_LOGGER.error(*failed)  # noqa: TRY400 - the trace is redacted
+            SERVER_LOGGER.error("request %s failed\n%s", tracked.request_id, trace)  # noqa: TRY400 - redacted
             if not tracked.status:
                 response = error_response(internal_error(), tracked.request_id)
                 await response(scope, receive, tracked.send)
