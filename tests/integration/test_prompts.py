@@ -156,7 +156,7 @@ def test_path_in_the_repository_is_the_root(setup: ServiceSetup, repo: GitRepo) 
     service = setup.open(setup.sources(path="a/b"))
     assert read_number(service.snapshot()) == "7"
     assert read_number(setup.open().snapshot(SourceSelector(path="a/b"))) == "7"
-    with pytest.raises(PromptsSourceError, match="nothing at"):
+    with pytest.raises(PromptsSourceError, match="nothing was found at"):
         service.snapshot(SourceSelector(path="a/c"))
 
 
