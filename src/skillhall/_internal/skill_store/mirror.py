@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.storage.records import (

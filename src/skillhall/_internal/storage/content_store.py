@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import FolderHandle, folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall.errors import NotAFile
 

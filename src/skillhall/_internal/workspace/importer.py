@@ -11,7 +11,7 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.sources.archive.source import read_archive, read_loose_files
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.workspace.block_types import SKILL_TYPE

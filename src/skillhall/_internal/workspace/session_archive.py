@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.checks import suggest_name
-from skillhall._internal.skill.document import Document
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.lossless_editor import Document
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.storage.records import SessionBudgets
 from skillhall._internal.workspace.context import compile_text

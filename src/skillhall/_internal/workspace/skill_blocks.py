@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
