@@ -120,7 +120,7 @@ def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
     newer = {"version": LATEST_VERSION + 1, "applied_at": TIMESTAMP}
     database.write(lambda connection: connection.execute(migrations.insert(), newer))
     before = describe_tables(database)
-    with pytest.raises(DatabaseNewer, match=f"it has version {LATEST_VERSION + 1}"):
+    with pytest.raises(DatabaseNewer, match=f"its version is {LATEST_VERSION + 1}"):
         database.write(lambda connection: migrate(connection, TIMESTAMP))
     assert describe_tables(database) == before
     database.write(METADATA.drop_all)
