@@ -40,7 +40,8 @@ def describe_tables(database: Database) -> dict[str, object]:
         inspector = inspect(connection)
         return {
             name: {
-                "columns": inspector.get_columns(name),
+                # In no order: migrations add columns at the end.
+                "columns": sorted(inspector.get_columns(name), key=lambda c: c["name"]),
                 "collations": read_collations(connection, name),
                 "indexes": sorted(inspector.get_indexes(name), key=lambda i: str(i["name"])),
                 "key": inspector.get_pk_constraint(name),

@@ -1,13 +1,15 @@
 """Conversion between table rows and records.
 
-The keys of the columns are the names of the fields. Three parts of records are spread over columns
-of their own: budgets, the content of a block, and the skill of a content.
+A row is a dictionary by the keys of the columns, which are the names of the fields; converting it
+uses it up. Three parts of records are spread over columns of their own: budgets, the content of a
+block, and the skill of a content.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import fields
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import select
@@ -29,29 +31,30 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from _typeshed import DataclassInstance
-    from sqlalchemy import Row, Select, Table
+    from sqlalchemy import Select, Table
 
     Values: TypeAlias = dict[str, Any]
 
 _CONTENT = [field.name for field in fields(BlockContent) if field.name != "skill"]
 
 
+@cache
 def select_fields(table: Table, without: str = "") -> Select[Any]:
     """Select the columns of a table, named by their keys, without one of them."""
     return select(*(column.label(column.key) for column in table.c if column.key != without))
 
 
-def to_session(row: Row[Any]) -> Session:
+def to_session(row: Values) -> Session:
     """Convert a row of `sessions`."""
     return Session(**_nest_budgets(row))
 
 
-def to_template(row: Row[Any]) -> Template:
+def to_template(row: Values) -> Template:
     """Convert a row of `templates`."""
     return Template(**_nest_budgets(row))
 
 
-def to_snapshot(row: Row[Any]) -> SessionSnapshot:
+def to_snapshot(row: Values) -> SessionSnapshot:
     """Convert a row of `snapshots`."""
     values = _nest_budgets(row)
     return SessionSnapshot(**{**values, "automatic": bool(values["automatic"])})
@@ -67,10 +70,9 @@ def to_budgets_row(record: Session | Template | SessionSnapshot) -> Values:
     return values
 
 
-def to_block(row: Row[Any]) -> Block:
+def to_block(row: Values) -> Block:
     """Convert a row of `blocks`."""
-    values = row._asdict()
-    return Block(content=_pop_content(values), **values)
+    return Block(content=_pop_content(row), **row)
 
 
 def to_block_row(block: Block) -> Values:
@@ -79,9 +81,9 @@ def to_block_row(block: Block) -> Values:
     return {**values, **to_content_row(values.pop("content"))}
 
 
-def to_content(row: Row[Any]) -> BlockContent:
+def to_content(row: Values) -> BlockContent:
     """Convert the content columns of any table with blocks."""
-    return _pop_content(row._asdict())
+    return _pop_content(row)
 
 
 def to_content_row(content: BlockContent) -> Values:
@@ -93,10 +95,9 @@ def to_content_row(content: BlockContent) -> Values:
     return values
 
 
-def to_event(row: Row[Any]) -> Event:
+def to_event(row: Values) -> Event:
     """Convert a row of `events`."""
-    values = row._asdict()
-    return Event(**{**values, "data": json.loads(values["data"])})
+    return Event(**{**row, "data": json.loads(row["data"])})
 
 
 def to_event_row(event: Event) -> Values:
@@ -108,13 +109,17 @@ def to_event_row(event: Event) -> Values:
 
 
 def _read_fields(record: DataclassInstance) -> Values:
-    return {field.name: getattr(record, field.name) for field in fields(record)}
+    return {name: getattr(record, name) for name in _list_fields(type(record))}
 
 
-def _nest_budgets(row: Row[Any]) -> Values:
-    values = row._asdict()
-    values["budgets"] = SessionBudgets(*map(values.pop, BUDGET_COLUMNS))
-    return values
+@cache
+def _list_fields(record_type: type[DataclassInstance]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(record_type))
+
+
+def _nest_budgets(row: Values) -> Values:
+    row["budgets"] = SessionBudgets(*map(row.pop, BUDGET_COLUMNS))
+    return row
 
 
 def _pop_content(values: Values) -> BlockContent:

@@ -36,7 +36,7 @@ from skillhall.errors import Conflict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from sqlalchemy import ColumnElement, Connection, Row, Select, Table
+    from sqlalchemy import ColumnElement, Connection, Select, Table
 
     from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
     from skillhall._internal.storage.records import (
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Template,
     )
     from skillhall._internal.storage.sql.engine import Database
+    from skillhall._internal.storage.sql.rows import Values
 
 _T = TypeVar("_T")
 
@@ -185,12 +186,13 @@ class _Reader:
     def event_range(self) -> tuple[int, int]:
         return read_event_range(self._connection)
 
-    def _find_one(self, convert: Callable[[Row[Any]], _T], query: Select[Any]) -> _T | None:
-        row = self._connection.execute(query).first()
-        return None if row is None else convert(row)
+    def _find_one(self, convert: Callable[[Values], _T], query: Select[Any]) -> _T | None:
+        return next(iter(self._find_all(convert, query)), None)
 
-    def _find_all(self, convert: Callable[[Row[Any]], _T], query: Select[Any]) -> list[_T]:
-        return [convert(row) for row in self._connection.execute(query)]
+    def _find_all(self, convert: Callable[[Values], _T], query: Select[Any]) -> list[_T]:
+        result = self._connection.execute(query)
+        keys = [*result.keys()]
+        return [convert(dict(zip(keys, row, strict=True))) for row in result]
 
 
 class _Writer(_Reader):
@@ -327,5 +329,5 @@ def _select_positions(session: str, zone: Zone) -> Select[Any]:
     return query.where(*_live_block_filters(session, zone))
 
 
-def _to_position(row: Row[Any]) -> tuple[str, str]:
-    return row.id, row.position
+def _to_position(row: Values) -> tuple[str, str]:
+    return row["id"], row["position"]
