@@ -1,6 +1,6 @@
 """The types of values that Skillhall returns, for annotations."""
 
-from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+from skillhall._internal.agents.tool import Tool, ToolResult
 from skillhall._internal.api.skills import SearchHit
 from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult

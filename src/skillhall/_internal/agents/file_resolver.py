@@ -12,7 +12,7 @@ from skillhall._internal.catalog.skill_paths import SCHEME
 from skillhall._internal.render.escape import escape_field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
 
@@ -21,8 +21,8 @@ class ResolvedFile(NamedTuple):
     """A file of a skill. `is_location` is true for the SKILL.md in a listing."""
 
     path: str  # relative to the skill's folder
-    is_location: bool
     read: Callable[[], bytes]  # raises what `SkillView.read_file` raises
+    is_location: bool = False
 
 
 @dataclass(frozen=True)
@@ -35,24 +35,27 @@ class SkillFileResolver:
     def find(self, path: str) -> ResolvedFile | None:
         """Return the file at `path`; `None` if it is in none of the folders."""
         normalized = _normalize(path)
-        located = self._skills_by_location.get(normalized)
-        if located is not None:
-            return self._build_file(located, located.skill.file, is_location=True)
-        for folder, rest in _iter_splits(normalized):
-            row = self._skills_by_folder.get(folder)
+        read = self.skill_view.read_file
+        row = self._skills_by_location.get(normalized)
+        if row is not None:
+            return ResolvedFile(
+                row.skill.file, partial(read, row, row.skill.file), is_location=True
+            )
+        # A skill may contain the folder of another one, so the longest folder is tried first.
+        end = normalized.rfind("/")
+        while end > 0:
+            row, rest = self._skills_by_folder.get(normalized[:end]), normalized[end + 1 :]
             if row is not None:
-                return self._build_file(row, rest, is_location=False)
+                return ResolvedFile(rest, partial(read, row, rest))
+            end = normalized.rfind("/", 0, end)
         return None
 
-    def _build_file(self, row: ViewedSkill, path: str, *, is_location: bool) -> ResolvedFile:
-        return ResolvedFile(path, is_location, partial(self.skill_view.read_file, row, path))
-
+    # In both tables the first skill of a view wins, hence the reversed order.
     @cached_property
     def _skills_by_location(self) -> Mapping[str, ViewedSkill]:
-        rows = reversed([*self.skill_view])
         return {
             f"{folder}/{file}": row
-            for row in rows
+            for row in reversed([*self.skill_view])
             for folder in self._folder_spellings(row)
             for file in (row.skill.file, escape_field(row.skill.file))
         }
@@ -62,10 +65,10 @@ class SkillFileResolver:
         rows = [row for row in self.skill_view if not row.skill.is_flat]
         return {folder: row for row in reversed(rows) for folder in self._folder_spellings(row)}
 
-    def _folder_spellings(self, row: ViewedSkill) -> Iterator[str]:
+    def _folder_spellings(self, row: ViewedSkill) -> tuple[str, str, str]:
         """Return the folder as shown to models, as escaped in the prompt, and as it is on disk."""
         shown = _to_posix(self.get_directory(row))
-        return iter((shown, escape_field(shown), _to_posix(row.skill.directory)))
+        return shown, escape_field(shown), _to_posix(row.skill.directory)
 
 
 def _to_posix(path: str) -> str:
@@ -77,11 +80,3 @@ def _normalize(path: str) -> str:
     slashed = _to_posix(path)
     scheme = SCHEME if slashed.startswith(SCHEME) else ""
     return scheme + posixpath.normpath(slashed.removeprefix(scheme))
-
-
-def _iter_splits(path: str) -> Iterator[tuple[str, str]]:
-    """Yield every split of a path into a folder and the rest, the longest folder first."""
-    end = path.rfind("/")
-    while end > 0:
-        yield path[:end], path[end + 1 :]
-        end = path.rfind("/", 0, end)

@@ -12,7 +12,7 @@ from skillhall._internal.mcp.serializers import LIST_TTL_MS, mark_complete, with
 if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, PaginatedRequestParams
 
-    from skillhall._internal.agents.tool_protocol import ToolResult
+    from skillhall._internal.agents.tool import ToolResult
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import SkillIndex
 
@@ -38,7 +38,7 @@ def list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
             "name": tool.name,
             "title": _TITLES[tool.name],
             "description": tool.description,
-            "inputSchema": {**tool.parameters},
+            "inputSchema": tool.parameters,
             "annotations": {"title": _TITLES[tool.name], **_HINTS},
         }
         for tool in SkillTools(index).tools()
