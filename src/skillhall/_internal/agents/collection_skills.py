@@ -42,7 +42,7 @@ class CollectionSkills(AgentSkills):
         agent = AgentDefinition(DEFAULT_AGENT)
         super().__init__(agent, collection.settings, profile=LOCAL_SKILLS)
         self._collection = collection
-        self._host = LocalHost.from_settings(collection.settings)
+        self._host = LocalHost(collection.settings.variable_names)
         run_directory = Path(collection.settings.working_directory).absolute()
         self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 

@@ -5,10 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from skillhall._internal.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +13,6 @@ class LocalHost:
 
     variable_names: frozenset[str] = frozenset()
     platform: str = sys.platform
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> LocalHost:
-        """Return the machine described by the settings."""
-        return cls(settings.variable_names)
 
     def has_program(self, name: str) -> bool:
         """Whether a program with this name is on the search path. Paths are not accepted."""
