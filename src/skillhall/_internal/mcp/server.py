@@ -25,13 +25,11 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
 from skillhall._internal.cache import TTL_FACTOR
-from skillhall._internal.mcp.change_poller import MIN_POLL_INTERVAL, ChangePoller
 from skillhall._internal.mcp.errors import to_mcp_error
-from skillhall._internal.mcp.list_pages import DirectoryParams, read_directory
 from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
-from skillhall._internal.mcp.skill_index import SkillIndex, SkillParams
-from skillhall._internal.mcp.subscriptions import Subscriptions
+from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
+from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
 from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
 from skillhall._version import VERSION
 
@@ -42,8 +40,8 @@ if TYPE_CHECKING:
     from mcp.server.models import InitializationOptions
 
     from skillhall._internal.catalog.skill_view import SkillProvider
-    from skillhall._internal.mcp.list_pages import ListKind
     from skillhall._internal.mcp.serializers import JsonObject
+    from skillhall._internal.mcp.skill_index import ListKind
     from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
 
     Context = ServerRequestContext[Any, Any]
@@ -78,11 +76,8 @@ class SkillServer(Server[None]):
         poll_interval: float = MIN_POLL_INTERVAL,
     ) -> None:
         self.index = SkillIndex(provider, ttl_factor)
-        self.subscriptions = Subscriptions()
         self._prompts = PromptSource(self.index, prompt_service)
-        self._poller = ChangePoller(
-            self.index, self._prompts, self.subscriptions, poll_interval, ttl_factor
-        )
+        self.subscriptions = Subscriptions(self.index, self._prompts, poll_interval, ttl_factor)
         self._is_stateful = is_stateful
         super().__init__(
             "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._run_poller
@@ -103,7 +98,7 @@ class SkillServer(Server[None]):
 
     @asynccontextmanager
     async def _run_poller(self, _: Server[None]) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._poller.run())
+        task = asyncio.create_task(self.subscriptions.run())
         try:
             yield
         finally:
@@ -124,11 +119,11 @@ class SkillServer(Server[None]):
         blocking("tools/call", CallToolRequestParams, partial(call_tool, index))
         add("skills/list", paginated, partial(self._list_page, "skills"))
         blocking("skills/get", SkillParams, index.get_skill_entry)
-        blocking("resources/directory/read", DirectoryParams, partial(read_directory, index))
-        add("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
+        blocking("resources/directory/read", DirectoryParams, index.read_directory)
+        add("subscriptions/listen", SubscriptionsListenRequestParams, self.subscriptions.listen)
         if self._is_stateful:
-            add("resources/subscribe", SubscribeRequestParams, self._subscribe)
-            add("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
+            add("resources/subscribe", SubscribeRequestParams, self.subscriptions.subscribe)
+            add("resources/unsubscribe", UnsubscribeRequestParams, self.subscriptions.unsubscribe)
             self.add_notification_handler(
                 "notifications/initialized", NotificationParams, self._register_client
             )
@@ -156,9 +151,11 @@ class SkillServer(Server[None]):
                 raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
             try:
                 await self._register_client(ctx)
-                return await handler(ctx, request)
+                result = await handler(ctx, request)
             except Exception as error:  # noqa: BLE001 - clients never see a traceback
                 raise to_mcp_error(error, getattr(request, "uri", None)) from None
+            # Protocol 2026 requires the type; the SDK removes it for earlier versions.
+            return {"resultType": "complete", **result} if isinstance(result, dict) else result
 
         self.add_request_handler(method, params, handle)
 
@@ -168,25 +165,9 @@ class SkillServer(Server[None]):
         page = self.index.get_cached_page(kind, params.cursor)
         return await run_sync(self.index.get_page, kind, params.cursor) if page is None else page
 
-    async def _listen(
-        self, ctx: Context, params: SubscriptionsListenRequestParams
-    ) -> HandlerResult:
-        await self._poller.record_baseline(params.notifications.resource_subscriptions or ())
-        return await self.subscriptions.listen(ctx, params)
-
     async def _register_client(self, ctx: Context, _: NotificationParams | None = None) -> None:
         # The SDK handles notifications concurrently, so the first response may be sent before
         # `notifications/initialized` is handled. The baseline is recorded before either: otherwise
         # it would include a change right after that response, which is then never reported.
-        if self._is_stateful and not self.subscriptions.needs_no_session(ctx):
-            await self._poller.record_baseline()
-            self.subscriptions.add_session(ctx)
-
-    async def _subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
-        self.subscriptions.subscribe(ctx, params.uri)
-        await self._poller.record_baseline([params.uri])
-        return {}
-
-    async def _unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> JsonObject:
-        self.subscriptions.unsubscribe(ctx, params.uri)
-        return {}
+        if self._is_stateful:
+            await self.subscriptions.add_session(ctx)

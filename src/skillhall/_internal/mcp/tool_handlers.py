@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.mcp.errors import build_invalid_params
-from skillhall._internal.mcp.serializers import LIST_TTL_MS, mark_complete, with_ttl
+from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
 
 if TYPE_CHECKING:
     from mcp_types import CallToolRequestParams, PaginatedRequestParams
@@ -53,19 +52,16 @@ def call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
     """
     for tool in SkillTools(index).tools():
         if tool.name == params.name:
-            return mark_complete(_serialize_result(tool.call(params.arguments)))
+            return _serialize_result(tool.call(params.arguments))
     raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
 
 
 def _serialize_result(result: ToolResult) -> JsonObject:
-    structured: JsonObject = {}
+    text, structured = result.text, {}
     if result.is_error:
-        text = f"{result.content} [{result.code}]"
-        error = {"code": result.code, "message": str(result.content)}
+        error = {"code": result.code, "message": text}
+        text = f"{text} [{result.code}]"
         structured = {"structuredContent": {"error": error}, "isError": True}
-    elif isinstance(result.content, str):
-        text = result.content
-    else:
-        text = json.dumps(result.content, ensure_ascii=False)
+    elif not isinstance(result.content, str):
         structured = {"structuredContent": {**result.content}}
     return {"content": [{"type": "text", "text": text}], **structured}
