@@ -8,5 +8,8 @@ from skillhall._internal.agents.chat.events import (
     TextDelta,
     ToolFailed,
 )
+from skillhall._public_path import show_public_path
 
 __all__ = ["Chat", "Done", "FileRead", "SkillLoaded", "TextDelta", "ToolFailed"]
+
+show_public_path(__name__)

@@ -2,5 +2,8 @@
 
 from skillhall._internal.agents.adapters.json_schema import call_tool, tool_schemas
 from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._public_path import show_public_path
 
 __all__ = ["AgentTools", "call_tool", "tool_schemas"]
+
+show_public_path(__name__)

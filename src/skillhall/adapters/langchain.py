@@ -1,5 +1,8 @@
 """Middleware for LangChain."""
 
 from skillhall._internal.agents.adapters.langchain import SkillsMiddleware
+from skillhall._public_path import show_public_path
 
 __all__ = ["SkillsMiddleware"]
+
+show_public_path(__name__)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from skillhall._internal.agents.agent_skills import FixedAgentSkills, ListingRow
@@ -87,7 +88,7 @@ class Skill:
     @property
     def frontmatter(self) -> Mapping[str, object]:
         """All fields of the frontmatter, as written."""
-        return self._row.skill.frontmatter.fields
+        return MappingProxyType(self._row.skill.frontmatter.fields)
 
     @property
     def body(self) -> str:
@@ -198,11 +199,11 @@ class Skills(Mapping[str, Skill]):
         return cls(origin.load_catalog(), origin)
 
     @classmethod
-    def open(cls, source: str, *, profile: str | Profile = "lenient") -> Skills:
+    def open(cls, source: StrPath, *, profile: str | Profile = "lenient") -> Skills:
         """Load the skills of any source: `owner/repo`, a URL, an archive, `mcp:label`.
 
-        The files are copied to a temporary folder, which exists as long as the `Skills` object.
-        `refresh` opens the source again.
+        A path object is always a local folder or archive. The files are copied to a temporary
+        folder, which exists as long as the `Skills` object. `refresh` opens the source again.
         Raises: SourceError, SkillFileNotFound, UnknownMcpServer, UnknownProfile.
 
         ```python
@@ -210,7 +211,8 @@ class Skills(Mapping[str, Skill]):
         ```
         """
         chosen = find_profile(profile) if isinstance(profile, str) else profile
-        origin = _SourceOrigin(source, chosen, Settings.read())
+        text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - does not follow links
+        origin = _SourceOrigin(text, chosen, Settings.read())
         return cls(origin.load_catalog(), origin)
 
     def __getitem__(self, name: str) -> Skill:
@@ -234,7 +236,9 @@ class Skills(Mapping[str, Skill]):
         """The skills that models must not see, by name. Users can still call them."""
         hidden = [skill for skill in self._view.all_skills if skill.hidden]
         view = SkillView("", self._view.profile, [skill._replace(hidden=False) for skill in hidden])
-        return {row.name: replace(self._build_skill(row), hidden=True) for row in view}
+        return MappingProxyType(
+            {row.name: replace(self._build_skill(row), hidden=True) for row in view}
+        )
 
     @property
     def profile(self) -> Profile:
