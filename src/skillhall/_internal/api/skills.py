@@ -340,16 +340,14 @@ class Skills(Mapping[str, Skill]):
         skills = skills.refresh()
         ```
         """
-        origin = self._origin
-        if origin.is_current():
+        origin = self._origin.renew()
+        if origin is self._origin:
             return self
-        renewed = origin.renew()
-        is_same = renewed.revision == origin.known_revision
-        catalog = self._catalog if is_same else renewed.load_catalog()
-        if is_same or (origin.known_revision is None and catalog == self._catalog):
-            self._origin = renewed
+        catalog = origin.load_catalog()
+        if self._origin.known_revision is None and catalog == self._catalog:
+            self._origin = origin  # the next call compares fingerprints
             return self
-        return Skills(catalog, renewed, self._keep)
+        return Skills(catalog, origin, self._keep)
 
     def as_agent_skills(self) -> AgentSkills:
         """Return the skills for an adapter, as those of an agent without a configuration."""
@@ -401,13 +399,17 @@ class _FolderOrigin:
     def load_catalog(self) -> Catalog:
         return load_roots(self._roots, self._profile, self._head_cache)
 
-    def is_current(self) -> bool:
-        return self.known_revision is not None and self._fingerprint.is_current()
-
     def renew(self) -> _FolderOrigin:
-        """Return the same folders with their current revision. Call it before loading them."""
+        """Return the folders with their current revision; `self` if that is known and the same.
+
+        Call it before loading the folders, so that a change during the load is noticed later.
+        """
+        if self.known_revision is not None and self._fingerprint.is_current():
+            return self
         renewed = _FolderOrigin(self._roots, self._profile, self._head_cache)
-        _ = renewed.revision
+        if renewed.revision == self.known_revision:
+            self._fingerprint = renewed._fingerprint
+            return self
         return renewed
 
     @property
@@ -443,19 +445,11 @@ class _SourceOrigin:
         self.revision: str = hashlib.sha256(repr(added).encode()).hexdigest()
 
     def load_catalog(self) -> Catalog:
-        catalog = load_roots([Root(self._folder, self._text)], self._profile)
-        findings = (*self._report.findings, *catalog.scan_findings)
+        loaded = load_roots([Root(self._folder, self._text)], self._profile)
+        findings = (*self._report.findings, *loaded.scan_findings)
         return Catalog(
-            catalog.profile,
-            catalog.roots,
-            catalog.skills,
-            catalog.rejected,
-            catalog.shadowed,
-            findings,
+            loaded.profile, loaded.roots, loaded.skills, loaded.rejected, loaded.shadowed, findings
         )
-
-    def is_current(self) -> bool:
-        return False  # only the source knows
 
     def renew(self) -> _SourceOrigin:
         """Open the source again; return `self` if it has the same skills."""
