@@ -58,7 +58,6 @@ class AgentTools:
         self._now = now
         self._loaded_skills = LoadedSkills()
         self._user_called: dict[str, CatalogSkill] = {}  # hidden skills that the user called
-        self._loaded_names: dict[str, None] = {}
         settings = self.skills.settings
         self._read_file = ReadTools(
             settings.working_directory,
@@ -99,15 +98,13 @@ class AgentTools:
     @property
     def loaded_names(self) -> tuple[str, ...]:
         """The skills loaded in this conversation, in order."""
-        return tuple(self._loaded_names)
+        return self._loaded_skills.names
 
     def sync_history(self, texts: Iterable[str]) -> None:
         """Find the loaded skills in the texts of the conversation, which may be truncated."""
         self._loaded_skills.reset()
-        self._loaded_names.clear()
         for activation in filter(None, map(find_activation, texts)):
             self._loaded_skills.mark_loaded(*activation)
-            self._loaded_names[activation[0]] = None
 
     def reset(self) -> None:
         """Start a new conversation."""
@@ -177,7 +174,6 @@ class AgentTools:
             self.on_event(ToolFailed(tool=tool, message=text.removeprefix("Error: ")))
         elif tool == "load_skill" and (activation := find_activation(text)):
             name, _ = activation
-            self._loaded_names[name] = None
             self._record_usage("loaded", (name,), tokens)
             self.on_event(SkillLoaded(skill=name, tokens=tokens, by_user=by_user))
         elif tool in ("read_skill_file", self._read_file.name):

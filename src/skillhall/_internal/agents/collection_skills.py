@@ -13,8 +13,7 @@ from skillhall._internal.agents.agent_skills import (
     ListingRow,
 )
 from skillhall._internal.agents.config.agent_config import AgentDefinition
-from skillhall._internal.agents.instruction_skills import LoadedInstructions
-from skillhall._internal.agents.local_host import LocalHost
+from skillhall._internal.agents.instruction_skills import LoadedInstructions, LocalHost
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.fingerprint import Fingerprint
 from skillhall._internal.catalog.skill_view import SkillView

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import read_skill
@@ -51,6 +52,22 @@ class InstructionSource:
         base = str(Path(settings.working_directory, self.base))
         follow = self.follow_links or settings.follow_links
         return Root.resolve(fspath(self.root), base, is_required=self.expected, follow_links=follow)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHost:
+    """This machine. Only the names of environment variables are known, not their values."""
+
+    variable_names: frozenset[str] = frozenset()
+    platform: str = sys.platform
+
+    def has_program(self, name: str) -> bool:
+        """Whether a program with this name is on the search path. Paths are not accepted."""
+        return "/" not in name and "\\" not in name and shutil.which(name) is not None
+
+    def has_environment_variable(self, name: str) -> bool:
+        """Whether the environment variable is set and not empty."""
+        return name in self.variable_names
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,11 @@ class LoadedSkills:
         self._digests[name] = digest
         return not is_known
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the loaded skills, in order."""
+        return tuple(self._digests)
+
     def reset(self) -> None:
         """Start a new conversation."""
         self._digests.clear()

@@ -24,13 +24,13 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
+from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.cache import TTL_FACTOR
-from skillhall._internal.mcp.errors import to_mcp_error
+from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
 from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
 from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
 from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
-from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from mcp.server.context import HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
 
+    from skillhall._internal.agents.tool import ToolResult
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import ListKind
@@ -58,6 +59,19 @@ _RESOURCE_TEMPLATE = {
     "name": "skill-file",
     "title": "A file of a skill",
     "description": "Any file of any skill; SKILL.md holds its instructions.",
+}
+_TOOL_TITLES = {
+    "list_skills": "List skills",
+    "search_skills": "Search skills",
+    "load_skill": "Load a skill",
+    "read_skill_file": "Read a file of a skill",
+}
+# The tools change nothing, are idempotent and reach no other system.
+_TOOL_HINTS = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
 }
 
 _P = TypeVar("_P", bound=BaseModel)
@@ -115,8 +129,8 @@ class SkillServer(Server[None]):
         add("resources/list", paginated, partial(self._list_page, "resources"))
         blocking("resources/templates/list", paginated, lambda _: templates)
         blocking("resources/read", ReadResourceRequestParams, index.read_resource)
-        blocking("tools/list", paginated, partial(list_tools, index))
-        blocking("tools/call", CallToolRequestParams, partial(call_tool, index))
+        blocking("tools/list", paginated, partial(_list_tools, index))
+        blocking("tools/call", CallToolRequestParams, partial(_call_tool, index))
         add("skills/list", paginated, partial(self._list_page, "skills"))
         blocking("skills/get", SkillParams, index.get_skill_entry)
         blocking("resources/directory/read", DirectoryParams, index.read_directory)
@@ -171,3 +185,40 @@ class SkillServer(Server[None]):
         # it would include a change right after that response, which is then never reported.
         if self._is_stateful:
             await self.subscriptions.add_session(ctx)
+
+
+def _list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
+    """Return the tools; none if there are no skills."""
+    tools = [
+        {
+            "name": tool.name,
+            "title": _TOOL_TITLES[tool.name],
+            "description": tool.description,
+            "inputSchema": tool.parameters,
+            "annotations": {"title": _TOOL_TITLES[tool.name], **_TOOL_HINTS},
+        }
+        for tool in SkillTools(index).tools()
+    ]
+    return with_ttl({"tools": tools}, LIST_TTL_MS)
+
+
+def _call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
+    """Return the result of a tool call. Every `load_skill` returns the text: there is no history.
+
+    Raises: MCPError for an unknown tool.
+    """
+    for tool in SkillTools(index).tools():
+        if tool.name == params.name:
+            return _serialize_tool_result(tool.call(params.arguments))
+    raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
+
+
+def _serialize_tool_result(result: ToolResult) -> JsonObject:
+    text, structured = result.text, {}
+    if result.is_error:
+        error = {"code": result.code, "message": text}
+        text = f"{text} [{result.code}]"
+        structured = {"structuredContent": {"error": error}, "isError": True}
+    elif not isinstance(result.content, str):
+        structured = {"structuredContent": {**result.content}}
+    return {"content": [{"type": "text", "text": text}], **structured}
