@@ -1,4 +1,13 @@
-"""The functions and types of the founding designs, under their original names."""
+"""The functions and types of the founding designs, under their original names.
+
+```python
+from skillhall.compat import Globs, InstructionSkills, InstructionSource, tools_for
+
+skills = InstructionSkills([InstructionSource("skills", Globs(inline=("pdf-*",)))])
+print(skills.current())
+print(tools_for(".")["ReadFile"].call({"path": "skills/pdf-tools/SKILL.md"}).text)
+```
+"""
 
 from skillhall import (
     create_skill_tool,

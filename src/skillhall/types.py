@@ -1,6 +1,19 @@
-"""The types of values that Skillhall returns, for annotations."""
+"""The types of values that Skillhall returns, for annotations.
 
-from skillhall._internal.agents.tool import Tool, ToolResult
+```python
+from skillhall import Skills
+from skillhall.types import SearchHit
+
+
+def format_hit(hit: SearchHit) -> str:
+    return f"{hit.skill.name}: {hit.snippet}"
+
+
+print([format_hit(hit) for hit in Skills.load("skills").search("forms")])
+```
+"""
+
+from skillhall._internal.agents.tool_definition import Tool, ToolResult
 from skillhall._internal.api.installer import Progress
 from skillhall._internal.api.skills import SearchHit
 from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport

@@ -9,7 +9,7 @@ from skillhall._internal.agents.skill_tools import (
     LoadedSkills,
     SkillTools,
 )
-from skillhall._internal.agents.tool import Tool, ToolResult
+from skillhall._internal.agents.tool_definition import Tool, ToolResult
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
 from skillhall._internal.sources.folder.root import Root

@@ -16,7 +16,7 @@ from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolFa
 from skillhall._internal.agents.file_resolver import SkillFileResolver
 from skillhall._internal.agents.file_tools import LOCATION_PATH_HELP, ReadTools
 from skillhall._internal.agents.skill_tools import LoadedSkills, SkillTools
-from skillhall._internal.agents.tool import ToolResult, get_argument
+from skillhall._internal.agents.tool_definition import ToolResult, get_argument
 from skillhall._internal.agents.tracing import span
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.render.activation import find_activation
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ToolEvent
-    from skillhall._internal.agents.tool import Tool
+    from skillhall._internal.agents.tool_definition import Tool
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.storage.usage_log import UsageEvent
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.tool import Tool, ToolError, string_schema
+from skillhall._internal.agents.tool_definition import Tool, ToolError, string_schema
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.render.escape import to_single_line
 from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.agents.tool import ToolContent, ToolResult
+    from skillhall._internal.agents.tool_definition import ToolContent, ToolResult
     from skillhall._internal.catalog.skill_view import SkillProvider, SkillView, ViewedSkill
 
     Arguments: TypeAlias = Mapping[str, object]

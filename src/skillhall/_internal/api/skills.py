@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from skillhall._internal.agents.agent_skills import AgentSkills
-    from skillhall._internal.agents.tool import Tool
+    from skillhall._internal.agents.tool_definition import Tool
     from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp.server.context import HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
 
-    from skillhall._internal.agents.tool import ToolResult
+    from skillhall._internal.agents.tool_definition import ToolResult
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import ListKind

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import SkillSource
     from skillhall._internal.agents.agent_tools import AgentTools
-    from skillhall._internal.agents.tool import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 
 class AnthropicSkillTool(BetaBuiltinFunctionTool):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from google.adk.tools.tool_context import ToolContext
 
     from skillhall._internal.agents.agent_skills import SkillSource
-    from skillhall._internal.agents.tool import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 
 class SkillsToolset(BaseToolset):

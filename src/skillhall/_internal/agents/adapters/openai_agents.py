@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agents.tool_context import ToolContext
 
     from skillhall._internal.agents.agent_skills import SkillSource
-    from skillhall._internal.agents.tool import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 
 def with_skills(agent: Agent[Any], skills: SkillSource) -> Agent[Any]:

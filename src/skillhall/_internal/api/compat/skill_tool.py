@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
-from skillhall._internal.agents.tool import Tool, ToolResult, get_argument
+from skillhall._internal.agents.tool_definition import Tool, ToolResult, get_argument
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILLS_MODULE

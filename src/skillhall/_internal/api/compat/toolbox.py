@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from os import PathLike
 
-    from skillhall._internal.agents.tool import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 _ROOTS = [path for path, _ in (*LOCAL_SKILLS.roots, *SKILLS_MODULE.roots)]
 
