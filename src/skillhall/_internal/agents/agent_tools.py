@@ -13,8 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.chat.events import FileRead, SkillLoaded, ToolFailed
-from skillhall._internal.agents.file_resolver import SkillFileResolver
-from skillhall._internal.agents.file_tools import LOCATION_PATH_HELP, ReadTools
+from skillhall._internal.agents.file_tools import (
+    LOCATION_PATH_HELP,
+    ReadTools,
+    SkillFileResolver,
+)
 from skillhall._internal.agents.skill_tools import LoadedSkills, SkillTools
 from skillhall._internal.agents.tool_definition import ToolResult, get_argument
 from skillhall._internal.agents.tracing import span

@@ -174,10 +174,10 @@ class InstructionLoader:
         winners, _, shadow_findings = resolve_duplicates(selected, self._profile.precedence_policy)
         findings += judge(shadow_findings)
         # Equal skills of two sources are different values here, so they are compared by identity.
-        kept = {id(skill) for skill in winners}
-        bodies = [(s, self._read_body(s, findings)) for s in inlined if id(s) in kept]
+        winner_ids = {id(skill) for skill in winners}
+        bodies = [(s, self._read_body(s, findings)) for s in inlined if id(s) in winner_ids]
         return LoadedInstructions(
-            tuple(skill for skill in listed if id(skill) in kept),
+            tuple(skill for skill in listed if id(skill) in winner_ids),
             tuple((skill, body) for skill, body in bodies if body is not None),
             tuple(hidden),
             tuple(findings),

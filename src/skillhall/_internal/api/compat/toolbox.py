@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.file_resolver import SkillFileResolver
-from skillhall._internal.agents.file_tools import ReadTools
+from skillhall._internal.agents.file_tools import ReadTools, SkillFileResolver
 from skillhall._internal.api.compat.skill_tool import create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills
 from skillhall._internal.catalog.loader import load_roots
