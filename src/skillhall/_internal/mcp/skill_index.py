@@ -21,7 +21,7 @@ from skillhall._internal.mcp.serializers import (
     serialize_skill,
     with_ttl,
 )
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall.errors import SkillFileNotFound
 
 if TYPE_CHECKING:
