@@ -14,9 +14,6 @@ PUBLIC_MODULES = ["skillhall", "skillhall.errors", *(f"skillhall.{name}" for nam
 # Named tuples: a load creates them for every skill, and many functions unpack them.
 TUPLES = {"Finding", "Profile", "JudgedFinding", "Frontmatter", "ParsedSkill"}
 
-# The results of checks, which only `validate` and `scan` build.
-POSITIONAL = {"Risk", "ScanReport", "ScannedSkill", "ValidationReport", "ValidationResult"}
-
 
 @pytest.mark.parametrize("module", PUBLIC_MODULES)
 def test_public_name_shows_its_public_path(module: str) -> None:
@@ -35,8 +32,7 @@ def test_value_is_a_frozen_dataclass_with_keyword_arguments(module: str) -> None
         assert not hasattr(value, "_fields"), name  # a named tuple
         if dataclasses.is_dataclass(value):
             assert vars(value)["__dataclass_params__"].frozen, name
-            if name not in POSITIONAL:
-                assert all(field.kw_only for field in dataclasses.fields(value)), name
+            assert all(field.kw_only for field in dataclasses.fields(value)), name
 
 
 def test_founding_functions_are_those_of_the_compatibility_module() -> None:
