@@ -107,7 +107,9 @@ def __getattr__(name: str) -> object:
     home = _MODULE_BY_NAME.get(name)
     if home is None:
         return _find_deprecated(name)
-    value: object = getattr(import_module(f"skillhall.{home}"), name)
+    value = getattr(import_module(f"skillhall.{home}"), name)
+    if home != "errors":
+        value.__module__ = __name__  # tracebacks and `repr` show the path that programs import
     globals()[name] = value
     return value
 

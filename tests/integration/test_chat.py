@@ -253,7 +253,7 @@ def test_failed_message_does_not_change_the_conversation(
     server.status = 200
     events = asyncio.run(say("/csv-report two"))
     assert [type(event) for event in events] == [SkillLoaded, TextDelta, Done]
-    assert events[-1] == Done("Fine.", 1, 10, 5)
+    assert events[-1] == Done(text="Fine.", requests=1, input_tokens=10, output_tokens=5)
     (result,) = server.requests[0].user_messages
     assert result.endswith("</skill_content>\n\ntwo")
     asyncio.run(say("/csv-report three"))

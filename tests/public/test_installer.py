@@ -8,6 +8,8 @@ import pytest
 from skillhall import Installer
 from skillhall._internal.cli.runner import run
 from skillhall.errors import NothingToUndo, SkillNotFound, UnknownAgent
+from skillhall.types import Progress
+from tests.support.github_api_server import Repository
 from tests.support.skills import make_skill_md
 
 
@@ -71,3 +73,12 @@ def test_user_scope_installs_into_the_home_folder(project: Path) -> None:
     installer.add("skills", skills=["csv-report"])
     assert (Path.home() / ".agents/skills/csv-report/SKILL.md").exists()
     assert installer.installed == ("csv-report",)
+
+
+def test_progress_of_a_download_is_reported(github: Repository) -> None:
+    names = [f"skill-{number}" for number in range(12)]  # so many that an archive is downloaded
+    github.commit({f"skills/{name}/SKILL.md": make_skill_md(name) for name in names}, "main")
+    steps: list[Progress] = []
+    Installer.project(progress=steps.append).add("acme/skills")
+    assert steps[-1].step == "Downloading"
+    assert steps[-1].completed > 0

@@ -130,3 +130,35 @@ def test_all_old_names_still_exist() -> None:
     for name in DEPRECATED:
         with pytest.warns(DeprecationWarning, match=name):
             assert getattr(skillhall, name) is not None
+
+
+def test_mappings_of_a_snapshot_cannot_be_changed(skills: Skills) -> None:
+    for mapping in (skills.hidden, skills["pdf-tools"].frontmatter):
+        with pytest.raises(TypeError):
+            mapping["name"] = "other"  # type: ignore[index]  # the mistake itself
+
+
+def test_second_skill_of_a_name_is_called_by_its_id_and_is_a_finding(project: Path) -> None:
+    make_skill(project / "more", "other", data=make_skill_md("pdf-tools"))
+    skills = Skills.load("skills", "more", profile="instruction-skills")
+    assert skills["other"].directory == project / "more" / "other"
+    assert [finding.path for finding in skills.findings if finding.code == "same-name"] == [
+        f"{project}/more/other/SKILL.md"
+    ]
+
+
+def test_path_object_is_opened_as_a_local_source(project: Path) -> None:
+    assert list(Skills.open(Path("skills"))) == ["csv-report", "pdf-tools"]
+    with pytest.raises(SkillFileNotFound):  # a string would be a repository
+        Skills.open(Path("acme/skills"))
+
+
+@pytest.mark.parametrize(
+    "use", ["import skillhall\nskillhall.load_catalog", "from skillhall import load_catalog"]
+)
+def test_warning_about_an_old_name_names_the_line_that_uses_it(use: str) -> None:
+    with pytest.warns(DeprecationWarning, match="load_catalog") as caught:
+        exec(compile(use, "program.py", "exec"), {})  # noqa: S102 - our own text
+    assert {(warning.filename, warning.lineno) for warning in caught} == {
+        ("program.py", use.count("\n") + 1)
+    }

@@ -48,7 +48,7 @@ def test_load_and_read_events_have_token_counts(folder: Path) -> None:
     assert isinstance(loaded, SkillLoaded)
     assert (loaded.skill, loaded.by_user) == ("pdf", False)
     assert loaded.tokens > 20
-    assert read == FileRead("pdf", "forms.md", 1)
+    assert read == FileRead(skill="pdf", path="forms.md", tokens=1)
     assert tools.loaded_names == ("pdf",)
 
 
@@ -75,7 +75,9 @@ def test_tool_errors_and_unknown_tools_emit_events(folder: Path) -> None:
     events: list[ToolEvent] = []
     tools = make_tools(folder, events)
     assert tools.call("load_skill", {"name": "pdg"}).is_error
-    assert events[0] == ToolFailed("load_skill", "there is no skill 'pdg'. Similar names: 'pdf'.")
+    assert events[0] == ToolFailed(
+        tool="load_skill", message="there is no skill 'pdg'. Similar names: 'pdf'."
+    )
     assert str(tools.call("shell", {}).content).startswith("Error: unknown tool 'shell'.")
 
 
@@ -83,7 +85,7 @@ def test_run_directory_file_event_has_no_skill(folder: Path) -> None:
     events: list[ToolEvent] = []
     (folder / "notes.md").write_bytes(b"Notes.")
     make_tools(folder, events).call("ReadFile", {"path": "notes.md"})
-    assert events == [FileRead("", "notes.md", 1)]
+    assert events == [FileRead(skill="", path="notes.md", tokens=1)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from skillhall._internal.agents.skill_tools import (
     LoadedSkills,
     SkillTools,
 )
-from skillhall._internal.agents.tool_protocol import Tool, ToolResult
+from skillhall._internal.agents.tool_definition import Tool, ToolResult
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
 from skillhall._internal.sources.folder.root import Root
@@ -53,7 +53,7 @@ def test_four_tools_are_available(pdf: Path) -> None:
 
 def test_list_skills_returns_names_and_descriptions(pdf: Path) -> None:
     expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
-    assert call(pdf, "list_skills") == ToolResult(expected)
+    assert call(pdf, "list_skills") == ToolResult(content=expected)
 
 
 def test_list_skills_is_paginated(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_skills_with_the_same_name_get_distinct_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["forms.md", "./forms.md", " forms.md ", "a/..//forms.md"])
 def test_read_skill_file_accepts_equivalent_spellings(pdf: Path, path: str) -> None:
-    assert call(pdf, "read_skill_file", name="pdf", path=path) == ToolResult("Forms.\n")
+    assert call(pdf, "read_skill_file", name="pdf", path=path) == ToolResult(content="Forms.\n")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_unreadable_skill_file_has_an_error_code(pdf: Path, path: str, code: str
 )
 def test_invalid_arguments_are_rejected(pdf: Path, arguments: object, problem: str) -> None:
     answer = tools_of(pdf)["load_skill"].call(arguments)
-    assert answer == ToolResult(f"Error: {problem}", is_error=True, code="invalid_argument")
+    assert answer == ToolResult(content=f"Error: {problem}", is_error=True, code="invalid_argument")
 
 
 def test_invalid_limit_is_rejected(pdf: Path) -> None:

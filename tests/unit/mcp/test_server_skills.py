@@ -10,7 +10,7 @@ from mcp import Client
 from mcp_types import TextResourceContents
 
 from skillhall._internal.catalog.manifests import MAX_MANIFEST_FILES
-from skillhall._internal.mcp.list_pages import SKILLS_PAGE_SIZE
+from skillhall._internal.mcp.skill_index import SKILLS_PAGE_SIZE
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from tests.support.mcp_clients import (
     HANDSHAKE,

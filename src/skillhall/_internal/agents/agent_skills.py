@@ -15,7 +15,6 @@ from skillhall._internal.agents.instruction_skills import (
     LoadedInstructions,
     to_inlined,
 )
-from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.catalog.fingerprint import Fingerprint
 from skillhall._internal.catalog.reader import activate
 from skillhall._internal.catalog.skill_view import SkillView
@@ -85,12 +84,7 @@ class AgentSkills:
         self.agent = agent
         self.settings: Settings = settings or Settings.read()
         self.profile = profile
-        base, follow = self.settings.working_directory, self.settings.follow_links
-        self._sources = [
-            (source.resolve_root(base, follow_links=follow), source.globs)
-            for source in agent.skills
-        ]
-        self._loader = InstructionLoader(profile, LocalHost.from_settings(self.settings))
+        self._loader = InstructionLoader(agent.skills, self.settings, profile)
         self._lock = threading.Lock()
         self._snapshot: AgentSkillsSnapshot | None = None
         self._last_plan: PromptPlan | None = None
@@ -98,9 +92,10 @@ class AgentSkills:
     @classmethod
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
         """Return the skills of `roots`, by default of the default folders."""
-        default = [InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS]
-        sources = [InstructionSource(fspath(root)) for root in roots]
-        agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(sources or default))
+        sources = [InstructionSource(fspath(root)) for root in roots] or [
+            InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS
+        ]
+        agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(sources))
         return cls(agent, settings, profile=LENIENT)
 
     @classmethod
@@ -115,9 +110,9 @@ class AgentSkills:
         Raises: ConfigInvalid.
         """
         settings = settings or Settings.read()
-        path = config or find_config(settings.working_directory)
-        file = path or Path(settings.working_directory, "skillhall.toml")
-        return cls(read_config(file).find_agent(identity), settings)
+        folder = settings.working_directory
+        path = config or find_config(folder) or Path(folder, "skillhall.toml")
+        return cls(read_config(path).find_agent(identity), settings)
 
     def as_agent_skills(self) -> AgentSkills:
         """Return itself, as adapters accept `Skills` too."""
@@ -128,8 +123,14 @@ class AgentSkills:
         with self._lock:
             snapshot = self._snapshot
             if snapshot is None or not snapshot.instructions.fingerprint.is_current():
-                snapshot = self._rebuild(snapshot, self._loader(self._sources))
-            self._snapshot = snapshot
+                loaded = self._loader.load()
+                if snapshot is not None and snapshot.instructions == loaded:
+                    # Keep the plan object: `mark_plan_sent` compares plans by identity.
+                    snapshot = replace(snapshot, instructions=loaded)
+                else:
+                    view = SkillView(loaded.fingerprint.revision, self.profile, loaded.skills)
+                    snapshot = self._build_snapshot(loaded, view)
+                self._snapshot = snapshot
             return snapshot
 
     def current_view(self) -> SkillView:
@@ -165,15 +166,6 @@ class AgentSkills:
 
     def _join_instructions(self, plan: PromptPlan) -> str:
         return "\n\n".join(filter(None, (self.agent.instructions.strip(), plan.text)))
-
-    def _rebuild(
-        self, previous: AgentSkillsSnapshot | None, loaded: LoadedInstructions
-    ) -> AgentSkillsSnapshot:
-        if previous is not None and _has_same_content(previous.instructions, loaded):
-            # Keep the plan object: `mark_plan_sent` compares plans by identity.
-            return replace(previous, instructions=loaded)
-        view = SkillView(loaded.fingerprint.revision, self.profile, loaded.skills)
-        return self._build_snapshot(loaded, view)
 
     def _build_snapshot(self, loaded: LoadedInstructions, view: SkillView) -> AgentSkillsSnapshot:
         entries = {id(row.skill): self._build_listing_row(row) for row in view}
@@ -212,11 +204,3 @@ def estimate_load_tokens(skill: CatalogSkill, profile: Profile) -> int | None:
         return estimate_tokens(activate(skill, profile))
     except (SkillhallError, OSError):
         return None
-
-
-def _has_same_content(first: LoadedInstructions, second: LoadedInstructions) -> bool:
-    return _content_parts(first) == _content_parts(second)
-
-
-def _content_parts(loaded: LoadedInstructions) -> tuple[object, ...]:
-    return loaded.listed, loaded.inlined, loaded.hidden, loaded.findings

@@ -13,8 +13,7 @@ from skillhall._internal.agents.agent_skills import (
     ListingRow,
 )
 from skillhall._internal.agents.config.agent_config import AgentDefinition
-from skillhall._internal.agents.instruction_skills import LoadedInstructions
-from skillhall._internal.agents.local_host import LocalHost
+from skillhall._internal.agents.instruction_skills import LoadedInstructions, LocalHost
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.fingerprint import Fingerprint
 from skillhall._internal.catalog.skill_view import SkillView
@@ -42,7 +41,7 @@ class CollectionSkills(AgentSkills):
         agent = AgentDefinition(DEFAULT_AGENT)
         super().__init__(agent, collection.settings, profile=LOCAL_SKILLS)
         self._collection = collection
-        self._host = LocalHost.from_settings(collection.settings)
+        self._host = LocalHost(collection.settings.variable_names)
         run_directory = Path(collection.settings.working_directory).absolute()
         self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import shutil
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import read_skill
@@ -26,12 +27,11 @@ from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
-    from skillhall._internal.policy.host_requirements import HostFacts
     from skillhall._internal.policy.profiles import Profile
 
 logger = logging.getLogger("skillhall.agents")
@@ -47,11 +47,27 @@ class InstructionSource:
     expected: bool = True  # whether a missing folder gives a finding
     follow_links: bool = False  # whether links may lead out of the folder
 
-    def resolve_root(self, working_directory: str, *, follow_links: bool = False) -> Root:
-        """Return the root, with `~` expanded. `follow_links` allows links for every source."""
-        base = str(Path(working_directory, self.base))
-        follow = self.follow_links or follow_links
+    def resolve_root(self, settings: Settings) -> Root:
+        """Return the root, with `~` expanded. The settings can allow links for every source."""
+        base = str(Path(settings.working_directory, self.base))
+        follow = self.follow_links or settings.follow_links
         return Root.resolve(fspath(self.root), base, is_required=self.expected, follow_links=follow)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalHost:
+    """This machine. Only the names of environment variables are known, not their values."""
+
+    variable_names: frozenset[str] = frozenset()
+    platform: str = sys.platform
+
+    def has_program(self, name: str) -> bool:
+        """Whether a program with this name is on the search path. Paths are not accepted."""
+        return "/" not in name and "\\" not in name and shutil.which(name) is not None
+
+    def has_environment_variable(self, name: str) -> bool:
+        """Whether the environment variable is set and not empty."""
+        return name in self.variable_names
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,7 @@ class LoadedInstructions:
     inlined: tuple[tuple[CatalogSkill, str], ...]  # with their bodies
     hidden: tuple[CatalogSkill, ...]  # selected, but hidden from models
     findings: tuple[JudgedFinding, ...]
-    fingerprint: Fingerprint
+    fingerprint: Fingerprint = field(compare=False)
 
     @cached_property
     def text(self) -> str:
@@ -91,15 +107,9 @@ class InstructionSkills:
         watch: bool = True,
         profile: Profile = INSTRUCTION_SKILLS,
     ) -> None:
-        settings = settings or Settings.read()
-        base = settings.working_directory
-        self._sources = [
-            (source.resolve_root(base, follow_links=settings.follow_links), source.globs)
-            for source in sources
-        ]
         self._watch = watch
-        self._load = InstructionLoader(profile, LocalHost.from_settings(settings))
-        self._loaded = self._load(self._sources)
+        self._loader = InstructionLoader(sources, settings or Settings.read(), profile)
+        self._loaded = self._loader.load()
         _log_findings(self._loaded.findings)
 
     @property
@@ -115,112 +125,93 @@ class InstructionSkills:
     def refresh(self) -> None:
         """Read everything again."""
         before = set(self.findings)
-        self._loaded = self._load(self._sources)
+        self._loaded = self._loader.load()
         _log_findings(judged for judged in self.findings if judged not in before)
 
     def current(self) -> str:
         """Return the text, read again if a file changed; with `watch=False` it is `text`."""
-        return self.load_current().text
-
-    def load_current(self) -> LoadedInstructions:
-        """Return the skills; the same value as before if nothing changed."""
         if self._watch and not self._loaded.fingerprint.is_current():
             self.refresh()
-        return self._loaded
+        return self.text
 
 
-@dataclass(frozen=True, slots=True)
 class InstructionLoader:
-    """Loads sources under a profile, for agents on one machine."""
+    """Loads sources under a profile, for agents on this machine."""
 
-    profile: Profile
-    host: HostFacts
+    def __init__(
+        self, sources: Iterable[InstructionSource], settings: Settings, profile: Profile
+    ) -> None:
+        self._profile = profile
+        self._host = LocalHost(settings.variable_names)
+        self._sources = [(source.resolve_root(settings), source.globs) for source in sources]
 
-    def __call__(self, sources: Sequence[tuple[Root, Globs]]) -> LoadedInstructions:
-        """Load `sources` in order. Problems become findings, not exceptions."""
+    def load(self) -> LoadedInstructions:
+        """Load the sources in order. Problems become findings, not exceptions."""
         # Taken before loading, so that a change during the load is noticed later.
-        follow = {root.path for root, _ in sources if root.follow_links}
+        follow = {root.path for root, _ in self._sources if root.follow_links}
         fingerprint = take_fingerprint(
-            [root.path for root, _ in sources], self.profile.scan_policy, follow
+            [root.path for root, _ in self._sources], self._profile.scan_policy, follow
         )
-        selector = _SkillSelector(self.profile, self.host)
-        for number, (root, globs) in enumerate(sources):
-            selector.add_source(number, root, globs)
-        selector.resolve_duplicates()
-        inlined = selector.read_bodies()
-        listed, hidden = tuple(selector.listed), tuple(selector.hidden)
-        return LoadedInstructions(listed, inlined, hidden, tuple(selector.findings), fingerprint)
-
-
-@dataclass(slots=True)
-class _SkillSelector:
-    """The skills selected so far."""
-
-    profile: Profile
-    host: HostFacts
-    listed: list[CatalogSkill] = field(default_factory=list)
-    inlined: list[CatalogSkill] = field(default_factory=list)
-    hidden: list[CatalogSkill] = field(default_factory=list)
-    all_skills: list[CatalogSkill] = field(default_factory=list)
-    findings: list[JudgedFinding] = field(default_factory=list)
-
-    def add_source(self, number: int, root: Root, globs: Globs) -> None:
-        """Select from one source. It is loaded alone, so that its links stay inside it."""
-        catalog = load_roots([root], self.profile, with_bodies=True)
-        self.findings += catalog.findings
-        skills = [skill._replace(root_number=number) for skill in catalog]
-        visible = self._filter_usable([skill for skill in skills if is_visible_to_models(skill)])
-        selection = select_skills(visible, globs)
-        self.listed += selection.listed
-        self.inlined += selection.inlined
-        self.all_skills += (*selection.listed, *selection.inlined)
-        hidden = select_skills(
-            [skill for skill in skills if not is_visible_to_models(skill)], globs
+        judge = self._profile.load_policy.judge
+        findings: list[JudgedFinding] = []
+        listed: list[CatalogSkill] = []
+        inlined: list[CatalogSkill] = []
+        hidden: list[CatalogSkill] = []
+        selected: list[CatalogSkill] = []
+        for number, (root, globs) in enumerate(self._sources):
+            # Each source is loaded alone, so that its links stay inside it.
+            catalog = load_roots([root], self._profile, with_bodies=True)
+            findings += catalog.findings
+            skills = [skill._replace(root_number=number) for skill in catalog]
+            selection = select_skills(self._filter_usable(skills, findings), globs)
+            listed += selection.listed
+            inlined += selection.inlined
+            selected += (*selection.listed, *selection.inlined)
+            unseen = select_skills([s for s in skills if not is_visible_to_models(s)], globs)
+            hidden += (*unseen.listed, *unseen.inlined)
+            located = (f if f.path else f.with_location(root.path) for f in selection.findings)
+            findings += judge(located)
+        winners, _, shadow_findings = resolve_duplicates(selected, self._profile.precedence_policy)
+        findings += judge(shadow_findings)
+        # Equal skills of two sources are different values here, so they are compared by identity.
+        winner_ids = {id(skill) for skill in winners}
+        bodies = [(s, self._read_body(s, findings)) for s in inlined if id(s) in winner_ids]
+        return LoadedInstructions(
+            tuple(skill for skill in listed if id(skill) in winner_ids),
+            tuple((skill, body) for skill, body in bodies if body is not None),
+            tuple(hidden),
+            tuple(findings),
+            fingerprint,
         )
-        self.hidden += (*hidden.listed, *hidden.inlined)
-        located = (f if f.path else f.with_location(root.path) for f in selection.findings)
-        self.findings += self.profile.load_policy.judge(located)
 
-    def resolve_duplicates(self) -> None:
-        """Drop shadowed skills of the same name in other sources."""
-        winners, _, findings = resolve_duplicates(self.all_skills, self.profile.precedence_policy)
-        self.findings += self.profile.load_policy.judge(findings)
-        ids = {id(skill) for skill in winners}
-        self.listed = [skill for skill in self.listed if id(skill) in ids]
-        self.inlined = [skill for skill in self.inlined if id(skill) in ids]
-
-    def read_bodies(self) -> tuple[tuple[CatalogSkill, str], ...]:
-        """Return the inlined skills with their bodies. An unreadable one becomes a finding."""
-        bodies = ((skill, self._read_body(skill)) for skill in self.inlined)
-        return tuple((skill, body) for skill, body in bodies if body is not None)
-
-    def _filter_usable(self, skills: Iterable[CatalogSkill]) -> list[CatalogSkill]:
-        """Return the skills whose requirements are met; the others become findings."""
+    def _filter_usable(
+        self, skills: Iterable[CatalogSkill], findings: list[JudgedFinding]
+    ) -> list[CatalogSkill]:
+        """Return the visible skills whose requirements are met; the others become findings."""
         usable = []
-        for skill in skills:
-            finding = check_requirements(skill.frontmatter, self.host)
+        for skill in filter(is_visible_to_models, skills):
+            finding = check_requirements(skill.frontmatter, self._host)
             if finding is None:
                 usable.append(skill)
             else:
                 located = finding.with_location(skill.location, skill.name)
-                self.findings += self.profile.load_policy.judge([located])
+                findings += self._profile.load_policy.judge([located])
         return usable
 
-    def _read_body(self, skill: CatalogSkill) -> str | None:
-        findings: tuple[Finding, ...]
+    def _read_body(self, skill: CatalogSkill, findings: list[JudgedFinding]) -> str | None:
+        """Return the body of an inlined skill; `None` and a finding if it is rejected."""
         try:
-            parsed = read_skill(skill, self.profile)
+            parsed = read_skill(skill, self._profile)
+            body, noticed = parsed.body, parsed.findings
         except SkillhallError as error:
-            body, findings = "", (Finding(Code.UNREADABLE, f"the body cannot be read: {error}"),)
-        else:
-            body, findings = parsed.body, parsed.findings
+            body, noticed = "", (Finding(Code.UNREADABLE, f"the body cannot be read: {error}"),)
         known = {judged.finding.code for judged in skill.findings}
-        judged = self.profile.load_policy.judge(
+        judged = self._profile.load_policy.judge(
             finding.with_location(skill.location, skill.name)
-            for finding in findings
+            for finding in noticed
             if finding.code not in known
         )
-        self.findings += [each for each in judged if each.effect is not Effect.ACCEPT]
+        findings += [each for each in judged if each.effect is not Effect.ACCEPT]
         return None if any(each.effect is Effect.REJECT for each in judged) else body
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.agent_folders import resolve_targets
@@ -21,12 +22,35 @@ if TYPE_CHECKING:
 
     from skillhall._internal.installer.install import AddReport
     from skillhall._internal.installer.locked_install import LockedInstallResult
-    from skillhall._internal.installer.rollback import PastChange
+    from skillhall._internal.installer.rollback import Change
     from skillhall._internal.installer.update import ConflictChoice, UpdateResult
     from skillhall._internal.installer.verify import VerifyResult
 
     StrPath = str | os.PathLike[str]
-    Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """The progress of a download, for `Installer.project(progress=…)`.
+
+    ```python
+    from skillhall import Installer
+    from skillhall.types import Progress
+
+
+    def show(progress: Progress) -> None:
+        print(progress.step, progress.completed, progress.total)
+
+
+    installer = Installer.project(progress=show)
+    ```
+    """
+
+    step: str
+    completed: int
+    """Bytes or files, depending on the step."""
+    total: int
+    """0 if it is not known."""
 
 
 class Installer:
@@ -44,23 +68,28 @@ class Installer:
     ```
     """
 
-    def __init__(self, project: Project, progress: Progress | None = None) -> None:
+    def __init__(
+        self, project: Project, progress: Callable[[Progress], None] | None = None
+    ) -> None:
         """Private: use `Installer.project` or `Installer.user`."""
         self._project = project
-        self._progress = progress
+        self._progress: Callable[[str, int, int], None] | None = None
+        if progress is not None:
+            self._progress = lambda step, completed, total: progress(
+                Progress(step=step, completed=completed, total=total)
+            )
 
     @classmethod
-    def project(cls, path: StrPath = ".", *, progress: Progress | None = None) -> Installer:
-        """Return the installer of the project at `path`.
-
-        `progress` is called with a step, the completed and the total amount during downloads.
-        """
+    def project(
+        cls, path: StrPath = ".", *, progress: Callable[[Progress], None] | None = None
+    ) -> Installer:
+        """Return the installer of the project at `path`. Downloads call `progress`."""
         settings = Settings.read()
         root = os.path.abspath(os.path.join(settings.working_directory, path))  # noqa: PTH100, PTH118 - `..` is resolved without following links
         return cls(Project.from_settings(settings._replace(working_directory=root)), progress)
 
     @classmethod
-    def user(cls, *, progress: Progress | None = None) -> Installer:
+    def user(cls, *, progress: Callable[[Progress], None] | None = None) -> Installer:
         """Return the installer of the user's home folder, whose skills all projects share."""
         return cls(Project.from_settings(Settings.read(), user=True), progress)
 
@@ -116,7 +145,7 @@ class Installer:
         """
         return remove(self._project, names, force=force)
 
-    def rollback(self, name: str, *, force: bool = False) -> PastChange:
+    def rollback(self, name: str, *, force: bool = False) -> Change:
         """Undo the last change of a skill; later edits are lost only with `force`.
 
         Raises: NothingToUndo, Edited.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import mkdtemp
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from skillhall._internal.agents.agent_skills import FixedAgentSkills, ListingRow
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from skillhall._internal.agents.agent_skills import AgentSkills
-    from skillhall._internal.agents.tool_protocol import Tool
+    from skillhall._internal.agents.tool_definition import Tool
     from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
@@ -85,7 +86,7 @@ class Skill:
     @property
     def frontmatter(self) -> Mapping[str, object]:
         """All fields of the frontmatter, as written."""
-        return self._row.skill.frontmatter.fields
+        return MappingProxyType(self._row.skill.frontmatter.fields)
 
     @property
     def body(self) -> str:
@@ -196,11 +197,11 @@ class Skills(Mapping[str, Skill]):
         return cls(origin.load_catalog(), origin)
 
     @classmethod
-    def open(cls, source: str, *, profile: str | Profile = "lenient") -> Skills:
+    def open(cls, source: StrPath, *, profile: str | Profile = "lenient") -> Skills:
         """Load the skills of any source: `owner/repo`, a URL, an archive, `mcp:label`.
 
-        The files are copied to a temporary folder, which exists as long as the `Skills` object.
-        `refresh` opens the source again.
+        A path object is always a local folder or archive. The files are copied to a temporary
+        folder, which exists as long as the `Skills` object. `refresh` opens the source again.
         Raises: SourceError, SkillFileNotFound, UnknownMcpServer, UnknownProfile.
 
         ```python
@@ -208,7 +209,8 @@ class Skills(Mapping[str, Skill]):
         ```
         """
         chosen = find_profile(profile) if isinstance(profile, str) else profile
-        origin = _SourceOrigin(source, chosen, Settings.read())
+        text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - does not follow links
+        origin = _SourceOrigin(text, chosen, Settings.read())
         return cls(origin.load_catalog(), origin)
 
     def __getitem__(self, name: str) -> Skill:
@@ -232,7 +234,9 @@ class Skills(Mapping[str, Skill]):
         """The skills that models must not see, by name. Users can still call them."""
         hidden = [skill for skill in self._view.all_skills if skill.hidden]
         view = SkillView("", self._view.profile, [skill._replace(hidden=False) for skill in hidden])
-        return {row.name: replace(self._build_skill(row), hidden=True) for row in view}
+        return MappingProxyType(
+            {row.name: replace(self._build_skill(row), hidden=True) for row in view}
+        )
 
     @property
     def profile(self) -> Profile:
@@ -334,16 +338,14 @@ class Skills(Mapping[str, Skill]):
         skills = skills.refresh()
         ```
         """
-        origin = self._origin
-        if origin.is_current():
+        origin = self._origin.renew()
+        if origin is self._origin:
             return self
-        renewed = origin.renew()
-        is_same = renewed.revision == origin.known_revision
-        catalog = self._catalog if is_same else renewed.load_catalog()
-        if is_same or (origin.known_revision is None and catalog == self._catalog):
-            self._origin = renewed
+        catalog = origin.load_catalog()
+        if self._origin.known_revision is None and catalog == self._catalog:
+            self._origin = origin  # the next call compares fingerprints
             return self
-        return Skills(catalog, renewed, self._keep)
+        return Skills(catalog, origin, self._keep)
 
     def as_agent_skills(self) -> AgentSkills:
         """Return the skills for an adapter, as those of an agent without a configuration."""
@@ -395,13 +397,17 @@ class _FolderOrigin:
     def load_catalog(self) -> Catalog:
         return load_roots(self._roots, self._profile, self._head_cache)
 
-    def is_current(self) -> bool:
-        return self.known_revision is not None and self._fingerprint.is_current()
-
     def renew(self) -> _FolderOrigin:
-        """Return the same folders with their current revision. Call it before loading them."""
+        """Return the folders with their current revision; `self` if that is known and the same.
+
+        Call it before loading the folders, so that a change during the load is noticed later.
+        """
+        if self.known_revision is not None and self._fingerprint.is_current():
+            return self
         renewed = _FolderOrigin(self._roots, self._profile, self._head_cache)
-        _ = renewed.revision
+        if renewed.revision == self.known_revision:
+            self._fingerprint = renewed._fingerprint
+            return self
         return renewed
 
     @property
@@ -437,19 +443,11 @@ class _SourceOrigin:
         self.revision: str = hashlib.sha256(repr(added).encode()).hexdigest()
 
     def load_catalog(self) -> Catalog:
-        catalog = load_roots([Root(self._folder, self._text)], self._profile)
-        findings = (*self._report.findings, *catalog.scan_findings)
+        loaded = load_roots([Root(self._folder, self._text)], self._profile)
+        findings = (*self._report.findings, *loaded.scan_findings)
         return Catalog(
-            catalog.profile,
-            catalog.roots,
-            catalog.skills,
-            catalog.rejected,
-            catalog.shadowed,
-            findings,
+            loaded.profile, loaded.roots, loaded.skills, loaded.rejected, loaded.shadowed, findings
         )
-
-    def is_current(self) -> bool:
-        return False  # only the source knows
 
     def renew(self) -> _SourceOrigin:
         """Open the source again; return `self` if it has the same skills."""

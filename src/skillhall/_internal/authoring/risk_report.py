@@ -34,7 +34,7 @@ _UNSCANNED_CODES = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
     """Finding of the risk scan, with its tier and the id to dismiss it."""
 
@@ -43,7 +43,7 @@ class Risk:
     judged: JudgedFinding
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedSkill:
     """One skill and its risks."""
 
@@ -52,7 +52,7 @@ class ScannedSkill:
     risks: tuple[Risk, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
     """Scanned skills in path order, and findings about unreadable ones."""
 
@@ -94,7 +94,8 @@ def scan(
             if (tier := TIERS.get(judged.code)) is not None:
                 inside = Path(judged.path).relative_to(folder)
                 relative = "" if inside == Path() else inside.as_posix()
-                risks.append(Risk(finding_id(judged.finding.with_location(relative)), tier, judged))
-        skills.append(ScannedSkill(result.path, result.name, tuple(risks)))
+                identity = finding_id(judged.finding.with_location(relative))
+                risks.append(Risk(id=identity, tier=tier, judged=judged))
+        skills.append(ScannedSkill(path=result.path, name=result.name, risks=tuple(risks)))
     unscanned = dict.fromkeys(j for j in report.findings if j.code in _UNSCANNED_CODES)
-    return ScanReport(tuple(skills), tuple(unscanned))
+    return ScanReport(skills=tuple(skills), unscanned=tuple(unscanned))

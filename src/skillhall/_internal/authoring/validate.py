@@ -32,7 +32,7 @@ _GET_PATH = attrgetter("path")
 _UNREAD_SKILL = ParsedSkill(EMPTY_FRONTMATTER, "", ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
     """One candidate, whether the profile accepts it, and all its findings."""
 
@@ -43,7 +43,7 @@ class ValidationResult:
     findings: tuple[JudgedFinding, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationReport:
     """Results in path order, and findings of the scan that concern no candidate."""
 
@@ -112,7 +112,9 @@ def validate(
         ]
         catalog = load(roots, scan_profile)
         results = _build_results(catalog, scan_profile)
-        return ValidationReport(profile.name, tuple(results), catalog.scan_findings)
+        return ValidationReport(
+            profile=profile.name, results=tuple(results), scan_findings=catalog.scan_findings
+        )
     requested = list(dict.fromkeys(_resolve_existing(path, base) for path in paths))
     # A folder that the user names may be a skill itself, even if the profile scans only below it.
     scan_profile = scan_profile._replace(scan_policy=scan_policy._replace(include_root=True))
@@ -140,7 +142,9 @@ def validate(
     ]
     skills = [result for result in by_location.values() if result not in documents]
     return ValidationReport(
-        profile.name, tuple(sorted((*skills, *missing), key=_GET_PATH)), scan_findings
+        profile=profile.name,
+        results=tuple(sorted((*skills, *missing), key=_GET_PATH)),
+        scan_findings=scan_findings,
     )
 
 
@@ -172,7 +176,9 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
         hint = "give a SKILL.md, the folder of a skill, or a folder of skills"
         missing = Finding(Code.NO_SKILL_MD, f"{path.name!r} {problem}", 1, hint, str(path))
         reasons = (JudgedFinding(missing, Effect.REJECT),)
-    return ValidationResult(str(path), str(path), "", accepted=False, findings=reasons)
+    return ValidationResult(
+        path=str(path), location=str(path), name="", accepted=False, findings=reasons
+    )
 
 
 def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
@@ -193,7 +199,15 @@ def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]
             findings = examine_skill(skill, profile).findings
             path = str(Path(path).parent) if is_skill_md(skill.file) else path
         accepted = not any(judged.effect is Effect.REJECT for judged in findings)
-        results.append(ValidationResult(path, skill.location, skill.name, accepted, findings))
+        results.append(
+            ValidationResult(
+                path=path,
+                location=skill.location,
+                name=skill.name,
+                accepted=accepted,
+                findings=findings,
+            )
+        )
     return sorted(results, key=_GET_PATH)
 
 

@@ -40,7 +40,7 @@ from skillhall._internal.sources.base import OpenedSource
 from skillhall.errors import SkillNotInSource, UnsafePath
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddedSkill:
     """A skill that passed the checks, before or after it is written."""
 
@@ -51,7 +51,7 @@ class AddedSkill:
     bundle: Bundle
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedSkill:
     """A skill that was not added, with the reason."""
 
@@ -60,7 +60,7 @@ class SkippedSkill:
     reason: str  # "exists" or "rejected"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddReport:
     """Added and skipped skills, with findings."""
 
@@ -129,8 +129,10 @@ def preflight_bundles(
             first_path, path = (os.path.relpath(b.folder, parent) for b in (winner.bundle, bundle))
             message = f"{first_path!r} of the same source uses the folder {winner.id!r}"
             finding = Finding(Code.SHADOWED, message, hint="add them into different folders")
-            report.findings += LENIENT.load_policy.judge([finding.with_location(path, skill.name)])
-            report.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
+            report.findings.extend(
+                LENIENT.load_policy.judge([finding.with_location(path, skill.name)])
+            )
+            report.skipped.append(SkippedSkill(id=skill.id, name=skill.name, reason="exists"))
     return list(first.values())
 
 
@@ -148,12 +150,18 @@ def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill 
         finding.with_location(f"{skill_id}/{finding.path or SKILL_MD}", name)
         for finding in findings
     )
-    report.findings += [j for j in judged_findings if j.effect is not Effect.ACCEPT]
+    report.findings.extend([j for j in judged_findings if j.effect is not Effect.ACCEPT])
     if any(judged.effect is Effect.REJECT for judged in judged_findings):
-        report.skipped.append(SkippedSkill(skill_id, name, "rejected"))
+        report.skipped.append(SkippedSkill(id=skill_id, name=name, reason="rejected"))
         return None
     path = os.path.join(folder, skill_id)
-    return AddedSkill(skill_id, name, path, compute_bundle_digest(bundle), bundle)
+    return AddedSkill(
+        id=skill_id,
+        name=name,
+        path=path,
+        digest=compute_bundle_digest(bundle),
+        bundle=bundle,
+    )
 
 
 def _record(report: AddReport, skill: AddedSkill, *, is_added: bool) -> None:
@@ -161,7 +169,7 @@ def _record(report: AddReport, skill: AddedSkill, *, is_added: bool) -> None:
     if is_added:
         report.added.append(skill)
     else:
-        report.skipped.append(SkippedSkill(skill.id, skill.name, "exists"))
+        report.skipped.append(SkippedSkill(id=skill.id, name=skill.name, reason="exists"))
 
 
 def _write_skill(target: WritableFolder, addition: AddedSkill, *, overwrite: bool) -> bool:
@@ -209,7 +217,7 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
                     files = read_file_states(skill.bundle)
                     transaction.apply(plan.key, plan.files_by_target, plan.entry, files)
                 _record(report, skill, is_added=plan.is_added)
-        report.notes += transaction.notes
+        report.notes.extend(transaction.notes)
     return report
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
 from skillhall._internal.installer.install import (
@@ -42,7 +42,8 @@ class LockedInstallStatus(StrEnum):
     FAILED = "failed"
 
 
-class LockedInstallResult(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockedInstallResult:
     """Result for one skill of the lock file."""
 
     key: str
@@ -102,8 +103,8 @@ def _install_entry(
             targets = dict.fromkeys([key, *new_entry.get_target_paths("copy")], files)
             transaction.apply(key, targets, new_entry, files)
     except SkillhallError as error:
-        return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
-    return LockedInstallResult(key, LockedInstallStatus.INSTALLED)
+        return LockedInstallResult(key=key, status=LockedInstallStatus.FAILED, error=error)
+    return LockedInstallResult(key=key, status=LockedInstallStatus.INSTALLED)
 
 
 def _find_existing(
@@ -112,10 +113,10 @@ def _find_existing(
     """Return the result for an unchanged skill; `None` if a target is missing."""
     targets = verify_entry(project, key, entry)
     if all(target.is_intact for target in targets):
-        return LockedInstallResult(key, LockedInstallStatus.PRESENT)
+        return LockedInstallResult(key=key, status=LockedInstallStatus.PRESENT)
     if any(target.is_there and not target.is_intact for target in targets):
         error = LockMismatch(key, "its files were edited") if frozen else None
-        return LockedInstallResult(key, LockedInstallStatus.EDITED, error)
+        return LockedInstallResult(key=key, status=LockedInstallStatus.EDITED, error=error)
     return None
 
 
@@ -126,7 +127,7 @@ def _install_npx_entry(
     key = f"{UNIVERSAL_FOLDER}/{npx_entry.name}"
     text = npx_entry.to_reference()
     if read_installed(project, key) is not None:
-        return LockedInstallResult(key, LockedInstallStatus.PRESENT)
+        return LockedInstallResult(key=key, status=LockedInstallStatus.PRESENT)
     try:
         if text is None:
             raise SourceRejected("url", npx_entry.source, "unsupported kind of source")
@@ -145,6 +146,6 @@ def _install_npx_entry(
         if any(skill.reason == "rejected" for skill in report.skipped):
             raise SkillRejected(key, [judged.finding.message for judged in report.findings])
     except SkillhallError as error:
-        return LockedInstallResult(key, LockedInstallStatus.FAILED, error)
+        return LockedInstallResult(key=key, status=LockedInstallStatus.FAILED, error=error)
     status = LockedInstallStatus.INSTALLED if report.added else LockedInstallStatus.PRESENT
-    return LockedInstallResult(key, status)
+    return LockedInstallResult(key=key, status=status)

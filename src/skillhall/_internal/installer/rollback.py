@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from skillhall._internal.installer.lock import parse_lock
 from skillhall._internal.installer.project import Project
@@ -19,7 +19,8 @@ from skillhall._internal.storage.history import HistoryChange, HistoryFile
 from skillhall.errors import Edited, NothingToUndo
 
 
-class PastChange(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
     """A change in the history."""
 
     id: str
@@ -28,13 +29,13 @@ class PastChange(NamedTuple):
     paths: tuple[str, ...]
 
 
-def list_changes(project: Project) -> list[PastChange]:
+def list_changes(project: Project) -> list[Change]:
     """Return the changes that can be rolled back, newest first. Raises: OSError."""
     changes = project.history.changes()
     return [_to_past_change(change) for change in changes if change.verb != "rollback"]
 
 
-def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange:
+def roll_back(project: Project, name: str, *, force: bool = False) -> Change:
     """Roll back the last change of a skill, in folders and lock files.
 
     Later edits are overwritten only with `force`.
@@ -60,8 +61,8 @@ def roll_back(project: Project, name: str, *, force: bool = False) -> PastChange
     return _to_past_change(change)
 
 
-def _to_past_change(change: HistoryChange) -> PastChange:
-    return PastChange(change.id, change.verb, change.time, tuple(change.entries))
+def _to_past_change(change: HistoryChange) -> Change:
+    return Change(id=change.id, verb=change.verb, time=change.time, paths=tuple(change.entries))
 
 
 def _was_applied(transaction: Transaction, change: HistoryChange) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from skillhall._internal.installer.install import (
     AddReport,
@@ -61,7 +61,8 @@ class UpdateStatus(StrEnum):
     FAILED = "failed"  # the source cannot be read, or the folder must not be replaced
 
 
-class UpdateResult(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateResult:
     """Result for one skill."""
 
     key: str
@@ -154,7 +155,7 @@ def _update_entry(
             if current == entry:
                 return _apply_update(transaction, result, upstream_skill, base, conflicts)
     except SkillhallError as error:
-        return result._replace(status=UpdateStatus.FAILED, error=error)
+        return replace(result, status=UpdateStatus.FAILED, error=error)
     # Another process changed the skill while we were fetching: start again with its new entry.
     return _update_entry(key, current, Upstream(upstream.project, upstream.progress), conflicts)
 
@@ -163,18 +164,24 @@ def _compare_with_upstream(
     key: str, entry: LockEntry, upstream: Upstream
 ) -> tuple[UpdateResult, _UpstreamSkill | None]:
     """Return the state of a skill, and the upstream skill if it is outdated."""
-    result = UpdateResult(key, UpdateStatus.CURRENT, entry.source, entry.commit, entry.commit)
+    result = UpdateResult(
+        key=key,
+        status=UpdateStatus.CURRENT,
+        source=entry.source,
+        before=entry.commit,
+        after=entry.commit,
+    )
     if entry.pinned:
-        return result._replace(status=UpdateStatus.PINNED), None
+        return replace(result, status=UpdateStatus.PINNED), None
     try:
         opened, bundle = upstream.find(entry)
         is_current = matches_entry(entry, bundle)
     except SkillhallError as error:
-        return result._replace(status=UpdateStatus.FAILED, error=error), None
-    result = result._replace(after=opened.commit, stale=opened.stale)
+        return replace(result, status=UpdateStatus.FAILED, error=error), None
+    result = replace(result, after=opened.commit, stale=opened.stale)
     if is_current:
         return result, None
-    return result._replace(status=UpdateStatus.OUTDATED), (opened, bundle)
+    return replace(result, status=UpdateStatus.OUTDATED), (opened, bundle)
 
 
 def _load_merge_base(
@@ -213,7 +220,7 @@ def _apply_update(
     key, project = result.key, transaction.project
     entry = transaction.entries[key]
     if read_installed(project, key) is None:
-        return result._replace(status=UpdateStatus.MISSING)
+        return replace(result, status=UpdateStatus.MISSING)
     opened, bundle = upstream_skill
     theirs = read_file_states(bundle)
     merged = {}
@@ -227,18 +234,18 @@ def _apply_update(
         for outcome in merge.outcomes
         if outcome.kind is not MergeKind.UNCHANGED
     )
-    result = result._replace(outcomes=outcomes)
+    result = replace(result, outcomes=outcomes)
     if conflicts is None and any(merge.conflicts for merge in merged.values()):
-        return result._replace(status=UpdateStatus.CONFLICT)
+        return replace(result, status=UpdateStatus.CONFLICT)
     targets = {path: _resolve_conflicts(merge, theirs, conflicts) for path, merge in merged.items()}
     report = AddReport()
     if not preflight_bundles([build_bundle(key, targets[key])], project.root, report):
-        return result._replace(status=UpdateStatus.REJECTED, findings=tuple(report.findings))
+        return replace(result, status=UpdateStatus.REJECTED, findings=tuple(report.findings))
     files = to_locked_files(bundle)
     name, digest = read_bundle_name(bundle), compute_bundle_digest(bundle)
     after = replace(entry, name=name, commit=opened.commit, digest=digest, files=files)
     transaction.apply(key, targets, after, theirs)
-    return result._replace(status=UpdateStatus.UPDATED, findings=tuple(report.findings))
+    return replace(result, status=UpdateStatus.UPDATED, findings=tuple(report.findings))
 
 
 def _resolve_conflicts(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from skillhall._internal.installer.lock import LockEntry, find_entry_keys
 from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.skill.bundle import sha256_hex
 
 
-class VerifyResult(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifyResult:
     """Differences between one target of a skill and the lock file, by path."""
 
     # The fields are keys in the output of `verify --json`: do not rename them.
@@ -48,25 +49,25 @@ def verify_entry(project: Project, key: str, entry: LockEntry) -> list[VerifyRes
     for link in entry.get_target_paths("link"):
         path = project.path(link)
         if os.path.realpath(path) == os.path.realpath(project.path(key)):
-            results.append(VerifyResult(key, link))
+            results.append(VerifyResult(key=key, place=link))
         else:
             exists = os.path.lexists(path)
             extra = (link,) if exists else ()
-            results.append(VerifyResult(key, link, is_there=exists, extra=extra))
+            results.append(VerifyResult(key=key, place=link, is_there=exists, extra=extra))
     return results
 
 
 def _compare_copy(project: Project, key: str, target_path: str, entry: LockEntry) -> VerifyResult:
     installed = read_installed(project, target_path)
     if installed is None:
-        return VerifyResult(key, target_path, is_there=False)
+        return VerifyResult(key=key, place=target_path, is_there=False)
     expected = {file.path: (file.sha256, file.mode == "100755") for file in entry.files}
     actual = {
         path: (sha256_hex(file.data), file.executable) for path, file in installed.files.items()
     }
     return VerifyResult(
-        key,
-        target_path,
+        key=key,
+        place=target_path,
         changed=tuple(sorted(p for p in expected if actual.get(p, expected[p]) != expected[p])),
         missing=tuple(sorted(expected.keys() - actual)),
         extra=tuple(sorted([*(actual.keys() - expected), *installed.unrestorable])),

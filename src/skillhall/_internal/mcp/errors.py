@@ -43,22 +43,20 @@ def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
 
     `uri` is the requested resource, which the protocol requires in the error's data.
     """
-    translated = error if isinstance(error, MCPError) else _translate(error)
-    data = translated.error.data
-    if uri is None or translated.error.code != INVALID_PARAMS or not isinstance(data, dict):
-        return translated
-    return MCPError(translated.error.code, translated.error.message, {**data, "uri": uri})
-
-
-def _translate(error: Exception) -> MCPError:
-    if isinstance(error, SkillhallError):
+    if isinstance(error, MCPError):
+        code, message, data = error.error.code, error.error.message, error.error.data
+    elif isinstance(error, SkillhallError):
         code = INVALID_PARAMS if error.code in _CLIENT_ERROR_CODES else INTERNAL_ERROR
-        message = str(error)
+        message, data = str(error), {"code": error.code}
         if isinstance(error, SkillRejected):  # its message starts with a local path
             message = f"the skill is invalid: {'; '.join(error.reasons)}"
-        return MCPError(code, message, {"code": error.code})
-    if isinstance(error, OSError):
+    elif isinstance(error, OSError):
         LOG.warning("storage error: %s", error.strerror)
-        return MCPError(INTERNAL_ERROR, "storage error", {"code": "storage_unavailable"})
-    LOG.error("request failed", exc_info=error)
-    return MCPError(INTERNAL_ERROR, "internal error; see the server's log", {"code": "internal"})
+        code, message, data = INTERNAL_ERROR, "storage error", {"code": "storage_unavailable"}
+    else:
+        LOG.error("request failed", exc_info=error)
+        code, data = INTERNAL_ERROR, {"code": "internal"}
+        message = "internal error; see the server's log"
+    if uri is not None and code == INVALID_PARAMS and isinstance(data, dict):
+        data = {**data, "uri": uri}
+    return MCPError(code, message, data)

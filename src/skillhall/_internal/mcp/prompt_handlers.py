@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from skillhall._internal.mcp.list_pages import CURSOR_PREFIX, find_start
-from skillhall._internal.mcp.serializers import mark_complete, serialize_page
+from skillhall._internal.mcp.serializers import serialize_page
+from skillhall._internal.mcp.skill_index import CURSOR_PREFIX, find_start
 from skillhall._internal.prompts.skill_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
@@ -63,5 +63,4 @@ class PromptSource:
         if prompts.summary(params.name).has_files:
             raise PromptNotFound(params.name)
         response = json.loads(prompts.prompt_json(params.name, params.arguments))
-        fields = ("description", "messages")
-        return mark_complete({field: response[field] for field in fields})
+        return {field: response[field] for field in ("description", "messages")}

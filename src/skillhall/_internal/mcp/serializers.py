@@ -40,14 +40,9 @@ _MEDIA_TYPES_OF_SKILLS = {
 }
 
 
-def mark_complete(result: JsonObject) -> JsonObject:
-    """Add the result type of protocol 2026; the SDK removes it for earlier versions."""
-    return {"resultType": "complete", **result}
-
-
 def with_ttl(result: JsonObject, ttl_ms: int = 0) -> JsonObject:
-    """Add the result type and how long the client may cache the result."""
-    return mark_complete({**result, "ttlMs": ttl_ms, "cacheScope": "private"})
+    """Add how long the client may cache the result; the SDK drops it for earlier protocols."""
+    return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
 
 
 def serialize_page(key: str, rows: Sequence[JsonObject], next_cursor: str | None) -> JsonObject:

@@ -24,15 +24,13 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import BaseModel
 
+from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.cache import TTL_FACTOR
-from skillhall._internal.mcp.change_poller import MIN_POLL_INTERVAL, ChangePoller
-from skillhall._internal.mcp.errors import to_mcp_error
-from skillhall._internal.mcp.list_pages import DirectoryParams, read_directory
+from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
 from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
-from skillhall._internal.mcp.skill_index import SkillIndex, SkillParams
-from skillhall._internal.mcp.subscriptions import Subscriptions
-from skillhall._internal.mcp.tool_handlers import call_tool, list_tools
+from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
+from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
@@ -41,9 +39,10 @@ if TYPE_CHECKING:
     from mcp.server.context import HandlerResult, ServerRequestContext
     from mcp.server.models import InitializationOptions
 
+    from skillhall._internal.agents.tool_definition import ToolResult
     from skillhall._internal.catalog.skill_view import SkillProvider
-    from skillhall._internal.mcp.list_pages import ListKind
     from skillhall._internal.mcp.serializers import JsonObject
+    from skillhall._internal.mcp.skill_index import ListKind
     from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
 
     Context = ServerRequestContext[Any, Any]
@@ -60,6 +59,19 @@ _RESOURCE_TEMPLATE = {
     "name": "skill-file",
     "title": "A file of a skill",
     "description": "Any file of any skill; SKILL.md holds its instructions.",
+}
+_TOOL_TITLES = {
+    "list_skills": "List skills",
+    "search_skills": "Search skills",
+    "load_skill": "Load a skill",
+    "read_skill_file": "Read a file of a skill",
+}
+# The tools change nothing, are idempotent and reach no other system.
+_TOOL_HINTS = {
+    "readOnlyHint": True,
+    "destructiveHint": False,
+    "idempotentHint": True,
+    "openWorldHint": False,
 }
 
 _P = TypeVar("_P", bound=BaseModel)
@@ -78,11 +90,8 @@ class SkillServer(Server[None]):
         poll_interval: float = MIN_POLL_INTERVAL,
     ) -> None:
         self.index = SkillIndex(provider, ttl_factor)
-        self.subscriptions = Subscriptions()
         self._prompts = PromptSource(self.index, prompt_service)
-        self._poller = ChangePoller(
-            self.index, self._prompts, self.subscriptions, poll_interval, ttl_factor
-        )
+        self.subscriptions = Subscriptions(self.index, self._prompts, poll_interval, ttl_factor)
         self._is_stateful = is_stateful
         super().__init__(
             "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._run_poller
@@ -103,7 +112,7 @@ class SkillServer(Server[None]):
 
     @asynccontextmanager
     async def _run_poller(self, _: Server[None]) -> AsyncIterator[None]:
-        task = asyncio.create_task(self._poller.run())
+        task = asyncio.create_task(self.subscriptions.run())
         try:
             yield
         finally:
@@ -120,15 +129,15 @@ class SkillServer(Server[None]):
         add("resources/list", paginated, partial(self._list_page, "resources"))
         blocking("resources/templates/list", paginated, lambda _: templates)
         blocking("resources/read", ReadResourceRequestParams, index.read_resource)
-        blocking("tools/list", paginated, partial(list_tools, index))
-        blocking("tools/call", CallToolRequestParams, partial(call_tool, index))
+        blocking("tools/list", paginated, partial(_list_tools, index))
+        blocking("tools/call", CallToolRequestParams, partial(_call_tool, index))
         add("skills/list", paginated, partial(self._list_page, "skills"))
         blocking("skills/get", SkillParams, index.get_skill_entry)
-        blocking("resources/directory/read", DirectoryParams, partial(read_directory, index))
-        add("subscriptions/listen", SubscriptionsListenRequestParams, self._listen)
+        blocking("resources/directory/read", DirectoryParams, index.read_directory)
+        add("subscriptions/listen", SubscriptionsListenRequestParams, self.subscriptions.listen)
         if self._is_stateful:
-            add("resources/subscribe", SubscribeRequestParams, self._subscribe)
-            add("resources/unsubscribe", UnsubscribeRequestParams, self._unsubscribe)
+            add("resources/subscribe", SubscribeRequestParams, self.subscriptions.subscribe)
+            add("resources/unsubscribe", UnsubscribeRequestParams, self.subscriptions.unsubscribe)
             self.add_notification_handler(
                 "notifications/initialized", NotificationParams, self._register_client
             )
@@ -156,9 +165,11 @@ class SkillServer(Server[None]):
                 raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
             try:
                 await self._register_client(ctx)
-                return await handler(ctx, request)
+                result = await handler(ctx, request)
             except Exception as error:  # noqa: BLE001 - clients never see a traceback
                 raise to_mcp_error(error, getattr(request, "uri", None)) from None
+            # Protocol 2026 requires the type; the SDK removes it for earlier versions.
+            return {"resultType": "complete", **result} if isinstance(result, dict) else result
 
         self.add_request_handler(method, params, handle)
 
@@ -168,25 +179,46 @@ class SkillServer(Server[None]):
         page = self.index.get_cached_page(kind, params.cursor)
         return await run_sync(self.index.get_page, kind, params.cursor) if page is None else page
 
-    async def _listen(
-        self, ctx: Context, params: SubscriptionsListenRequestParams
-    ) -> HandlerResult:
-        await self._poller.record_baseline(params.notifications.resource_subscriptions or ())
-        return await self.subscriptions.listen(ctx, params)
-
     async def _register_client(self, ctx: Context, _: NotificationParams | None = None) -> None:
         # The SDK handles notifications concurrently, so the first response may be sent before
         # `notifications/initialized` is handled. The baseline is recorded before either: otherwise
         # it would include a change right after that response, which is then never reported.
-        if self._is_stateful and not self.subscriptions.needs_no_session(ctx):
-            await self._poller.record_baseline()
-            self.subscriptions.add_session(ctx)
+        if self._is_stateful:
+            await self.subscriptions.add_session(ctx)
 
-    async def _subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
-        self.subscriptions.subscribe(ctx, params.uri)
-        await self._poller.record_baseline([params.uri])
-        return {}
 
-    async def _unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> JsonObject:
-        self.subscriptions.unsubscribe(ctx, params.uri)
-        return {}
+def _list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
+    """Return the tools; none if there are no skills."""
+    tools = [
+        {
+            "name": tool.name,
+            "title": _TOOL_TITLES[tool.name],
+            "description": tool.description,
+            "inputSchema": tool.parameters,
+            "annotations": {"title": _TOOL_TITLES[tool.name], **_TOOL_HINTS},
+        }
+        for tool in SkillTools(index).tools()
+    ]
+    return with_ttl({"tools": tools}, LIST_TTL_MS)
+
+
+def _call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
+    """Return the result of a tool call. Every `load_skill` returns the text: there is no history.
+
+    Raises: MCPError for an unknown tool.
+    """
+    for tool in SkillTools(index).tools():
+        if tool.name == params.name:
+            return _serialize_tool_result(tool.call(params.arguments))
+    raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
+
+
+def _serialize_tool_result(result: ToolResult) -> JsonObject:
+    text, structured = result.text, {}
+    if result.is_error:
+        error = {"code": result.code, "message": text}
+        text = f"{text} [{result.code}]"
+        structured = {"structuredContent": {"error": error}, "isError": True}
+    elif not isinstance(result.content, str):
+        structured = {"structuredContent": {**result.content}}
+    return {"content": [{"type": "text", "text": text}], **structured}

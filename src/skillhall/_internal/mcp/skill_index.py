@@ -1,30 +1,44 @@
-"""Skill index of the MCP server: the current skills with cached list pages."""
+"""The skills of the MCP server: list pages, directories and resources."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from functools import partial
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from mcp_types import RequestParams
+from mcp_types import PaginatedRequestParams, RequestParams
 
 from skillhall._internal.cache import TTL_FACTOR, AdaptiveCache
-from skillhall._internal.catalog.manifests import ManifestCache
-from skillhall._internal.catalog.skill_paths import split_uri
+from skillhall._internal.catalog.manifests import ManifestCache, explain_exclusion
+from skillhall._internal.catalog.skill_paths import SCHEME, quote_segment, split_uri
 from skillhall._internal.mcp.errors import LOG, build_invalid_params, quote_uri
-from skillhall._internal.mcp.list_pages import ListPage, find_start
-from skillhall._internal.mcp.serializers import serialize_contents, serialize_skill, with_ttl
+from skillhall._internal.mcp.serializers import (
+    serialize_contents,
+    serialize_directory,
+    serialize_page,
+    serialize_resource,
+    serialize_skill,
+    with_ttl,
+)
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall.errors import SkillFileNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mcp_types import ReadResourceRequestParams
 
     from skillhall._internal.catalog.manifests import Manifest
     from skillhall._internal.catalog.skill_view import SkillProvider, SkillView, ViewedSkill
-    from skillhall._internal.mcp.list_pages import ListKind
     from skillhall._internal.mcp.serializers import JsonObject
-    from skillhall._internal.skill.finding import Finding
 
+ListKind: TypeAlias = Literal["skills", "resources"]
+
+SKILLS_PAGE_SIZE = 100
+RESOURCES_PAGE_SIZE = 200  # plus the remaining files of the last skill
+DIRECTORY_PAGE_SIZE = 500
+CURSOR_PREFIX = "after:"
 # Seconds for which the digests in a page are not compared with the disk. New, removed and changed
 # SKILL.md files rebuild the pages at once, and `skills/get` always compares.
 MIN_PAGE_TTL = 5.0
@@ -36,14 +50,32 @@ class SkillParams(RequestParams):
     uri: str
 
 
+class DirectoryParams(PaginatedRequestParams):
+    """Parameters of `resources/directory/read`."""
+
+    uri: str
+
+
+def find_start(names: Sequence[str], cursor: str | None) -> int:
+    """Return the index after the cursor's name, which may be gone by now.
+
+    Raises: MCPError for an invalid cursor.
+    """
+    if cursor is None:
+        return 0
+    if not cursor.startswith(CURSOR_PREFIX):
+        raise build_invalid_params("invalid cursor", "invalid_argument")
+    return bisect_right(names, cursor.removeprefix(CURSOR_PREFIX))
+
+
 class IndexView:
     """A skill view in path order, with its cached pages."""
 
     def __init__(self, skill_view: SkillView, manifests: ManifestCache, ttl_factor: float) -> None:
         self.skill_view = skill_view
         self.rows = sorted(skill_view, key=lambda row: row.path)
-        self.paths = [row.path for row in self.rows]
-        self.by_path = {row.path: row for row in self.rows}
+        self._paths = [row.path for row in self.rows]
+        self._by_path = {row.path: row for row in self.rows}
         self._manifests = manifests
         self._ttl_factor = ttl_factor
         self._pages: dict[tuple[ListKind, str], AdaptiveCache[JsonObject]] = {}
@@ -58,10 +90,9 @@ class IndexView:
         """Return a page. Raises: MCPError for an invalid cursor."""
         key = kind, cursor or ""
         if key not in self._pages:
-            page = ListPage(self, kind, find_start(self.paths, cursor))
-            self._pages[key] = AdaptiveCache(
-                page.build, self._ttl_factor, MIN_PAGE_TTL if self._ttl_factor else 0.0
-            )
+            build = partial(self._build_page, kind, find_start(self._paths, cursor))
+            min_ttl = MIN_PAGE_TTL if self._ttl_factor else 0.0
+            self._pages[key] = AdaptiveCache(build, self._ttl_factor, min_ttl)
         return self._pages[key].get()
 
     def read_manifest(self, row: ViewedSkill, *, fresh: bool = False) -> Manifest | None:
@@ -72,17 +103,11 @@ class IndexView:
         read = self._manifests.get_or_none if fresh else self._manifests.get_for_list
         return read(self.skill_view, row)
 
-    def report_skipped(self, finding: Finding) -> None:
-        """Log once why the list omits a skill."""
-        if finding.path not in self._reported_paths:
-            self._reported_paths.add(finding.path)
-            LOG.info("%s", finding.message)
-
     def find(self, uri: str) -> tuple[ViewedSkill, str] | None:
         """Return the skill of a URI, and the path in it."""
-        split = split_uri(uri)
-        row = None if split is None else self.by_path.get(split[0])
-        return None if split is None or row is None else (row, split[1])
+        path, file = split_uri(uri) or ("", "")
+        row = self._by_path.get(path)
+        return None if row is None else (row, file)
 
     def resolve_uri(self, uri: str) -> tuple[ViewedSkill, str]:
         """Return the skill and the file of a URI. Raises: MCPError."""
@@ -91,27 +116,69 @@ class IndexView:
             raise build_invalid_params(f"resource not found: {quote_uri(uri)}")
         return found
 
+    def list_children(self, uri: str) -> Iterator[JsonObject]:
+        """Yield the direct children of a directory; a folder occurs once for each of its files.
+
+        Directories are skill folders, folders inside them and parents of several skills.
+        """
+        if uri.startswith(SCHEME):  # skills below a directory that is not itself a skill
+            parent = f"{uri.removeprefix(SCHEME)}/"
+            for row in self.rows:
+                if row.path.startswith(parent):
+                    yield serialize_directory(row.uri, row.skill.name)
+        skill, folder = self.find(uri) or (None, "")
+        manifest = None if skill is None else self.read_manifest(skill)
+        if skill is None or manifest is None:
+            return
+        start = f"{folder}/" if folder else ""
+        for file in manifest.files:
+            if file.path.startswith(start):
+                name, slash, _ = file.path.removeprefix(start).partition("/")
+                if slash:
+                    yield serialize_directory(f"{uri}/{quote_segment(name)}", name)
+                else:
+                    yield serialize_resource(skill, file)
+
+    def _build_page(self, kind: ListKind, start: int) -> JsonObject:
+        page_size = SKILLS_PAGE_SIZE if kind == "skills" else RESOURCES_PAGE_SIZE
+        entries: list[JsonObject] = []
+        last = ""  # path of the last skill in the page
+        for row in islice(self.rows, start, None):
+            manifest = self.read_manifest(row)
+            # `skills/list` has only skills that every host accepts.
+            finding = explain_exclusion(row, manifest) if kind == "skills" else None
+            if finding is not None:
+                if finding.path not in self._reported_paths:
+                    self._reported_paths.add(finding.path)
+                    LOG.info("%s", finding.message)
+            elif manifest is not None:
+                if len(entries) >= page_size:
+                    return serialize_page(kind, entries, f"{CURSOR_PREFIX}{last}")
+                last = row.path
+                if kind == "skills":
+                    entries.append(serialize_skill(row, manifest))
+                else:
+                    entries += [serialize_resource(row, file) for file in manifest.files]
+        return serialize_page(kind, entries, None)
+
 
 class SkillIndex:
     """The skills of a provider, as MCP shows them. Thread-safe."""
 
     def __init__(self, provider: SkillProvider, ttl_factor: float = TTL_FACTOR) -> None:
+        self._provider = provider
         self._ttl_factor = ttl_factor
         self._manifests = ManifestCache()
         self._view: IndexView | None = None
-        self._view_cache = AdaptiveCache(partial(self._build_view, provider), ttl_factor)
+        self._view_cache = AdaptiveCache(self._build_view, ttl_factor)
 
     def current_view(self) -> SkillView:
         """Return the current skills, possibly from the cache."""
-        return self.get_index_view().skill_view
+        return self._view_cache.get().skill_view
 
-    def get_index_view(self) -> IndexView:
-        """Return the current skills with their pages."""
-        return self._view_cache.get()
-
-    def refresh(self) -> IndexView:
-        """Rescan the skills and return them with their pages."""
-        return self._view_cache.refresh()
+    def refresh(self) -> SkillView:
+        """Rescan the skills and return them."""
+        return self._view_cache.refresh().skill_view
 
     def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
         """Return a cached page, if it is fresh. Never blocks."""
@@ -120,11 +187,11 @@ class SkillIndex:
 
     def get_page(self, kind: ListKind, cursor: str | None) -> JsonObject:
         """Return a page of `skills` or `resources`. Raises: MCPError."""
-        return self.get_index_view().get_page(kind, cursor)
+        return self._view_cache.get().get_page(kind, cursor)
 
     def get_skill_entry(self, params: SkillParams) -> JsonObject:
         """Return one skill, compared with the disk. Raises: MCPError."""
-        view, uri = self.get_index_view(), params.uri
+        view, uri = self._view_cache.get(), params.uri
         row, file = view.resolve_uri(uri)
         manifest = view.read_manifest(row, fresh=True) if file == SKILL_MD else None
         if manifest is None:
@@ -138,7 +205,7 @@ class SkillIndex:
 
     def read_resource(self, params: ReadResourceRequestParams) -> JsonObject:
         """Return the content of a file. Raises: MCPError, SkillhallError."""
-        view, uri = self.get_index_view(), params.uri
+        view, uri = self._view_cache.get(), params.uri
         row, file = view.resolve_uri(uri)
         if not file:
             raise build_invalid_params(f"{quote_uri(uri)} is a directory", "not_a_file")
@@ -148,9 +215,23 @@ class SkillIndex:
             raise build_invalid_params(f"resource not found: {quote_uri(uri)}") from None
         return with_ttl({"contents": [serialize_contents(uri, file, data)]})
 
+    def read_directory(self, params: DirectoryParams) -> JsonObject:
+        """Return a page of the children of a directory. Raises: MCPError if it is none."""
+        children = {
+            child["uri"]: child for child in self._view_cache.get().list_children(params.uri)
+        }
+        if not children:
+            message = f"{quote_uri(params.uri)} is not a directory resource"
+            raise build_invalid_params(message, "not_a_file")
+        uris = sorted(children)
+        start = find_start(uris, params.cursor)
+        end = start + DIRECTORY_PAGE_SIZE
+        next_cursor = f"{CURSOR_PREFIX}{uris[end - 1]}" if end < len(uris) else None
+        return serialize_page("resources", [children[uri] for uri in uris[start:end]], next_cursor)
+
     def compute_file_state(self, uri: str) -> str:
         """Return a string that changes with the file; "" if it is not served. Never raises."""
-        view = self.get_index_view()
+        view = self._view_cache.get()
         row, path = view.find(uri) or (None, "")
         manifest = None if row is None else view.read_manifest(row, fresh=True)
         for file in manifest.files if manifest else ():
@@ -158,8 +239,8 @@ class SkillIndex:
                 return f"{file.digest}{file.size}{file.modified}"
         return ""
 
-    def _build_view(self, provider: SkillProvider) -> IndexView:
-        view = provider.current_view()
+    def _build_view(self) -> IndexView:
+        view = self._provider.current_view()
         if self._view is None or self._view.skill_view.revision != view.revision:
             self._view = IndexView(view, self._manifests, self._ttl_factor)
             self._manifests.evict_others(view)  # manifests of removed skills

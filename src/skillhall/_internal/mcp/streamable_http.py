@@ -77,16 +77,16 @@ class McpMiddleware:
             else:
                 await send(message)
 
+        async def close_streams_on_shutdown() -> None:
+            await self._wait_for_shutdown()
+            self._server.subscriptions.close()
+
         async with self._manager.run(), anyio.create_task_group() as tasks:
-            tasks.start_soon(self._close_streams_on_shutdown)
+            tasks.start_soon(close_streams_on_shutdown)
             await self._app(scope, receive, defer_shutdown)
             tasks.cancel_scope.cancel()
         for message in deferred:
             await send(message)
-
-    async def _close_streams_on_shutdown(self) -> None:
-        await self._wait_for_shutdown()
-        self._server.subscriptions.close()
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the SDK respond. Its request ends on shutdown and after a body timeout."""

@@ -1,11 +1,14 @@
-"""Subscriptions and change notifications, for both protocol versions."""
+"""Subscriptions, and the poller that notifies subscribers, for both protocol versions."""
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+import anyio
+from anyio.to_thread import run_sync
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -16,53 +19,74 @@ from mcp.server.subscriptions import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from skillhall._internal.mcp.errors import build_invalid_params
+from skillhall._internal.cache import TTL_FACTOR
+from skillhall._internal.mcp.errors import LOG, build_invalid_params
+from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcp.server.connection import Connection
     from mcp.server.context import ServerRequestContext
-    from mcp_types import SubscriptionsListenRequestParams, SubscriptionsListenResult
+    from mcp_types import (
+        SubscribeRequestParams,
+        SubscriptionsListenRequestParams,
+        SubscriptionsListenResult,
+        UnsubscribeRequestParams,
+    )
+
+    from skillhall._internal.mcp.prompt_handlers import PromptSource
+    from skillhall._internal.mcp.serializers import JsonObject
+    from skillhall._internal.mcp.skill_index import SkillIndex
+
+    Context = ServerRequestContext[Any, Any]
 
 MAX_SUBSCRIBED_URIS = 1000  # per client
+MIN_POLL_INTERVAL = 2.0  # seconds
 
 
-class CatalogChange(NamedTuple):
-    """What changed between two polls."""
+class ObservedState(NamedTuple):
+    """The state of the skills, prompts and subscribed files at one poll."""
 
-    skills: bool = False
-    prompts: bool = False
-    uris: tuple[str, ...] = ()
+    skills_revision: str
+    prompts_digest: str
+    file_states: Mapping[str, str]  # by URI
 
 
 class Subscriptions:
-    """The subscribers of one server. Not thread-safe: use it in the event loop only."""
+    """The subscribers of one server. Not thread-safe: use it in the event loop only.
 
-    def __init__(self) -> None:
+    While there are subscribers, `run` compares the current state with the last one.
+    """
+
+    def __init__(
+        self,
+        index: SkillIndex,
+        prompts: PromptSource,
+        min_interval: float = MIN_POLL_INTERVAL,
+        ttl_factor: float = TTL_FACTOR,
+    ) -> None:
+        self._index = index
+        self._prompts = prompts
+        self._min_interval = min_interval
+        self._ttl_factor = ttl_factor
         self._bus = InMemorySubscriptionBus()
         self._listen_handler = ListenHandler(self._bus)
         self._stream_count = 0
         self._stream_uris: Counter[str] = Counter()  # number of streams per URI
         # The subscribed URIs of connected clients before protocol 2026.
         self._sessions: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
-
-    @property
-    def has_subscribers(self) -> bool:
-        """Whether there are subscribers."""
-        return bool(self._stream_count or len(self._sessions))
-
-    @property
-    def subscribed_uris(self) -> Sequence[str]:
-        """The URIs with at least one subscriber."""
-        return [*{*self._stream_uris, *(uri for uris in self._sessions.values() for uri in uris)}]
+        self._baseline: ObservedState | None = None
+        # A poll that began before a subscription must not replace the subscription's baseline.
+        self._poll_lock = anyio.Lock()
 
     async def listen(
-        self, ctx: ServerRequestContext[Any, Any], params: SubscriptionsListenRequestParams
+        self, ctx: Context, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Serve one stream of protocol 2026 until it ends. Raises: MCPError."""
         uris = params.notifications.resource_subscriptions or []
         _check_uri_limit(uris)
+        await self._record_baseline(uris)
         self._stream_count += 1
         self._stream_uris.update(uris)
         try:
@@ -72,50 +96,103 @@ class Subscriptions:
             self._stream_uris.subtract(uris)
             self._stream_uris = +self._stream_uris  # without zero counts
 
-    def needs_no_session(self, ctx: ServerRequestContext[Any, Any]) -> bool:
-        """Whether a client is registered already, or cannot receive notifications."""
+    async def add_session(self, ctx: Context) -> None:
+        """Register a client before protocol 2026, unless it cannot receive notifications."""
         connection = _get_connection(ctx)
-        is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        return is_modern or not connection.has_standalone_channel or connection in self._sessions
+        if (
+            ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
+            and connection.has_standalone_channel
+            and connection not in self._sessions
+        ):
+            await self._record_baseline()
+            self._sessions.setdefault(connection, set())
 
-    def add_session(self, ctx: ServerRequestContext[Any, Any]) -> None:
-        """Register a client before protocol 2026."""
-        self._sessions.setdefault(_get_connection(ctx), set())
-
-    def subscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
+    async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
         """Subscribe the client to a resource. Raises: MCPError for too many."""
         uris = self._sessions.setdefault(_get_connection(ctx), set())
-        _check_uri_limit([*uris, uri])
-        uris.add(uri)
+        _check_uri_limit([*uris, params.uri])
+        uris.add(params.uri)
+        await self._record_baseline([params.uri])
+        return {}
 
-    def unsubscribe(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
+    async def unsubscribe(self, ctx: Context, params: UnsubscribeRequestParams) -> JsonObject:
         """Unsubscribe the client from a resource."""
-        self._sessions.get(_get_connection(ctx), set()).discard(uri)
-
-    async def notify(self, change: CatalogChange) -> None:
-        """Notify all subscribers of a change."""
-        if change.skills:
-            await self._bus.publish(ResourcesListChanged())
-            await self._bus.publish(ToolsListChanged())
-        if change.prompts:
-            await self._bus.publish(PromptsListChanged())
-        for uri in change.uris:
-            await self._bus.publish(ResourceUpdated(uri))
-        for connection, uris in [*self._sessions.items()]:
-            if change.skills:
-                await connection.send_resource_list_changed()
-                await connection.send_tool_list_changed()
-            if change.prompts:
-                await connection.send_prompt_list_changed()
-            for uri in uris.intersection(change.uris):
-                await connection.send_resource_updated(uri)
+        self._sessions.get(_get_connection(ctx), set()).discard(params.uri)
+        return {}
 
     def close(self) -> None:
         """End every stream with a final message."""
         self._listen_handler.close()
 
+    async def run(self) -> None:
+        """Poll and notify until cancelled. Slow polls are followed by longer pauses."""
+        pause = self._min_interval
+        while True:
+            await anyio.sleep(pause)
+            started = time.monotonic()
+            if self._stream_count or len(self._sessions):
+                await self._poll_and_notify()
+            else:
+                self._baseline = None
+            pause = max(self._min_interval, self._ttl_factor * (time.monotonic() - started))
 
-def _get_connection(ctx: ServerRequestContext[Any, Any]) -> Connection:
+    async def _record_baseline(self, uris: Sequence[str] = ()) -> None:
+        """Record the current state, so that later changes are noticed for new subscribers."""
+        if self._baseline is not None and self._baseline.file_states.keys() >= {*uris}:
+            return
+        async with self._poll_lock:
+            known = self._baseline
+            unknown = [uri for uri in uris if known is None or uri not in known.file_states]
+            if unknown or known is None:
+                observed = await run_sync(self._observe, unknown)
+                known = known or observed
+                file_states = {**observed.file_states, **known.file_states}
+                self._baseline = known._replace(file_states=file_states)
+
+    async def _poll_and_notify(self) -> None:
+        session_uris = (uri for uris in self._sessions.values() for uri in uris)
+        subscribed = [*{*self._stream_uris, *session_uris}]
+        async with self._poll_lock:
+            try:
+                after = await run_sync(self._observe, subscribed, abandon_on_cancel=True)
+            except (SkillhallError, OSError) as error:  # retried with the next poll
+                LOG.warning("cannot poll for changes: %s", error)
+                return
+            before, self._baseline = self._baseline or after, after
+        await self._notify(before, after)
+
+    def _observe(self, uris: Sequence[str]) -> ObservedState:
+        revision = self._index.refresh().revision
+        file_states = {uri: self._index.compute_file_state(uri) for uri in uris}
+        return ObservedState(revision, self._prompts.current().digest, file_states)
+
+    async def _notify(self, before: ObservedState, after: ObservedState) -> None:
+        """Notify the subscribers of what changed between two polls."""
+        has_new_skills = before.skills_revision != after.skills_revision
+        has_new_prompts = before.prompts_digest != after.prompts_digest
+        changed = [
+            uri
+            for uri, state in after.file_states.items()
+            if before.file_states.get(uri, state) != state
+        ]
+        if has_new_skills:
+            await self._bus.publish(ResourcesListChanged())
+            await self._bus.publish(ToolsListChanged())
+        if has_new_prompts:
+            await self._bus.publish(PromptsListChanged())
+        for uri in changed:
+            await self._bus.publish(ResourceUpdated(uri))
+        for connection, uris in [*self._sessions.items()]:
+            if has_new_skills:
+                await connection.send_resource_list_changed()
+                await connection.send_tool_list_changed()
+            if has_new_prompts:
+                await connection.send_prompt_list_changed()
+            for uri in uris.intersection(changed):
+                await connection.send_resource_updated(uri)
+
+
+def _get_connection(ctx: Context) -> Connection:
     # The session is a proxy that lives for one request; the SDK has no public access to its target.
     return ctx.session._connection  # noqa: SLF001
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from anthropic.lib.tools import BetaBuiltinFunctionTool, ToolError
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import SkillSource
     from skillhall._internal.agents.agent_tools import AgentTools
-    from skillhall._internal.agents.tool_protocol import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 
 class AnthropicSkillTool(BetaBuiltinFunctionTool):
@@ -25,11 +24,10 @@ class AnthropicSkillTool(BetaBuiltinFunctionTool):
 
     def to_dict(self) -> BetaToolUnionParam:
         """Return the tool's parameters."""
-        schema: dict[str, Any] = json.loads(json.dumps(self._tool.parameters))
         entry = {
             "name": self._tool.name,
             "description": self._tool.description,
-            "input_schema": schema,
+            "input_schema": self._tool.parameters,
         }
         return cast("BetaToolUnionParam", entry)
 

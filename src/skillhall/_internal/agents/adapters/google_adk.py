@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING, Any
 
 from google.adk.tools.base_tool import BaseTool
@@ -13,14 +12,12 @@ from google.genai.types import FunctionDeclaration
 from skillhall._internal.agents.agent_tools import AgentTools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from google.adk.agents.readonly_context import ReadonlyContext
     from google.adk.models.llm_request import LlmRequest
     from google.adk.tools.tool_context import ToolContext
 
     from skillhall._internal.agents.agent_skills import SkillSource
-    from skillhall._internal.agents.tool_protocol import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 
 class SkillsToolset(BaseToolset):
@@ -52,7 +49,7 @@ class SkillsToolset(BaseToolset):
 class _AdkTool(BaseTool):
     def __init__(self, tool: Tool, skills: SkillSource) -> None:
         super().__init__(name=tool.name, description=tool.description)
-        self._parameters = json.loads(json.dumps(tool.parameters))
+        self._parameters = tool.parameters
         self._skills = skills
 
     def _get_declaration(self) -> FunctionDeclaration:
@@ -63,12 +60,11 @@ class _AdkTool(BaseTool):
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> dict[str, str]:
         """Call the tool; errors are returned under "error"."""
         tools = AgentTools(self._skills)
-        tools.sync_history(_iter_tool_results(tool_context))
+        responses = (
+            response.response or {}
+            for event in tool_context.session.events
+            for response in event.get_function_responses()
+        )
+        tools.sync_history(str(response.get("result", "")) for response in responses)
         result = await asyncio.to_thread(tools.call, self.name, args)
         return {"error" if result.is_error else "result": result.text}
-
-
-def _iter_tool_results(context: ToolContext) -> Iterator[str]:
-    for event in context.session.events:
-        for response in event.get_function_responses():
-            yield str((response.response or {}).get("result", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypedDict
 
 from skillhall._internal.agents.agent_tools import to_agent_tools
@@ -48,13 +49,8 @@ def call_tool(
     tools: AgentTools | SkillSource, name: str, arguments: str | Mapping[str, object]
 ) -> str:
     """Call a tool and return the text for the model. `arguments` may be (invalid) JSON text."""
-    return to_agent_tools(tools).call(name, _parse_arguments(arguments)).text
-
-
-def _parse_arguments(arguments: str | Mapping[str, object]) -> object:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return arguments
+    values: object = arguments
+    if isinstance(arguments, str):
+        with suppress(ValueError, RecursionError):  # the tool reports invalid JSON to the model
+            values = json.loads(arguments or "{}")
+    return to_agent_tools(tools).call(name, values).text

@@ -68,8 +68,9 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         prompt = request.system_message.text if request.system_message else ""
         text = "\n\n".join(filter(None, (prompt, tools.system_prompt())))
         schemas = [{**schema} for schema in tool_schemas(tools)]
-        message = SystemMessage(text) if text else None
-        return request.override(system_message=message, tools=[*request.tools, *schemas])
+        return request.override(
+            system_message=SystemMessage(text) if text else None, tools=[*request.tools, *schemas]
+        )
 
     def _is_skill_tool(self, request: ToolCallRequest) -> bool:
         # Tools that LangChain knows have a `tool`; ours are only schemas in the request.
@@ -81,6 +82,9 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         tools.sync_history(item.text for item in messages if isinstance(item, ToolMessage))
         call = request.tool_call
         result = tools.call(call["name"], call["args"])
-        status = "error" if result.is_error else "success"
-        text = result.text
-        return ToolMessage(text, tool_call_id=call["id"], name=call["name"], status=status)
+        return ToolMessage(
+            result.text,
+            tool_call_id=call["id"],
+            name=call["name"],
+            status="error" if result.is_error else "success",
+        )

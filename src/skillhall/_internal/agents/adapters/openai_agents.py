@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +12,11 @@ from skillhall._internal.agents.adapters.json_schema import call_tool
 from skillhall._internal.agents.agent_tools import AgentTools
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agents import Agent, RunContextWrapper, Usage
     from agents.tool_context import ToolContext
 
     from skillhall._internal.agents.agent_skills import SkillSource
-    from skillhall._internal.agents.tool_protocol import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 
 def with_skills(agent: Agent[Any], skills: SkillSource) -> Agent[Any]:
@@ -53,7 +50,12 @@ class _RunTools:
         """Return the same tools for all calls of a run. A run is identified by its usage object."""
         if context.usage is not self._usage:
             self._usage, self._tools = context.usage, AgentTools(self._skills)
-            self._tools.sync_history(_iter_tool_results(context.turn_input))
+            items: list[Any] = context.turn_input
+            self._tools.sync_history(
+                str(item.get("output", ""))
+                for item in items
+                if isinstance(item, dict) and item.get("type") == "function_call_output"
+            )
         return self._tools
 
 
@@ -63,11 +65,6 @@ def _build_function_tool(tool: Tool, run_tools: _RunTools) -> FunctionTool:
             call_tool, run_tools.get_tools(context), tool.name, arguments
         )
 
-    schema = json.loads(json.dumps(tool.parameters))
-    return FunctionTool(tool.name, tool.description, schema, invoke, strict_json_schema=False)
-
-
-def _iter_tool_results(items: list[Any]) -> Iterator[str]:
-    for item in items:
-        if isinstance(item, dict) and item.get("type") == "function_call_output":
-            yield str(item.get("output", ""))
+    return FunctionTool(
+        tool.name, tool.description, tool.parameters, invoke, strict_json_schema=False
+    )

@@ -60,23 +60,19 @@ class SkillsToolset(AbstractToolset[Any]):
         """Return the current tools."""
         del ctx
         tools = await asyncio.to_thread(self.tools.tools)
-        definitions = [
-            ToolDefinition(
-                name=tool.name,
-                description=tool.description,
-                parameters_json_schema={**tool.parameters},
-                strict=False,
-            )
-            for tool in tools
-        ]
         return {
-            tool_def.name: ToolsetTool(
+            tool.name: ToolsetTool(
                 toolset=self,
-                tool_def=tool_def,
+                tool_def=ToolDefinition(
+                    name=tool.name,
+                    description=tool.description,
+                    parameters_json_schema=tool.parameters,
+                    strict=False,
+                ),
                 max_retries=MAX_RETRIES,
                 args_validator=_ANY_VALIDATOR,
             )
-            for tool_def in definitions
+            for tool in tools
         }
 
     async def call_tool(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic_ai import Agent, AgentRunResultEvent
@@ -18,14 +19,13 @@ from skillhall._internal.agents.chat.events import Done, TextDelta
 from skillhall._internal.agents.chat.models import open_model, to_model_unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator
 
     from pydantic_ai.agent import AgentRunEvents
-    from pydantic_ai.messages import AgentStreamEvent, ModelMessage
+    from pydantic_ai.messages import ModelMessage
 
     from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
-    from skillhall._internal.agents.config.agent_config import AgentBudgets
 
 REQUEST_TIMEOUT = 120.0  # seconds for one request to the provider
 
@@ -37,8 +37,8 @@ class Chat:
         self.skills: AgentSkills = skills.as_agent_skills()
         self.model: Model = open_model(model) if isinstance(model, str) else model
         self.model_name: str = model if isinstance(model, str) else model.model_name
-        self.tools: AgentTools = AgentTools(self.skills, self._queue_event)
         self._pending_events: deque[ToolEvent] = deque()
+        self.tools: AgentTools = AgentTools(self.skills, self._pending_events.append)
         toolset = SkillsToolset(self.skills, self.tools)
         settings = ModelSettings(timeout=REQUEST_TIMEOUT)
         self._agent = Agent(self.model, toolsets=[toolset], model_settings=settings)
@@ -52,9 +52,12 @@ class Chat:
         """
         self.tools.sync_history(iter_texts(self._history))
         expanded = self.tools.expand_message(message)
-        for event in self._drain_events():
-            yield event
-        limits = _to_usage_limits(self.skills.agent.budgets)
+        while self._pending_events:
+            yield self._pending_events.popleft()
+        budgets = self.skills.agent.budgets
+        limits = UsageLimits(total_tokens_limit=budgets.tokens)
+        if budgets.requests is not None:  # else the framework's own limit holds
+            limits = replace(limits, request_limit=budgets.requests)
         try:
             async with (
                 self.model,  # closes its connections after each message
@@ -74,33 +77,21 @@ class Chat:
 
     async def _convert_events(self, events: AgentRunEvents[str]) -> AsyncIterator[ChatEvent]:
         async for event in events:
-            for tool_event in self._drain_events():
-                yield tool_event
+            while self._pending_events:
+                yield self._pending_events.popleft()
+            text = ""
             if isinstance(event, AgentRunResultEvent):
                 self._history = event.result.all_messages()
                 usage = event.result.usage
-                counts = usage.requests, usage.input_tokens, usage.output_tokens
-                yield Done(event.result.output, *counts)
-            elif text := _extract_text(event):
-                yield TextDelta(text)
-
-    def _queue_event(self, event: ToolEvent) -> None:
-        self._pending_events.append(event)
-
-    def _drain_events(self) -> Iterator[ToolEvent]:
-        while self._pending_events:
-            yield self._pending_events.popleft()
-
-
-def _extract_text(event: AgentStreamEvent) -> str:
-    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
-        return event.part.content
-    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
-        return event.delta.content_delta
-    return ""
-
-
-def _to_usage_limits(budgets: AgentBudgets) -> UsageLimits:
-    if budgets.requests is None:
-        return UsageLimits(total_tokens_limit=budgets.tokens)
-    return UsageLimits(request_limit=budgets.requests, total_tokens_limit=budgets.tokens)
+                yield Done(
+                    text=event.result.output,
+                    requests=usage.requests,
+                    input_tokens=usage.input_tokens,
+                    output_tokens=usage.output_tokens,
+                )
+            elif isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+                text = event.part.content
+            elif isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+                text = event.delta.content_delta
+            if text:
+                yield TextDelta(text=text)

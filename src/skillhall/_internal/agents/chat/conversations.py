@@ -9,7 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.chat.events import Done, FileRead, SkillLoaded, ToolFailed
+from skillhall._internal.agents.chat.events import Done, TextDelta
 from skillhall._internal.agents.chat.reply_thread import ReplyThread
 from skillhall.errors import Busy, ModelUnavailable, SkillhallError, TooLarge
 
@@ -34,13 +34,6 @@ class Turn:
     tool_events: list[ToolEvent] = field(default_factory=list)
     done: Done | None = None
     error: SkillhallError | None = None
-
-    def add_event(self, event: ChatEvent) -> None:
-        """Record an event of the reply."""
-        if isinstance(event, SkillLoaded | FileRead | ToolFailed):
-            self.tool_events.append(event)
-        elif isinstance(event, Done):
-            self.done = event
 
 
 @dataclass(slots=True)
@@ -85,7 +78,14 @@ class Conversations:
         if len(message) > MAX_MESSAGE_LENGTH:
             raise TooLarge("message", MAX_MESSAGE_LENGTH, "characters")
         with self._lock:
-            _check_limits(conversation, self._running)
+            if conversation.is_busy:
+                raise Busy("a reply is in progress", "wait until it is complete, or stop it")
+            if self._running >= MAX_RUNNING_REPLIES:
+                problem = f"too many replies in progress ({self._running})"
+                raise Busy(problem, "try again in a moment")
+            if len(conversation.turns) >= MAX_TURNS:
+                problem = f"the conversation has reached {MAX_TURNS} messages"
+                raise Busy(problem, "start a new one")
             conversation.is_busy = True
             conversation.last_used = self.clock()
             self._running += 1
@@ -106,7 +106,10 @@ class Conversations:
         )
         try:
             async for event in thread.events():
-                turn.add_event(event)
+                if isinstance(event, Done):
+                    turn.done = event
+                elif not isinstance(event, TextDelta):
+                    turn.tool_events.append(event)
                 yield event
         except SkillhallError as error:
             turn.error = error
@@ -131,12 +134,3 @@ class Conversations:
                 del self._by_id[key]
         while len(self._by_id) > MAX_CONVERSATIONS:
             self._by_id.popitem(last=False)
-
-
-def _check_limits(conversation: Conversation, running: int) -> None:
-    if conversation.is_busy:
-        raise Busy("a reply is in progress", "wait until it is complete, or stop it")
-    if running >= MAX_RUNNING_REPLIES:
-        raise Busy(f"too many replies in progress ({running})", "try again in a moment")
-    if len(conversation.turns) >= MAX_TURNS:
-        raise Busy(f"the conversation has reached {MAX_TURNS} messages", "start a new one")

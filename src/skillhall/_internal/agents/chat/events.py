@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 
-class TextDelta(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
     """The next part of the reply."""
 
     text: str
 
 
-class SkillLoaded(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillLoaded:
     """A skill was loaded."""
 
     skill: str
@@ -19,7 +22,8 @@ class SkillLoaded(NamedTuple):
     by_user: bool = False  # called as /name by the user, not by the model
 
 
-class FileRead(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRead:
     """The model read a file."""
 
     skill: str  # "" if it is a file of the run directory
@@ -27,14 +31,16 @@ class FileRead(NamedTuple):
     tokens: int
 
 
-class ToolFailed(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolFailed:
     """A tool returned an error, which the model reads."""
 
     tool: str
     message: str
 
 
-class Done(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
     """The complete reply and its usage, as counted by the provider."""
 
     text: str

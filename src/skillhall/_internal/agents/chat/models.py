@@ -59,43 +59,33 @@ _FAILURES_BY_EXCEPTION: dict[type[Exception], _ModelFailure] = {
 
 def open_model(name: str) -> Model:
     """Return the model `provider:name`. Raises: ModelUnavailable."""
-    if ":" not in name:
-        raise _build_unknown_model_error(name, "no provider in its name")
-    try:
-        return infer_model(name)
-    except ImportError:
-        provider = name.partition(":")[0]
-        hint = f"install it: pip install 'pydantic-ai-slim[{provider}]'"
-        problem = "the package of its provider is not installed"
-        raise ModelUnavailable(name, problem, hint, code="invalid_argument") from None
-    except UserError as error:
-        raise _build_setup_error(name, str(error)) from None
-
-
-def _build_setup_error(name: str, message: str) -> ModelUnavailable:
-    """Return the error for a missing API key, whose variable is in the provider's message."""
-    variables = list(dict.fromkeys(_VARIABLE.findall(message)))
-    if variables:
-        hint = f"set {' or '.join(variables)} in the environment"
-        problem = f"{variables[0]} is not set"
-        return ModelUnavailable(name, problem, hint, code="unauthenticated")
-    return _build_unknown_model_error(name, "unknown provider")
-
-
-def _build_unknown_model_error(name: str, problem: str) -> ModelUnavailable:
+    provider, colon, _ = name.partition(":")
+    problem, code = "no provider in its name", "invalid_argument"
     hint = f"write provider:name, as {EXAMPLE_MODELS}"
-    return ModelUnavailable(name, problem, hint, code="invalid_argument")
+    if colon:
+        try:
+            return infer_model(name)
+        except ImportError:
+            problem = "the package of its provider is not installed"
+            hint = f"install it: pip install 'pydantic-ai-slim[{provider}]'"
+        except UserError as error:
+            problem = "unknown provider"
+            # The message for a missing API key names the variables that may contain it.
+            if variables := list(dict.fromkeys(_VARIABLE.findall(str(error)))):
+                problem, code = f"{variables[0]} is not set", "unauthenticated"
+                hint = f"set {' or '.join(variables)} in the environment"
+    raise ModelUnavailable(name, problem, hint, code=code)
 
 
 def to_model_unavailable(error: AgentRunError | UserError, model_name: str) -> ModelUnavailable:
     """Return the error for users, without the provider's text, which may contain the key."""
+    problem, hint, code = "unusable reply", "try again", "upstream_error"
     if isinstance(error, ModelHTTPError):
         status = error.status_code
-        failure = _FAILURES_BY_STATUS.get(status, _REQUEST_REJECTED)
-        return ModelUnavailable(
-            model_name, f"{failure.problem} (status {status})", failure.hint, code=failure.code
-        )
-    for exception_type, failure in _FAILURES_BY_EXCEPTION.items():
-        if isinstance(error, exception_type):
-            return ModelUnavailable(model_name, failure.problem, failure.hint, code=failure.code)
-    return ModelUnavailable(model_name, "unusable reply", "try again")
+        problem, hint, code = _FAILURES_BY_STATUS.get(status, _REQUEST_REJECTED)
+        problem = f"{problem} (status {status})"
+    else:
+        for exception_type, failure in _FAILURES_BY_EXCEPTION.items():
+            if isinstance(error, exception_type):
+                problem, hint, code = failure
+    return ModelUnavailable(model_name, problem, hint, code=code)

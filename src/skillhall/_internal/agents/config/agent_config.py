@@ -14,7 +14,6 @@ from skillhall._internal.policy.selection import Globs
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from os import PathLike
 
     from skillhall._internal.agents.config.nodes import ConfigNode
@@ -76,7 +75,11 @@ def read_config(path: str | PathLike[str]) -> AgentConfig:
     document = read_config_document(Path(path).absolute())
     nodes = document.child("agents").require().as_list()
     agents = tuple(_parse_agent(node) for node in nodes)
-    _reject_duplicate_ids(agents, nodes)
+    first: dict[str, int] = {}
+    for number, agent in enumerate(agents):
+        if first.setdefault(agent.id, number) != number:
+            problem = f"agents[{number}] has the same id {agent.id!r} as agents[{first[agent.id]}]"
+            raise nodes[number].build_error(problem, "give each agent a unique id")
     return AgentConfig(document.document.file, agents)
 
 
@@ -97,6 +100,12 @@ def _parse_agent(node: ConfigNode) -> AgentDefinition:
     identity = node.child_or_alias("agentId", "id")
     if not identity.as_string():
         raise node.child("agentId").build_requirement_error("be a non-empty string")
+    budgets = node.child("budgets")
+    if budgets.value is None:
+        limits = AgentBudgets()
+    else:
+        limits = AgentBudgets(*(budgets.child(name).as_positive_int() for name in _BUDGET_KEYS))
+        budgets.reject_unknown_keys(_BUDGET_KEYS)
     return AgentDefinition(
         identity.as_string(),
         node.child_or_alias("displayName", "name").as_string(),
@@ -105,7 +114,7 @@ def _parse_agent(node: ConfigNode) -> AgentDefinition:
         node.child("model").as_string(),
         node.child("instructions").as_string(),
         _parse_tools(node.child("tools")),
-        _parse_budgets(node.child("budgets")),
+        limits,
         _parse_extensions(node.child("readExtensions")),
     )
 
@@ -132,14 +141,6 @@ def _parse_extensions(node: ConfigNode) -> tuple[str, ...]:
     return normalize_extensions(node.as_strings() or ())
 
 
-def _parse_budgets(node: ConfigNode) -> AgentBudgets:
-    if node.value is None:
-        return AgentBudgets()
-    catalog, requests, tokens = (node.child(name).as_positive_int() for name in _BUDGET_KEYS)
-    node.reject_unknown_keys(_BUDGET_KEYS)
-    return AgentBudgets(catalog, requests, tokens)
-
-
 def _parse_source(node: ConfigNode) -> InstructionSource:
     root = node.child("root")
     if not root.as_string() or _INVALID_PATH_CHARACTERS.search(root.as_string()):
@@ -156,11 +157,3 @@ def _parse_source(node: ConfigNode) -> InstructionSource:
         str(Path(node.document.file).parent) if base.as_string() else "",
         follow_links=node.child("followLinks").as_bool(),
     )
-
-
-def _reject_duplicate_ids(agents: Sequence[AgentDefinition], nodes: Sequence[ConfigNode]) -> None:
-    first: dict[str, int] = {}
-    for number, agent in enumerate(agents):
-        if first.setdefault(agent.id, number) != number:
-            problem = f"agents[{number}] has the same id {agent.id!r} as agents[{first[agent.id]}]"
-            raise nodes[number].build_error(problem, "give each agent a unique id")

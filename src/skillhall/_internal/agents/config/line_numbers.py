@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from itertools import accumulate
@@ -46,7 +47,7 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
             is_key = False
             continue
         if is_key:
-            stack[-1] = _unquote(symbol)
+            stack[-1] = json.loads(symbol)
         # The value of a member was already yielded with its key.
         at_member = not is_key and opened[-1:] == ["{"]
         if not at_member:
@@ -57,38 +58,24 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
             is_key = symbol == "{"
 
 
-def _unquote(token: str) -> str:
-    import json  # noqa: PLC0415 - only for an error
-
-    return str(json.loads(token))
-
-
 def find_toml_line(text: str, path: KeyPath) -> int:
     """Return the line of the statement that sets `path`, else its nearest parent."""
-    lines: dict[int, int] = {}
+    found: dict[int, int] = {}  # line by number of keys
+    lines = text.splitlines(keepends=True)[:MAX_TOML_LINES]
     start = 1
-    for number, prefix in enumerate(_iter_prefixes(text), start=1):
+    for end, prefix in enumerate(accumulate(lines), start=1):
         try:
             document = tomllib.loads(prefix)
         except tomllib.TOMLDecodeError:  # in the middle of a statement
             continue
+        # Blank lines and comments before the statement are not a part of it.
+        statement = (n for n in range(start, end) if not _BLANK.fullmatch(lines[n - 1].rstrip()))
+        first = next(statement, end)
         for size in range(1, len(path) + 1):
-            if size not in lines and _has_path(document, path[:size]):
-                lines[size] = _first_nonblank_line(text, start, number)
-        start = number + 1
-    return lines[max(lines)] if lines else 1
-
-
-def _iter_prefixes(text: str) -> Iterator[str]:
-    lines = text.splitlines(keepends=True)[:MAX_TOML_LINES]
-    return accumulate(lines)
-
-
-def _first_nonblank_line(text: str, start: int, end: int) -> int:
-    """Return the first line from `start` to `end` that is not blank or a comment."""
-    lines = text.splitlines()[start - 1 : end]
-    numbers = (number for number, line in enumerate(lines, start) if not _BLANK.fullmatch(line))
-    return next(numbers, end)
+            if size not in found and _has_path(document, path[:size]):
+                found[size] = first
+        start = end + 1
+    return found[max(found)] if found else 1
 
 
 def _has_path(value: object, path: KeyPath) -> bool:

@@ -32,25 +32,22 @@ class ConfigDocument:
 
 def read_config_document(file: Path) -> ConfigNode:
     """Parse a config: TOML if the name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
-    document = ConfigDocument(str(file), _read_text(file), file.suffix == ".toml")
-    try:
-        value: object = (tomllib.loads if document.is_toml else json.loads)(document.text)
-    except (ValueError, RecursionError) as error:
-        name = "TOML" if document.is_toml else "JSON"
-        raise ConfigInvalid(document.file, f"not valid {name}: {error}") from None
-    return ConfigNode(value, (), document)
-
-
-def _read_text(file: Path) -> str:
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_CONFIG_BYTES + 1)  # one more byte shows that it is too large
         if len(data) > MAX_CONFIG_BYTES:
             raise ConfigInvalid(str(file), f"larger than {MAX_CONFIG_BYTES} bytes")
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigInvalid(str(file), f"cannot be read: {reason.lower()}") from None
+    document = ConfigDocument(str(file), text, file.suffix == ".toml")
+    try:
+        value: object = (tomllib.loads if document.is_toml else json.loads)(text)
+    except (ValueError, RecursionError) as error:
+        name = "TOML" if document.is_toml else "JSON"
+        raise ConfigInvalid(document.file, f"not valid {name}: {error}") from None
+    return ConfigNode(value, (), document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,27 +100,24 @@ class ConfigNode:
 
     def as_list(self) -> list[ConfigNode]:
         """Return the entries of a list; none if it is missing."""
-        if self.value is None:
-            return []
-        if not isinstance(self.value, list):
+        values = [] if self.value is None else self.value
+        if not isinstance(values, list):
             raise self.build_requirement_error("be a list")
-        return [ConfigNode(v, (*self.path, i), self.document) for i, v in enumerate(self.value)]
+        return [ConfigNode(v, (*self.path, i), self.document) for i, v in enumerate(values)]
 
     def as_string(self) -> str:
         """Return the string; "" if it is missing."""
-        if self.value is None:
-            return ""
-        if not isinstance(self.value, str):
+        value = "" if self.value is None else self.value
+        if not isinstance(value, str):
             raise self.build_requirement_error("be a string")
-        return self.value
+        return value
 
     def as_bool(self) -> bool:
         """Return the boolean; false if it is missing."""
-        if self.value is None:
-            return False
-        if not isinstance(self.value, bool):
+        value = False if self.value is None else self.value
+        if not isinstance(value, bool):
             raise self.build_requirement_error("be true or false")
-        return self.value
+        return value
 
     def as_strings(self) -> tuple[str, ...] | None:
         """Return the strings of a list; `None`, unlike an empty list, if it is missing."""
@@ -135,8 +129,9 @@ class ConfigNode:
 
     def as_positive_int(self) -> int | None:
         """Return the positive integer; `None` if it is missing."""
-        if self.value is None:
+        value = self.value
+        if value is None:
             return None
-        if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < 1:
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise self.build_requirement_error("be a positive integer")
-        return self.value
+        return value

@@ -15,8 +15,6 @@ from skillhall.errors import SourceRejected
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from skillhall._internal.skill.bundle import Bundle
-
 MAX_PARALLEL = 8  # concurrent downloads
 _ONE_SKILL_HINT = "write owner/repo/skill for one skill of a repository on GitHub"
 
@@ -35,7 +33,10 @@ def fetch_skill(ref: str, *, settings: Settings | None = None) -> SkillBundle:
     print(bundle.name, list(bundle.files))
     ```
     """
-    bundles = _open_bundles(ref, Settings.read() if settings is None else settings)
+    reference = parse_source_ref(ref)
+    if not isinstance(reference, GitHubRef):
+        raise SourceRejected("path", ref, "it is not a skill on GitHub", _ONE_SKILL_HINT)
+    bundles = open_reference(reference, settings or Settings.read()).bundles
     if len(bundles) > 1:
         folders = ", ".join(bundle.folder for bundle in bundles)
         raise SourceRejected("path", ref, f"it contains several skills: {folders}", _ONE_SKILL_HINT)
@@ -55,17 +56,9 @@ def fetch_skills(
     pdf, lint = fetch_skills(["acme/skills/pdf", "acme/skills/lint"])
     ```
     """
-    resolved_settings = Settings.read() if settings is None else settings
+    settings = settings or Settings.read()
     all_refs = (refs,) if isinstance(refs, str) else refs
     with ThreadPoolExecutor(MAX_PARALLEL) as pool:
-        futures = [pool.submit(fetch_skill, ref, settings=resolved_settings) for ref in all_refs]
+        futures = [pool.submit(fetch_skill, ref, settings=settings) for ref in all_refs]
         wait(futures)
     return [future.result() for future in futures]
-
-
-def _open_bundles(ref: str, settings: Settings) -> tuple[Bundle, ...]:
-    """Open the bundles of a ref, at least one."""
-    reference = parse_source_ref(ref)
-    if not isinstance(reference, GitHubRef):
-        raise SourceRejected("path", ref, "it is not a skill on GitHub", _ONE_SKILL_HINT)
-    return open_reference(reference, settings).bundles

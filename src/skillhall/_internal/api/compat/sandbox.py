@@ -18,7 +18,7 @@ from skillhall._internal.api.compat.skills_module import (
     load_skill_bundle,
     parse_skill_metadata,
 )
-from skillhall._internal.fs.handles import EntryKind, FolderHandle, OpenedFile, folder_at
+from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.skill.bundle import RelativePath
@@ -83,15 +83,21 @@ def setup_agent_environment(
     copied: dict[str, SkillMetadata] = {}
     findings: list[Finding] = []
     for skill in skills:
-        bundle = _to_bundle(skill)
-        metadata = _build_sandbox_metadata(bundle)
-        if metadata.name in copied:
-            findings.append(_build_shadowed_finding(metadata, bundle))
+        bundle = (
+            skill if isinstance(skill, SkillBundle) else load_skill_bundle(Path(skill.path).parent)
+        )
+        skill_md = find_skill_md(bundle.files, bundle.name)
+        metadata = parse_skill_metadata(bundle.files[skill_md], f"{bundle.name}/{skill_md}")
+        name = metadata.name
+        metadata = replace(metadata, path=_sandbox_path(name, skill_md))
+        if name in copied:
+            message = f"{name!r} already exists; the skill in {bundle.name!r} is skipped"
+            findings.append(Finding(Code.SHADOWED, message, path=metadata.path, skill=name))
             continue
-        copied[metadata.name] = metadata
+        copied[name] = metadata
         findings += bundle.findings
-        files |= {_sandbox_path(metadata.name, path): data for path, data in bundle.files.items()}
-        executables |= {_sandbox_path(metadata.name, path) for path in bundle.executable}
+        files |= {_sandbox_path(name, path): data for path, data in bundle.files.items()}
+        executables |= {_sandbox_path(name, path) for path in bundle.executable}
     for path, data in files.items():
         sandbox.write_file(path, data)
         if isinstance(sandbox, SupportsExecutable):
@@ -99,23 +105,8 @@ def setup_agent_environment(
     return SkillList(copied.values(), SKILLS_MODULE.load_policy.judge(findings))
 
 
-def _to_bundle(skill: SkillBundle | SkillMetadata) -> SkillBundle:
-    return skill if isinstance(skill, SkillBundle) else load_skill_bundle(Path(skill.path).parent)
-
-
-def _build_sandbox_metadata(bundle: SkillBundle) -> SkillMetadata:
-    file = find_skill_md(bundle.files, bundle.name)
-    metadata = parse_skill_metadata(bundle.files[file], f"{bundle.name}/{file}")
-    return replace(metadata, path=_sandbox_path(metadata.name, file))
-
-
 def _sandbox_path(name: str, path: str) -> str:
     return RelativePath.parse(f"{SKILLS_FOLDER}/{name}/{RelativePath.parse(path)}").text
-
-
-def _build_shadowed_finding(metadata: SkillMetadata, bundle: SkillBundle) -> Finding:
-    message = f"{metadata.name!r} already exists; the skill in {bundle.name!r} is skipped"
-    return Finding(Code.SHADOWED, message, path=metadata.path, skill=metadata.name)
 
 
 class MemorySandbox:
@@ -202,7 +193,11 @@ class FolderSandbox:
         except OSError:
             raise _build_blocked_error(file) from None
         try:
-            _set_executable(opened, executable=executable)
+            mode = stat.S_IMODE(opened.stat.st_mode)
+            # Grant execution to everyone who has read access.
+            new_mode = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
+            if new_mode != mode and hasattr(os, "fchmod"):  # missing on Windows
+                os.fchmod(opened.descriptor, new_mode)
         finally:
             os.close(opened.descriptor)
 
@@ -236,14 +231,6 @@ class FolderSandbox:
                     raise _build_blocked_error(requested) from None
                 raise
             yield folder
-
-
-def _set_executable(opened: OpenedFile, *, executable: bool) -> None:
-    mode = stat.S_IMODE(opened.stat.st_mode)
-    # Grant execution to everyone who has read access.
-    new_mode = mode | (mode & 0o444) >> 2 if executable else mode & ~_EXECUTABLE
-    if new_mode != mode and hasattr(os, "fchmod"):  # missing on Windows
-        os.fchmod(opened.descriptor, new_mode)
 
 
 def _build_blocked_error(requested: RelativePath) -> UnsafePath:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NotRequired, TypeAlias, TypedDict
 
+from skillhall._internal.agents.tool_definition import Tool, ToolResult, get_argument
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILLS_MODULE
@@ -78,17 +79,28 @@ class SkillTool:
     @property
     def parameters(self) -> dict[str, object]:
         """The JSON Schema of the arguments."""
-        name = {
+        return self.to_tool().parameters
+
+    def to_tool(self) -> Tool:
+        """Return it in the form of all other tools."""
+        schema = {
             "type": "string",
             "enum": list(self._skills),
             "description": "The name of the skill to activate.",
         }
-        return {
-            "type": "object",
-            "properties": {"name": name},
-            "required": ["name"],
-            "additionalProperties": False,
-        }
+
+        def handle(arguments: object) -> ToolResult:
+            name = get_argument(arguments, "name")
+            content = {**self(name if isinstance(name, str) else "")}
+            return ToolResult(content=content, is_error="error" in content)
+
+        return Tool(
+            name=self.name,
+            description=self.description,
+            required=("name",),
+            get_properties=lambda: {"name": schema},
+            handler=handle,
+        )
 
     def __call__(self, name: str) -> SkillToolResult:
         """Return the instructions of a skill, or an error that lists the available names."""
@@ -104,7 +116,15 @@ class SkillTool:
         except (SkillhallError, OSError) as error:
             return {"error": f"Skill {name!r} cannot be read: {error}"}
         self._activated.add(name)
-        return _build_activation(skill, instructions)
+        result: Activation = {
+            "name": skill.name,
+            "instructions": instructions,
+            "message": f"Skill {skill.name!r} is active. Follow its instructions; "
+            f"relative paths in them are relative to {PurePath(skill.path).parent}.",
+        }
+        if skill.allowed_tools:
+            result["allowed_tools"] = list(skill.allowed_tools)
+        return result
 
     def reset(self) -> None:
         """Start a new conversation: every skill can be activated again."""
@@ -123,16 +143,3 @@ class SkillTool:
             if effect is Effect.REJECT:
                 raise SkillParseError(skill.path, finding.message)
         return parsed.body
-
-
-def _build_activation(skill: SkillMetadata, instructions: str) -> Activation:
-    directory = PurePath(skill.path).parent
-    result: Activation = {
-        "name": skill.name,
-        "instructions": instructions,
-        "message": f"Skill {skill.name!r} is active. Follow its instructions; "
-        f"relative paths in them are relative to {directory}.",
-    }
-    if skill.allowed_tools:
-        result["allowed_tools"] = list(skill.allowed_tools)
-    return result

@@ -36,6 +36,14 @@ if TYPE_CHECKING:
 
 MAX_BUNDLE_BYTES = 100 * 1024 * 1024  # all files together, since a bundle is kept in memory
 EMPTY_LISTING = "<available_skills>\n</available_skills>"
+# What an error says, by order of priority. The last one is for all other codes.
+_PROBLEM_TEMPLATES: tuple[tuple[Collection[Code], str], ...] = (
+    ((Code.NO_FRONTMATTER, Code.UNCLOSED_FRONTMATTER), "No YAML frontmatter found in {path}"),
+    (MISSING_NAME_CODES, "Missing or invalid 'name' field in {path}"),
+    ((Code.DESCRIPTION_MISSING,), "Missing or invalid 'description' field in {path}"),
+    (NAME_FORMAT_CODES, "Invalid 'name' format in {path}: {message}"),
+    (tuple(Code), "Invalid frontmatter in {path}: {message}"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,15 @@ def discover_skills(
     ```
     """
     try:
-        catalog = load_roots(_resolve_roots(paths, cwd), SKILLS_MODULE)
+        base = str(Path.cwd() if cwd is None else Path(cwd).expanduser().absolute())
+        if paths is None:
+            roots = [
+                Root.resolve(path, base, label, is_required=False)
+                for path, label in SKILLS_MODULE.roots
+            ]
+        else:
+            roots = [Root.resolve(path, base) for path in to_paths(paths)]
+        catalog = load_roots(roots, SKILLS_MODULE)
     except OSError as error:  # the working directory is gone, or a path is invalid
         missing = Finding(Code.ROOT_MISSING, f"cannot search the folders: {error}")
         return SkillList(findings=SKILLS_MODULE.load_policy.judge([missing]))
@@ -115,16 +131,6 @@ def discover_skills(
         SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in catalog
     )
     return SkillList(skills, catalog.findings)
-
-
-def _resolve_roots(paths: Paths | None, cwd: str | os.PathLike[str] | None) -> list[Root]:
-    base = str(Path.cwd() if cwd is None else Path(cwd).expanduser().absolute())
-    if paths is None:
-        return [
-            Root.resolve(path, base, label, is_required=False)
-            for path, label in SKILLS_MODULE.roots
-        ]
-    return [Root.resolve(path, base) for path in to_paths(paths)]
 
 
 def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> SkillMetadata:
@@ -144,26 +150,13 @@ def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> 
     head = parse_frontmatter(data)
     judged = SKILLS_MODULE.load_policy.judge(head.findings)
     rejected = {item.code: item for item, effect in judged if effect is Effect.REJECT}
-    if rejected:
-        raise SkillParseError(path, _format_problem(rejected, path))
+    # An error names only one problem: the first in the order of the templates.
+    for codes, template in _PROBLEM_TEMPLATES:
+        for code, finding in rejected.items():
+            if code in codes:
+                message = template.format(path=path, message=finding.message)
+                raise SkillParseError(path, message)
     return SkillMetadata.from_frontmatter(head.frontmatter, path)
-
-
-# In order of priority: an error names only one problem.
-_PROBLEM_TEMPLATES: tuple[tuple[Collection[Code], str], ...] = (
-    ((Code.NO_FRONTMATTER, Code.UNCLOSED_FRONTMATTER), "No YAML frontmatter found in {path}"),
-    (MISSING_NAME_CODES, "Missing or invalid 'name' field in {path}"),
-    ((Code.DESCRIPTION_MISSING,), "Missing or invalid 'description' field in {path}"),
-    (NAME_FORMAT_CODES, "Invalid 'name' format in {path}: {message}"),
-    (tuple(Code), "Invalid frontmatter in {path}: {message}"),
-)
-
-
-def _format_problem(rejected: Mapping[Code, Finding], path: str) -> str:
-    code, text = next(
-        (code, text) for codes, text in _PROBLEM_TEMPLATES for code in rejected if code in codes
-    )
-    return text.format(path=path, message=rejected[code].message)
 
 
 def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:

@@ -25,7 +25,7 @@ from skillhall._internal.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.agents.tool_protocol import Tool
+    from skillhall._internal.agents.tool_definition import Tool
 
 _EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""
 

@@ -145,7 +145,7 @@ def command(
         if plan.findings and plan.added:
             confirm(f"Add {', '.join(skill.id for skill in plan.added)} anyway?")
     report = _add_skills(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
-    report.notes += notes
+    report.notes.extend(notes)
     messages = [] if asks else [*format_findings(report.findings)]
     return _to_command_result(report, messages, verb="would add" if dry_run else "added")
 

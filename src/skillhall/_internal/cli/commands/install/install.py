@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -69,7 +70,7 @@ def verify_skills(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     results = verify(open_project(is_user=is_user), names)
     different = sum(not result.is_intact for result in results)
     return CommandResult(
-        {"places": [{**result._asdict(), "ok": result.is_intact} for result in results]},
+        {"places": [{**asdict(result), "ok": result.is_intact} for result in results]},
         exit_code=1 if different else 0,
         headings=["skill", "file", "status"],
         rows=[row for result in results for row in _format_rows(result)],

@@ -1,0 +1,16 @@
+"""Public paths of public names."""
+
+from __future__ import annotations
+
+import sys
+
+
+def show_public_path(module: str) -> None:
+    """Let the names of a public module show its path instead of a private one.
+
+    Tracebacks, `repr` and pickles then have the path that programs import.
+    """
+    for name in sys.modules[module].__all__:
+        value = getattr(sys.modules[module], name)
+        if "._internal." in value.__module__:
+            value.__module__ = module
