@@ -21,7 +21,6 @@ from skillhall.errors import Conflict, NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
 
 if sys.platform != "win32":
     import fcntl
@@ -49,26 +48,16 @@ class WritableFolder:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the handle."""
+    def __exit__(self, *_: object) -> None:
         if self._handle is not None:
             os.close(self._handle)
 
     def entry_kind(self, name: str) -> EntryKind | None:
         """Return the kind of an entry, `None` if it does not exist. Raises: OSError."""
         try:
-            mode = self._stat(name).st_mode
+            return mode_to_entry_kind(self._stat(name).st_mode)
         except FileNotFoundError:
             return None
-        return mode_to_entry_kind(mode)
 
     def mode(self, name: str) -> int:
         """Return the permission bits of an entry. Raises: OSError."""
@@ -147,7 +136,10 @@ class WritableFolder:
 
         The old folder is then at `replacement` or, without an atomic swap, at its backup name.
         """
-        if self._swap_names(replacement, name):
+        # Imported here because ctypes is slow to load and only replacements need it.
+        from skillhall._internal.fs.atomic_swap import swap_names  # noqa: PLC0415
+
+        if self._handle is not None and swap_names(self._handle, replacement, name):
             return
         backup = f"{REPLACED_PREFIX}{name}"
         self.rename(name, backup)
@@ -223,12 +215,6 @@ class WritableFolder:
         """Rename an entry; an existing file `new` is replaced. Raises: OSError."""
         source, target, handle = self._path_argument(name), self._path_argument(new), self._handle
         os.replace(source, target, src_dir_fd=handle, dst_dir_fd=handle)
-
-    def _swap_names(self, name: str, other: str) -> bool:
-        # Imported here because ctypes is slow to load and only replacements need it.
-        from skillhall._internal.fs.atomic_swap import swap_names  # noqa: PLC0415
-
-        return self._handle is not None and swap_names(self._handle, name, other)
 
     def remove(self, name: str) -> None:
         """Remove a file, a link, or a folder with its content. Raises: OSError."""

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillhall._internal.net.fetch import DEFAULT_RETRY_AFTER
-from skillhall._internal.sources.git.remote import encode_basic_auth
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -18,7 +17,8 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from skillhall._internal.settings import Secret
+    from collections.abc import Iterable
+
     from skillhall._internal.sources.git.remote import Remote
 
 _MAX_SHOWN = 300  # characters of git's message
@@ -92,7 +92,7 @@ def to_source_error(failure: GitCommandError, remote: Remote, source_text: str) 
         return SourceTimedOut(host, "the request timed out")
     if kind is GitFailureKind.AUTHENTICATION:
         return SourceUnavailable(host, *_explain_authentication(remote))
-    message = f"git failed: {redact_git_output(failure.stderr, remote.token)}"
+    message = f"git failed: {redact_git_output(failure.stderr, remote.secrets)}"
     return SourceUnavailable(host, _PROBLEMS.get(kind, message), _HINTS.get(kind, ""))
 
 
@@ -110,9 +110,9 @@ def _explain_authentication(remote: Remote) -> tuple[str, str]:
     return problem, f"if it is private, set {variables.get(host, general)}"
 
 
-def redact_git_output(stderr: str, token: Secret | None) -> str:
+def redact_git_output(stderr: str, secrets: Iterable[str]) -> str:
     """Return git's last message on one line, without secrets, local paths and controls."""
-    for secret in (token.reveal(), encode_basic_auth(token)) if token is not None else ():
+    for secret in secrets:
         stderr = stderr.replace(secret, "***")
     lines = [line for line in stderr[-_MAX_EXAMINED:].splitlines() if line.strip()]
     line = next((line for line in reversed(lines) if line.startswith("fatal: ")), "")

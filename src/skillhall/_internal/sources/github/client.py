@@ -74,25 +74,25 @@ class GitHubClient:
         self, target: str, options: FetchOptions, max_bytes: int, *, ref: str = ""
     ) -> FetchResult:
         """Fetch an API resource; `ref` is named in errors. Raises: Source errors."""
-        network = self.access.network
+        access, network = self.access, self.access.network
+        network = replace(network, total=min(network.total, DEFAULT_TOTAL_TIMEOUT))
         with self._translate_errors(ref):
+            url, options = self._prepare(target, options)
             return fetch(
-                self._build_url(target),
-                max_bytes=max_bytes,
-                policy=self.access.policy,
-                options=self._with_token(options),
-                network=replace(network, total=min(network.total, DEFAULT_TOTAL_TIMEOUT)),
+                url, max_bytes=max_bytes, policy=access.policy, options=options, network=network
             )
 
     @contextmanager
     def open_archive(self, commit: str) -> Iterator[Iterator[TarMember]]:
         """Stream the archive of a commit. Raises: as `get`, ArchiveRejected."""
+        access = self.access
+        url, options = self._prepare(f"tarball/{commit}", FetchOptions())
         opened = open_stream(
-            self._build_url(f"tarball/{commit}"),
+            url,
             max_bytes=_MAX_ARCHIVE,
-            policy=self.access.policy,
-            options=self._with_token(FetchOptions()),
-            network=self.access.network,
+            policy=access.policy,
+            options=options,
+            network=access.network,
         )
         with self._translate_errors(commit), opened as stream:
             extraction = ArchiveExtraction(self.repository, 0, REPOSITORY_LIMITS)
@@ -112,17 +112,16 @@ class GitHubClient:
         """Return the error for an unexpected response."""
         return SourceUnavailable(self.host, "the response is malformed")
 
-    def _build_url(self, target: str) -> str:
+    def _prepare(self, target: str, options: FetchOptions) -> tuple[str, FetchOptions]:
+        """Return the URL of a resource, and the options with the token."""
         if self.offline_error is not None:
             raise self.offline_error
-        return f"{self.access.api_url}/repos/{self.repository}/{target}"
-
-    def _with_token(self, options: FetchOptions) -> FetchOptions:
         try:
-            return replace(options, token=self.access.token)
+            options = replace(options, token=self.access.token)
         except ValueError:
             problem, hint = "the token is not a line of ASCII characters", "check GITHUB_TOKEN"
             raise SourceUnavailable(self.host, problem, hint, status=_UNAUTHORIZED) from None
+        return f"{self.access.api_url}/repos/{self.repository}/{target}", options
 
     @contextmanager
     def _translate_errors(self, ref: str) -> Iterator[None]:
