@@ -124,13 +124,19 @@ def send_request(
             yield response
 
 
-def read_chunks(response: HTTPResponse, host: str) -> Iterator[bytes]:
-    """Yield the body as it arrives. Raises: SourceUnavailable, TooLarge."""
+def read_chunks(
+    response: HTTPResponse, host: str, *, is_event_stream: bool = False
+) -> Iterator[bytes]:
+    """Yield the body in chunks; of an event stream, as soon as bytes arrive.
+
+    Raises: SourceUnavailable, TooLarge.
+    """
+    read = response.read1 if is_event_stream else response.read
     # Counted here, because `read1` of some versions of http.client waits for more than the length.
     length, count = response.length, 0
     while length is None or count < length:
         with translate_network_errors(host):
-            chunk = response.read1(_CHUNK)
+            chunk = read(_CHUNK)
         if not chunk:
             break
         count += len(chunk)

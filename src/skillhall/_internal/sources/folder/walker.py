@@ -116,14 +116,7 @@ class ScanContext(NamedTuple):
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     """Scan a root under a policy. Unreadable or unsafe content gives findings, not errors."""
     walker = _FolderWalker(root, policy, context)
-    try:
-        folder = open_folder(root.location)
-    except (OSError, ValueError) as error:
-        walker.report_missing_root(error)
-    else:
-        with closing(folder):
-            walker.start(folder)
-            walker.finish(folder)
+    walker.walk()
     return Scan(walker.candidates, walker.findings, walker.reused_count)
 
 
@@ -142,14 +135,6 @@ class _FolderStep(NamedTuple):
 
 class _ReplacedDuringScan(Exception):
     """The folder was replaced during the scan, so a missing SKILL.md proves nothing."""
-
-
-def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
-    try:
-        with closing(parent.open_folder(name)) as current:
-            return current.device_and_inode() != folder.device_and_inode()
-    except OSError:
-        return False
 
 
 class _FolderWalker:
@@ -174,15 +159,21 @@ class _FolderWalker:
         self.root_entries: Entries = []  # empty if the root is a skill
         self.outside_folders: list[str] = []  # real paths of linked folders outside the roots
 
-    def report_missing_root(self, error: OSError | ValueError) -> None:
-        """Report that the root cannot be opened, unless it is optional and missing."""
-        if self.root.is_required or not isinstance(error, FileNotFoundError):
-            reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
-            message = f"the folder cannot be searched: {reason}"
-            self._report(Code.ROOT_MISSING, message, "", "check the path")
+    def walk(self) -> None:
+        """Walk the root, unless it is optional and missing."""
+        try:
+            folder = open_folder(self.root.location)
+        except (OSError, ValueError) as error:
+            if self.root.is_required or not isinstance(error, FileNotFoundError):
+                reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
+                message = f"the folder cannot be searched: {reason}"
+                self._report(Code.ROOT_MISSING, message, "", "check the path")
+            return
+        with closing(folder):
+            self._start(folder)
+            self._finish(folder)
 
-    def start(self, folder: Folder) -> None:
-        """Walk from the root."""
+    def _start(self, folder: Folder) -> None:
         top = _FolderStep("", 0)
         stats = self.prefetched_stats
         entries = stats.entries if stats else self._list_entries(folder, top)
@@ -200,7 +191,7 @@ class _FolderWalker:
         self._scan_entries(folder, top, entries)
         self._follow_links()
 
-    def finish(self, folder: Folder) -> None:
+    def _finish(self, folder: Folder) -> None:
         """Parse pending heads, search agents' install folders, report skipped folders."""
         self.parse_pending()
         if self.policy.search_as_repository and not any(c.file for c in self.candidates):
@@ -251,8 +242,13 @@ class _FolderWalker:
 
     def _scan_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
         """Visit every entry of an open folder, up to the folder limit."""
-        if self._is_at_folder_limit(folder, step):
+        limit = self.policy.max_folders
+        if len(self.visited_folders) >= limit:
+            message = f"the search stopped after {limit} folders; the rest was not searched"
+            hint = "name the folders that contain the skills as roots"
+            self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
+        self.visited_folders.add(folder.device_and_inode())
         self._check_collisions([name for name, _ in entries], step.path)
         is_cacheable = step.real_folder is None and not self.policy.search_inside_skills
         if self.known_candidates and is_cacheable:
@@ -397,8 +393,10 @@ class _FolderWalker:
         if entries is None:
             return
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
-        if candidate is None and parent is not None and _is_replaced(parent, name, folder):
-            raise _ReplacedDuringScan
+        if candidate is None and parent is not None:
+            with suppress(OSError), closing(parent.open_folder(name)) as current:
+                if current.device_and_inode() != folder.device_and_inode():
+                    raise _ReplacedDuringScan
         if candidate is not None:
             self._add_candidate(candidate)
         elif self.policy.empty_folders is EmptyFolderPolicy.REJECT:
@@ -501,23 +499,20 @@ class _FolderWalker:
         if target is _LINK_OUTSIDE and self.root.follow_links:
             target = self._resolve_outside_link(step, path)
         if isinstance(target, Finding):
-            self._reject_link(step, path, target)
+            is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
+            if is_checked and target is _LINK_SKIPPED:
+                if step.depth > 1 and not os.path.lexists(f"{path}/{SKILL_MD}"):
+                    message = "skipped: a link to a folder without SKILL.md"
+                    self._report(Code.SKIPPED, message, step.path)
+                    return
+                target = _LINK_NOT_CHECKED
+            self.candidates.append(build_broken_candidate(step.path, target, ""))
             return
         try:
             with folder_at(target) as folder:
                 self._scan_opened_folder(folder, name, step._replace(real_folder=target))
         except OSError as error:
             self._add_unreadable(step.path, error)
-
-    def _reject_link(self, step: _FolderStep, link_path: str, finding: Finding) -> None:
-        is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
-        if is_checked and finding is _LINK_SKIPPED:
-            if step.depth > 1 and not os.path.lexists(f"{link_path}/{SKILL_MD}"):
-                message = "skipped: a link to a folder without SKILL.md"
-                self._report(Code.SKIPPED, message, step.path)
-                return
-            finding = _LINK_NOT_CHECKED
-        self.candidates.append(build_broken_candidate(step.path, finding, ""))
 
     def _resolve_link(self, link_path: str) -> FolderHandle | Finding:
         """Return the target of a link inside the roots, or why it is not followed."""
@@ -586,17 +581,6 @@ class _FolderWalker:
             self._report(Code.UNSAFE_PATH, message, "", "rename it")
             return True
         return False
-
-    def _is_at_folder_limit(self, folder: Folder, step: _FolderStep) -> bool:
-        """Whether the folder limit is reached; counts the folder if not."""
-        if len(self.visited_folders) < self.policy.max_folders:
-            self.visited_folders.add(folder.device_and_inode())
-            return False
-        limit = self.policy.max_folders
-        message = f"the search stopped after {limit} folders; the rest was not searched"
-        hint = "name the folders that contain the skills as roots"
-        self._report(Code.BOUND_REACHED, message, step.path, hint)
-        return True
 
     def _check_collisions(self, names: list[str], path: str) -> None:
         if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):

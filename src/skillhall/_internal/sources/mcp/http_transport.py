@@ -168,8 +168,10 @@ class HttpTransport:
         content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if response.status == _ACCEPTED or content_type not in {_JSON, _EVENTS}:
             return None
-        chunks = limit_size(read_chunks(response, self.host), max_bytes, self.host)
-        for data in _parse_events(chunks) if content_type == _EVENTS else [b"".join(chunks)]:
+        is_events = content_type == _EVENTS
+        chunks = read_chunks(response, self.host, is_event_stream=is_events)
+        chunks = limit_size(chunks, max_bytes, self.host)
+        for data in _parse_events(chunks) if is_events else [b"".join(chunks)]:
             message = parse_message(data)
             if message is None:
                 return None
