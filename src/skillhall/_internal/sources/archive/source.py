@@ -222,7 +222,13 @@ class ArchiveExtraction:
         stream = zlib.decompressobj(window)
         for piece in packed:
             pending: bytes | memoryview = piece
-            while chunk := self._decompress(stream, pending):
+            while True:
+                try:
+                    chunk = stream.decompress(pending, _CHUNK_SIZE)
+                except zlib.error:
+                    self.reject("malformed", "its compressed data is malformed")
+                if not chunk:
+                    break
                 self.count_unpacked(len(chunk))
                 yield chunk
                 pending = stream.unconsumed_tail
@@ -238,12 +244,6 @@ class ArchiveExtraction:
             chunk = bytes(data[start : start + _CHUNK_SIZE])
             self.count_unpacked(len(chunk))
             yield chunk
-
-    def _decompress(self, stream: zlib._Decompress, pending: bytes | memoryview) -> bytes:
-        try:
-            return stream.decompress(pending, _CHUNK_SIZE)
-        except zlib.error:
-            self.reject("malformed", "its compressed data is malformed")
 
     def _decode_path(self, raw: bytes, *, is_folder: bool) -> str:
         try:
@@ -308,7 +308,11 @@ def _build_bundles(extraction: ArchiveExtraction) -> tuple[Bundle, ...]:
             skill_file = SkillFile(relative, len(file.data), file.executable, read)
             skills[root][relative.text] = skill_file
     findings = _version_control_findings(all_files, roots)
-    name = _bundle_name(extraction.name)
+    name = _EXTENSIONS.sub("", extraction.name)
+    try:
+        name = RelativePath.parse(name).text
+    except UnsafePath:
+        name = _DEFAULT_NAME
     return tuple(
         Bundle(root or name, files, tuple(findings.get(root, ())), root)
         for root, files in skills.items()
@@ -338,12 +342,3 @@ def _version_control_findings(paths: Iterable[str], roots: set[str]) -> Mapping[
             path = folder[len(root) + 1 :] if root else folder
             findings.setdefault(root, []).append(Finding(Code.FILE_LEFT_OUT, message, path=path))
     return findings
-
-
-def _bundle_name(name: str) -> str:
-    """Return the archive's name without its extension, if it is a valid folder name."""
-    stem = _EXTENSIONS.sub("", name)
-    try:
-        return RelativePath.parse(stem).text
-    except UnsafePath:
-        return _DEFAULT_NAME

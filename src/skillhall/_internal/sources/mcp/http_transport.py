@@ -121,7 +121,10 @@ class HttpTransport:
             headers["Mcp-Method"] = str(message["method"])
             params = message.get("params")
             if message["method"] == "resources/read" and isinstance(params, dict):
-                headers["Mcp-Name"] = _encode_header(str(params["uri"]))
+                uri = str(params["uri"])
+                is_plain = _PLAIN_HEADER.fullmatch(uri) and not uri.startswith("=?")
+                encoded = f"=?base64?{b64encode(uri.encode()).decode()}?="
+                headers["Mcp-Name"] = uri if is_plain else encoded
         body = serialize_message(message)
         with self._send("POST", headers, body, max_bytes, timeout) as response:
             self._check_status(response)
@@ -198,10 +201,3 @@ def _parse_events(chunks: Iterable[bytes]) -> Iterator[bytes]:
                 if any(data):  # empty events are keep-alives
                     yield b"\n".join(data)
                 data = []
-
-
-def _encode_header(text: str) -> str:
-    """Encode a header value; text that is not plain ASCII as MCP's base64 form."""
-    if _PLAIN_HEADER.fullmatch(text) and not text.startswith("=?"):
-        return text
-    return f"=?base64?{b64encode(text.encode()).decode()}?="
