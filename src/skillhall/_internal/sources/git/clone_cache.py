@@ -86,10 +86,7 @@ class CachedClone:
     def record_ref(self, ref: str, commit: str) -> None:
         """Record the commit of a ref after a complete read. Raises: OSError."""
         record = json.dumps({"ref": ref, "commit": commit, "when": time.time()})
-        with (
-            WritableFolder(self.folder) as folder,
-            folder.open_folder("seen", create=True) as refs,
-        ):
+        with WritableFolder(self.folder) as folder, folder.open_folder("seen", create=True) as refs:
             refs.write_file(ref_file_name(ref), record.encode())
 
     def forget_ref(self, ref: str) -> None:

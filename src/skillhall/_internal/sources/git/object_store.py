@@ -34,13 +34,7 @@ _LOCAL_TIMEOUT = 60.0
 _MIB = 1024 * 1024
 _REF_PREFIX = "refs/skillhall"  # one per requested ref; the next fetch builds on it
 _NOT_A_COMMIT_MESSAGE = "couldn't find remote ref: it is not a commit"
-_FETCH = (
-    "fetch",
-    "--progress",
-    "--no-tags",
-    "--no-write-fetch-head",
-    "--recurse-submodules=no",
-)
+_FETCH = ("fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
 _MAX_OBJECT_HEADER = 200  # bytes that git writes before and after an object
 
 
