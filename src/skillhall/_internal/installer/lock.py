@@ -143,6 +143,13 @@ def parse_target_path(text: str) -> str:
     return path.text
 
 
+def update_entry(entry: LockEntry, bundle: Bundle, name: str, commit: str) -> LockEntry:
+    """Return the entry with the name and commit of a bundle, and its files."""
+    files = to_locked_files(bundle)
+    digest = compute_files_digest(files)
+    return replace(entry, name=name, commit=commit, digest=digest, files=files)
+
+
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
     """Compute one digest over paths, sizes and digests of files."""
     ordered = sorted(files, key=_GET_PATH)

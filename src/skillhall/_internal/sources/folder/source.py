@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from skillhall._internal.fs.handles import FolderHandle, is_inside
@@ -56,7 +57,7 @@ def _find_skill_folders(path: str, text: str, *, follow_links: bool) -> dict[str
     context = ScanContext(LENIENT.key_case, (root.real_path,), {}, keep_signatures=False)
     # The depth limit of archives, so that a folder and its archive give the same skills.
     policy = LENIENT.scan_policy.with_depth(MAX_DEPTH)
-    candidates = sorted(scan_root(root, policy, context).candidates, key=lambda c: c.folder)
+    candidates = sorted(scan_root(root, policy, context).candidates, key=attrgetter("folder"))
     folders: dict[str, FolderHandle] = {}
     for candidate in candidates:
         if candidate.file:
