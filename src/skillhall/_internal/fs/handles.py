@@ -205,18 +205,6 @@ class FolderHandle(NamedTuple):
         return self.child(path) if path else self
 
 
-def open_folder(location: FolderHandle) -> Folder:
-    """Open a folder; links below its root are rejected. Raises: OSError."""
-    folder = open_root(location.root)
-    for part in location.relative_path.split("/") if location.relative_path else ():
-        parent = folder
-        try:
-            folder = parent.open_folder(part)
-        finally:
-            parent.close()
-    return folder
-
-
 @contextmanager
 def folder_at(location: FolderHandle) -> Iterator[Folder]:
     """Open a folder for the duration of a `with` block. Raises: OSError."""

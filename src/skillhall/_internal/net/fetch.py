@@ -166,7 +166,19 @@ def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
         return FetchStream(iter(()), url.without_query, hop.options.etag, "", is_not_modified=True)
     if status != _OK:
         raise SourceUnavailable(url.host, f"it responded with status {status}", status=status)
-    return _open_body(response, hop)
+    length = response.length or 0
+    if length > hop.max_bytes:
+        raise TooLarge(url.without_query, hop.max_bytes)
+    encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
+    chunks = read_chunks(response, url.host)
+    if encoding in {"gzip", "x-gzip"}:
+        chunks, length = _gunzip(chunks, hop), 0
+    elif encoding not in {"", "identity"}:
+        raise SourceUnavailable(url.host, "the response has an unknown content encoding")
+    etag = _read_header(response.headers, "ETag")
+    content_type = _read_header(response.headers, "Content-Type")
+    chunks = limit_size(chunks, hop.max_bytes, url.without_query)
+    return FetchStream(chunks, url.without_query, etag, content_type, length)
 
 
 def _read_header(headers: HTTPMessage, name: str) -> str:
@@ -218,23 +230,6 @@ def _parse_http_date(text: str | None) -> float | None:
         return parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _open_body(response: HTTPResponse, hop: _Hop) -> FetchStream:
-    """Return the body as a stream of decoded chunks. Raises: TooLarge, SourceUnavailable."""
-    length = response.length or 0
-    if length > hop.max_bytes:
-        raise TooLarge(hop.url.without_query, hop.max_bytes)
-    encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
-    chunks = read_chunks(response, hop.url.host)
-    if encoding in {"gzip", "x-gzip"}:
-        chunks, length = _gunzip(chunks, hop), 0
-    elif encoding not in {"", "identity"}:
-        raise SourceUnavailable(hop.url.host, "the response has an unknown content encoding")
-    url = hop.url.without_query
-    etag = _read_header(response.headers, "ETag")
-    content_type = _read_header(response.headers, "Content-Type")
-    return FetchStream(limit_size(chunks, hop.max_bytes, url), url, etag, content_type, length)
 
 
 def _gunzip(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:

@@ -80,8 +80,15 @@ def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle
             folder = stack.enter_context(folder_at(location))
             version = _FolderVersion(folder.device_and_inode())
             listing = _BundleLister(location, policy, version)
-            stack.callback(listing.close)
-            listing.list_skill(folder)
+            with suppress(OSError):
+                listing.version = version._replace(volume=read_volume_version(folder))
+            if listing.version.volume:
+                try:
+                    listing.volume = folder.open_folder(listing.version.volume)
+                except FileNotFoundError:  # the volume was just updated
+                    raise _FolderReplaced from None
+                stack.callback(listing.volume.close)
+            listing.list_folder(folder)
             # A folder that was replaced may have lost files while they were listed.
             stack.enter_context(_open_unchanged(location, listing.version))
         except _FolderReplaced:
@@ -211,28 +218,15 @@ class _BundleLister:
     total_size: int = 0  # bytes
     volume: Folder | None = None  # the dated folder of a Kubernetes volume
 
-    def list_skill(self, folder: Folder) -> None:
-        """List all files of the skill's folder. Raises: OSError."""
-        with suppress(OSError):
-            self.version = self.version._replace(volume=read_volume_version(folder))
-        if self.version.volume:
-            try:
-                self.volume = folder.open_folder(self.version.volume)
-            except FileNotFoundError:  # the volume was just updated
-                raise _FolderReplaced from None
+    def list_folder(self, folder: Folder, prefix: str = "", depth: int = 0) -> None:
+        """List all files of an open folder, whose paths start with `prefix`."""
         try:
-            self._add_entries(folder, "", 0)
+            entries = sorted(folder.list_entries(), key=itemgetter(0))
         except OSError as error:
-            self._report_skipped(f"it cannot be read ({format_os_error(error)})", "")
-
-    def close(self) -> None:
-        """Close the volume's handle."""
-        if self.volume is not None:
-            self.volume.close()
-
-    def _add_entries(self, folder: Folder, prefix: str, depth: int) -> None:
-        """Add all files of an open folder. Raises: OSError if it cannot be listed."""
-        for name, kind in sorted(folder.list_entries(), key=itemgetter(0)):
+            path = prefix.rstrip("/")
+            self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
+            return
+        for name, kind in entries:
             if self._is_ignored(name):
                 continue
             is_top_link = kind is EntryKind.LINK and not depth
@@ -266,7 +260,7 @@ class _BundleLister:
             self._report_skipped(f"folders nest deeper than {MAX_DEPTH} levels", path)
         else:
             with closing(folder.open_folder(name)) as subfolder:
-                self._add_entries(subfolder, f"{path}/", depth + 1)
+                self.list_folder(subfolder, f"{path}/", depth + 1)
 
     def _is_ignored(self, name: str) -> bool:
         if name in ALWAYS_SKIPPED or name.startswith("._"):

@@ -10,7 +10,7 @@ import errno
 import marshal
 import os
 import re
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import (
@@ -20,7 +20,6 @@ from skillhall._internal.fs.handles import (
     FolderHandle,
     folder_at,
     is_inside,
-    open_folder,
     subfolder_at,
 )
 from skillhall._internal.fs.kubernetes_volumes import (
@@ -161,15 +160,15 @@ class _FolderWalker:
 
     def walk(self) -> None:
         """Walk the root, unless it is optional and missing."""
-        try:
-            folder = open_folder(self.root.location)
-        except (OSError, ValueError) as error:
-            if self.root.is_required or not isinstance(error, FileNotFoundError):
+        with ExitStack() as stack:
+            try:
+                folder = stack.enter_context(folder_at(self.root.location))
+            except (OSError, ValueError) as error:
                 reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
-                message = f"the folder cannot be searched: {reason}"
-                self._report(Code.ROOT_MISSING, message, "", "check the path")
-            return
-        with closing(folder):
+                if self.root.is_required or not isinstance(error, FileNotFoundError):
+                    message = f"the folder cannot be searched: {reason}"
+                    self._report(Code.ROOT_MISSING, message, "", "check the path")
+                return
             self._start(folder)
             self._finish(folder)
 
