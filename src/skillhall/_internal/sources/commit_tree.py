@@ -15,10 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter import is_skill_md
-from skillhall._internal.sources.archive.source import (
-    find_version_control_folder,
-    is_macos_metadata,
-)
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,
     MAX_FILE_SIZE,
@@ -30,6 +26,8 @@ from skillhall._internal.sources.repo_layout import (
     RepositorySkills,
     find_enclosing_folder,
     find_skills,
+    find_version_control_folder,
+    is_macos_metadata,
 )
 from skillhall.errors import SourceNotFound, TooLarge, UnsafePath
 
