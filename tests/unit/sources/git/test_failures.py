@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.settings import Secret
 from skillhall._internal.sources.git.failures import (
     GitCommandError,
@@ -102,17 +103,16 @@ def test_output_of_host_is_ignored() -> None:
 )
 def test_missing_token_hint_names_variable(url: str, variable: str) -> None:
     failure = GitCommandError("fatal: could not read Username")
-    assert variable in to_source_error(failure, remote(url), "x").hint
-    assert "check that the token" in to_source_error(failure, remote(url, TOKEN), "x").hint
+    assert variable in find_hint(to_source_error(failure, remote(url), "x"), TOKEN_HINTS)
+    rejected = to_source_error(failure, remote(url, TOKEN), "x")
+    assert "check that the token" in find_hint(rejected, {})
 
 
 def test_self_hosted_github_uses_same_variable() -> None:
     access = GitAccess("", github_host="git.example")
     own = replace(remote("https://git.example/a/b.git"), access=access)
-    assert (
-        "GITHUB_TOKEN"
-        in to_source_error(GitCommandError("fatal: could not read Username"), own, "x").hint
-    )
+    error = to_source_error(GitCommandError("fatal: could not read Username"), own, "x")
+    assert "GITHUB_TOKEN" in find_hint(error, TOKEN_HINTS)
 
 
 def test_redacted_output_has_no_secrets_paths_or_controls() -> None:

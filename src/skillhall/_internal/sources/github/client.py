@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ARCHIVE_TIMEOUT = 120.0  # seconds
 _MAX_ARCHIVE = 500 * 1024 * 1024  # bytes, packed
+_TOKEN_VARIABLE = "GITHUB_TOKEN"  # noqa: S105 - the name of a variable
 _UNAUTHORIZED, _EMPTY_REPOSITORY, _NO_SUCH_REF = 401, 409, 422
 
 
@@ -96,12 +97,8 @@ class GitHubClient:
 
     def build_not_found_error(self, ref: str) -> SourceNotFound:
         """Return the error for a missing or private repository or ref."""
-        hint = (
-            "check the spelling, and that the token in GITHUB_TOKEN may read it"
-            if self.access.token
-            else "check the spelling; a private repository needs a token in GITHUB_TOKEN"
-        )
-        return SourceNotFound(f"{self.repository}@{ref}" if ref else self.repository, hint)
+        text, has_token = f"{self.repository}@{ref}".removesuffix("@"), bool(self.access.token)
+        return SourceNotFound(text, token_variable=_TOKEN_VARIABLE, has_token=has_token)
 
     def build_malformed_response_error(self) -> SourceUnavailable:
         """Return the error for an unexpected response."""
@@ -114,8 +111,8 @@ class GitHubClient:
         try:
             options = replace(options, token=self.access.token)
         except ValueError:
-            problem, hint = "the token is not a line of ASCII characters", "check GITHUB_TOKEN"
-            raise SourceUnavailable(self.host, problem, hint, status=_UNAUTHORIZED) from None
+            problem = "the token is not a line of ASCII characters"
+            raise self._build_token_error(problem) from None
         return f"{self.access.api_url}/repos/{self.repository}/{target}", options
 
     @contextmanager
@@ -127,8 +124,8 @@ class GitHubClient:
         except RateLimited as error:
             if self.access.token or error is self.offline_error:
                 raise
-            hint = "try again then, or set GITHUB_TOKEN: with a token the limit is much higher"
-            raise RateLimited(error.host, error.seconds, hint) from None
+            variable = _TOKEN_VARIABLE
+            raise RateLimited(error.host, error.seconds, token_variable=variable) from None
         except SourceUnavailable as error:
             status = error.status
             if status == _NO_SUCH_REF:
@@ -136,7 +133,14 @@ class GitHubClient:
             if status == _EMPTY_REPOSITORY:  # a repository without a commit
                 raise NoSkillThere(self.source_text) from None
             if status == _UNAUTHORIZED and self.access.token and "token" not in error.problem:
-                problem = "it rejected the token"
-                hint = "check GITHUB_TOKEN: it may be mistyped, expired or revoked"
-                raise SourceUnavailable(error.host, problem, hint, status=status) from None
+                raise self._build_token_error("it rejected the token") from None
             raise
+
+    def _build_token_error(self, problem: str) -> SourceUnavailable:
+        return SourceUnavailable(
+            self.host,
+            problem,
+            status=_UNAUTHORIZED,
+            access="token_invalid",
+            token_variable=_TOKEN_VARIABLE,
+        )
