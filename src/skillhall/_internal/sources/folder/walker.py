@@ -306,8 +306,16 @@ class _FolderWalker:
                 self._visit_folder(folder, name, step.child(name))
             elif kind is EntryKind.LINK:
                 self.pending_links.append(step.child(name))
-            elif self.policy.include_flat_files and name.endswith(".md"):
-                self._visit_flat_file(folder, name)
+            elif (
+                self.policy.include_flat_files
+                and name.endswith(".md")
+                and not self._is_skipped(name, name)
+            ):
+                try:
+                    self._add_candidate(read_head(folder, "", None, name))
+                except (OSError, NotAFile) as error:
+                    finding = to_read_finding(error)
+                    self._add_candidate(build_broken_candidate("", finding, name, is_flat=True))
 
     def _reuse_unchanged(self, folder: Folder, step: _FolderStep, entries: Entries) -> Entries:
         """Reuse candidates whose signature is unchanged; return the other entries."""
@@ -528,7 +536,7 @@ class _FolderWalker:
             if is_inside(real, base):
                 return _to_location(base, real)
         if any(is_inside(real, base) for base in self.outside_folders):
-            return _to_absolute_location(real)
+            return _to_location(_get_file_system_root(real), real)
         return _LINK_OUTSIDE
 
     def _resolve_outside_link(self, step: _FolderStep, link_path: str) -> FolderHandle | Finding:
@@ -541,17 +549,7 @@ class _FolderWalker:
         except OSError:
             return _LINK_BROKEN
         self.outside_folders.append(real)
-        return _to_absolute_location(real)
-
-    def _visit_flat_file(self, folder: Folder, name: str) -> None:
-        if self._is_skipped(name, name):
-            return
-        try:
-            self._add_candidate(read_head(folder, "", None, name))
-        except (OSError, NotAFile) as error:
-            self._add_candidate(
-                build_broken_candidate("", to_read_finding(error), name, is_flat=True)
-            )
+        return _to_location(_get_file_system_root(real), real)
 
     def _list_entries(self, folder: Folder, step: _FolderStep) -> Entries | None:
         try:
@@ -649,6 +647,6 @@ def _to_location(base: str, real: str) -> FolderHandle | Finding:
     return FolderHandle(base, "/".join(to_stable_parts(base, parts)))
 
 
-def _to_absolute_location(real: str) -> FolderHandle | Finding:
-    """Return the location of a real path from `/`, so that no part of it may be a link."""
-    return _to_location(os.path.splitdrive(real)[0] + os.sep, real)
+def _get_file_system_root(path: str) -> str:
+    # A location that starts there allows no part of its path to be a link.
+    return os.path.splitdrive(path)[0] + os.sep
