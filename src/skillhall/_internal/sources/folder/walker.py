@@ -19,21 +19,16 @@ from skillhall._internal.fs.handles import (
     Folder,
     FolderHandle,
     folder_at,
-    is_inside,
     subfolder_at,
 )
 from skillhall._internal.fs.kubernetes_volumes import (
     is_volume_link,
-    is_volume_link_path,
     open_volume,
-    to_stable_parts,
 )
 from skillhall._internal.policy.scan_rules import (
-    ALWAYS_SKIPPED,
     INSTALL_FOLDER_NAMES,
     SKILLS_FOLDER,
     EmptyFolderPolicy,
-    LinkPolicy,
     installed_prefix_length,
 )
 from skillhall._internal.skill.finding import Code, Finding
@@ -52,6 +47,11 @@ from skillhall._internal.sources.folder.candidate_codec import (
     encode_findings,
 )
 from skillhall._internal.sources.folder.helper_process import HelperProcess, can_fork
+from skillhall._internal.sources.folder.link_resolver import (
+    LINK_NOT_CHECKED,
+    LINK_SKIPPED,
+    LinkResolver,
+)
 from skillhall._internal.sources.folder.stat_prefetch import read_signature
 from skillhall.errors import NotAFile
 
@@ -75,21 +75,6 @@ _HELPER_THRESHOLD = 15_000
 _PARENT_SHARE = 0.55  # the helper gets less, because it also encodes its result
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
 
-_LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link is broken", 1, "remove or fix it")
-_LINK_SKIPPED = Finding(
-    Code.LINK_SKIPPED, "links are not followed here", 1, "copy its target instead"
-)
-_LINK_OUTSIDE = Finding(
-    Code.LINK_OUTSIDE,
-    "the link points outside the searched folders",
-    1,
-    "copy the folder, or allow links: --follow-links, SKILLHALL_FOLLOW_LINKS=on, or followLinks in"
-    " an agent's config",
-)
-_LINK_NOT_CHECKED = _LINK_SKIPPED._replace(
-    hint="copy what it leads to instead, or allow links with --follow-links"
-)
-_FILE_OUTSIDE = _LINK_OUTSIDE._replace(hint="copy its target instead")
 _NO_SKILL_MD = Code.NO_SKILL_MD, "the folder has no SKILL.md", "add one"
 
 
@@ -145,7 +130,7 @@ class _FolderWalker:
         self.key_case = context.key_case
         self.keep_signatures = context.keep_signatures
         self.prefetched_stats = context.prefetched_stats
-        self.real_roots = context.real_roots
+        self.links = LinkResolver(root, policy, context.real_roots)
         self.known_candidates = context.known_candidates
         self.progress = context.progress
         self.candidates: list[Candidate] = []
@@ -156,7 +141,6 @@ class _FolderWalker:
         self.reused_count = 0
         self.too_deep_count = 0  # folders beyond the depth limit
         self.root_entries: Entries = []  # empty if the root is a skill
-        self.outside_folders: list[str] = []  # real paths of linked folders outside the roots
 
     def walk(self) -> None:
         """Walk the root, unless it is optional and missing."""
@@ -473,10 +457,9 @@ class _FolderWalker:
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
         """Read a SKILL.md that is a link, if its target is inside the roots."""
-        target = self._resolve_link(os.path.join(self._real_path(step), SKILL_MD))
+        target = self.links.resolve_file(os.path.join(self._real_path(step), SKILL_MD))
         if isinstance(target, Finding):
-            finding = _FILE_OUTSIDE if target is _LINK_OUTSIDE else target
-            return build_broken_candidate(step.path, finding)
+            return build_broken_candidate(step.path, target)
         parent, _, file = target.relative_path.rpartition("/")
         try:
             with folder_at(FolderHandle(target.root, parent)) as folder:
@@ -498,21 +481,17 @@ class _FolderWalker:
         path = self._real_path(step)
         if os.path.isfile(path):
             if self.policy.include_flat_files and name.endswith(".md"):
-                self.candidates.append(
-                    build_broken_candidate("", _LINK_SKIPPED, name, is_flat=True)
-                )
+                self.candidates.append(build_broken_candidate("", LINK_SKIPPED, name, is_flat=True))
             return
-        target = self._resolve_link(path)
-        if target is _LINK_OUTSIDE and self.root.follow_links:
-            target = self._resolve_outside_link(step, path)
+        target = self.links.resolve_folder(path, step.real_folder)
         if isinstance(target, Finding):
             is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
-            if is_checked and target is _LINK_SKIPPED:
+            if is_checked and target is LINK_SKIPPED:
                 if step.depth > 1 and not os.path.lexists(f"{path}/{SKILL_MD}"):
                     message = "skipped: a link to a folder without SKILL.md"
                     self._report(Code.SKIPPED, message, step.path)
                     return
-                target = _LINK_NOT_CHECKED
+                target = LINK_NOT_CHECKED
             self.candidates.append(build_broken_candidate(step.path, target, ""))
             return
         try:
@@ -520,36 +499,6 @@ class _FolderWalker:
                 self._scan_opened_folder(folder, name, step._replace(real_folder=target))
         except OSError as error:
             self._add_unreadable(step.path, error)
-
-    def _resolve_link(self, link_path: str) -> FolderHandle | Finding:
-        """Return the target of a link inside the roots, or why it is not followed."""
-        if not os.path.exists(link_path):
-            return _LINK_BROKEN
-        is_ignored = self.policy.link_policy is LinkPolicy.DO_NOT_FOLLOW
-        if is_ignored and not self.root.follow_links and not is_volume_link_path(link_path):
-            return _LINK_SKIPPED
-        try:
-            real = os.path.realpath(link_path)
-        except OSError:  # removed in between
-            return _LINK_BROKEN
-        for base in self.real_roots:
-            if is_inside(real, base):
-                return _to_location(base, real)
-        if any(is_inside(real, base) for base in self.outside_folders):
-            return _to_location(_get_file_system_root(real), real)
-        return _LINK_OUTSIDE
-
-    def _resolve_outside_link(self, step: _FolderStep, link_path: str) -> FolderHandle | Finding:
-        """Return the target of a link to outside the roots, and allow links into it."""
-        path = self.root.real_path if step.real_folder is None else step.real_folder.path
-        if not any(is_inside(path, base) for base in self.real_roots):
-            return _LINK_OUTSIDE  # a link that is outside itself
-        try:
-            real = os.path.realpath(link_path)
-        except OSError:
-            return _LINK_BROKEN
-        self.outside_folders.append(real)
-        return _to_location(_get_file_system_root(real), real)
 
     def _list_entries(self, folder: Folder, step: _FolderStep) -> Entries | None:
         try:
@@ -636,17 +585,3 @@ class _FolderWalker:
 
     def _absolute_path(self, path: str) -> str:
         return os.path.join(self.root.path, path) if path else self.root.path
-
-
-def _to_location(base: str, real: str) -> FolderHandle | Finding:
-    """Return the location of a real path below a root, unless it is always skipped."""
-    relative = os.path.relpath(real, base)
-    parts = [] if relative == os.curdir else relative.split(os.sep)
-    if not ALWAYS_SKIPPED.isdisjoint(parts):
-        return _LINK_SKIPPED
-    return FolderHandle(base, "/".join(to_stable_parts(base, parts)))
-
-
-def _get_file_system_root(path: str) -> str:
-    # A location that starts there allows no part of its path to be a link.
-    return os.path.splitdrive(path)[0] + os.sep
