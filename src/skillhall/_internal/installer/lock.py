@@ -40,6 +40,12 @@ FileMode: TypeAlias = Literal["100644", "100755"]  # git's modes of regular file
 TargetKind: TypeAlias = Literal["copy", "link"]
 # Fields of newer versions are written back unchanged.
 UnknownFields: TypeAlias = Mapping[str, object]
+JsonFields: TypeAlias = dict[str, object]
+
+# The keys in the file, which are also the names of the attributes.
+_ENTRY_FIELDS = ("name", "source", "path", "commit", "digest", "files", "targets", "pinned")
+_FILE_FIELDS = ("path", "sha256", "size", "mode")
+_TARGET_FIELDS = ("path", "kind")
 
 # SHA-1 or SHA-256, as git repositories use either; empty for sources without commits.
 _COMMIT_PATTERN = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
@@ -209,29 +215,17 @@ def edit_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
 
 def render_lock(lock: Lock) -> bytes:
     """Render the lock file as JSON; the order of entries does not change the bytes."""
+
+    def to_fields(record: LockedFile | LockTarget | LockEntry, names: Iterable[str]) -> JsonFields:
+        return {**record.unknown_fields, **{name: getattr(record, name) for name in names}}
+
     skills = {
         key: {
-            **entry.unknown_fields,
-            "name": entry.name,
-            "source": entry.source,
-            "path": entry.path,
-            "commit": entry.commit,
-            "digest": entry.digest,
-            "files": [
-                {
-                    **file.unknown_fields,
-                    "path": file.path,
-                    "sha256": file.sha256,
-                    "size": file.size,
-                    "mode": file.mode,
-                }
-                for file in sorted(entry.files, key=_GET_PATH)
-            ],
+            **to_fields(entry, _ENTRY_FIELDS),
+            "files": [to_fields(file, _FILE_FIELDS) for file in sorted(entry.files, key=_GET_PATH)],
             "targets": [
-                {**target.unknown_fields, "path": target.path, "kind": target.kind}
-                for target in sorted(entry.targets, key=_GET_PATH)
+                to_fields(target, _TARGET_FIELDS) for target in sorted(entry.targets, key=_GET_PATH)
             ],
-            "pinned": entry.pinned,
         }
         for key, entry in lock.entries.items()
     }
@@ -348,7 +342,7 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
                 file.require_match("sha256", _SHA256_PATTERN),
                 file.require("size", int),
                 cast("FileMode", file.require_choice("mode", "100644", "100755")),
-                file.collect_unknown_fields("path", "sha256", "size", "mode"),
+                file.collect_unknown_fields(*_FILE_FIELDS),
             )
             for file in obj.require_objects("files")
         ),
@@ -356,15 +350,13 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
             LockTarget(
                 target.check_path(target.require("path", str), "path", is_target=True),
                 cast("TargetKind", target.require_choice("kind", "copy", "link")),
-                target.collect_unknown_fields("path", "kind"),
+                target.collect_unknown_fields(*_TARGET_FIELDS),
             )
             for target in obj.require_objects("targets")
         ),
         pinned=obj.require("pinned", bool) if "pinned" in obj.fields else False,
         name=obj.require("name", str) if "name" in obj.fields else "",
-        unknown_fields=obj.collect_unknown_fields(
-            "name", "source", "path", "commit", "digest", "files", "targets", "pinned"
-        ),
+        unknown_fields=obj.collect_unknown_fields(*_ENTRY_FIELDS),
     )
     for name, paths in (
         ("files", [file.path for file in entry.files]),
