@@ -46,9 +46,14 @@ class GitHubAccess:
     progress: DownloadProgress | None = None  # of an archive
 
     @property
+    def authority(self) -> str:
+        """The API's host and port, which select the token. Raises: SourceRejected."""
+        return WebUrl.parse(self.api_url).authority
+
+    @property
     def token(self) -> str:
         """The token for the API's host, if there is one. Raises: SourceRejected."""
-        secret = self.tokens.get(WebUrl.parse(self.api_url).authority)
+        secret = self.tokens.get(self.authority)
         return secret.reveal() if secret else ""
 
 
