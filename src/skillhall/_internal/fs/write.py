@@ -21,7 +21,7 @@ from skillhall._internal.fs.handles import (
     Folder,
     mode_to_entry_kind,
 )
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall.errors import Conflict, NotAFile
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,
     MAX_FILE_SIZE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 
     # From a commit's tree and a path to the requested skills, with findings.
     FileSelector: TypeAlias = Callable[

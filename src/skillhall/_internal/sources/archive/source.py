@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 from skillhall._internal.fs.handles import open_root, read_file
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD
-from skillhall._internal.skill.invisible import EMOJI_FLAG
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.invisible_characters import EMOJI_FLAG
 from skillhall._internal.sources.archive.tar_format import is_tar, read_tar
 from skillhall._internal.sources.archive.zip_format import is_zip, read_zip
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE

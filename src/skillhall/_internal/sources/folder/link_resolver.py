@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import FolderHandle, is_inside
 from skillhall._internal.fs.kubernetes_volumes import is_volume_link_path, to_stable_parts
-from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, LinkPolicy
+from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED, LinkPolicy
 from skillhall._internal.skill.finding import Code, Finding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.sources.folder.root import Root
 
 LINK_SKIPPED = Finding(

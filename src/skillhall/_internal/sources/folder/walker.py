@@ -25,14 +25,14 @@ from skillhall._internal.fs.kubernetes_volumes import (
     is_volume_link,
     open_volume,
 )
-from skillhall._internal.policy.scan_rules import (
+from skillhall._internal.policy.folder_walk_rules import (
     INSTALL_FOLDER_NAMES,
     SKILLS_FOLDER,
     EmptyFolderPolicy,
     installed_prefix_length,
 )
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.sources.folder.candidate import (
     Candidate,
     build_broken_candidate,
@@ -58,7 +58,7 @@ from skillhall.errors import NotAFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.skill.parsed import KeyCase
     from skillhall._internal.sources.folder.candidate import RawHead
     from skillhall._internal.sources.folder.root import Root

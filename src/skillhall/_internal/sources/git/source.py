@@ -47,7 +47,7 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import FileSelector
     from skillhall._internal.sources.git.clone_cache import CachedClone
