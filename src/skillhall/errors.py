@@ -111,6 +111,14 @@ ArchiveReason: TypeAlias = Literal[
     "no_skill",
 ]
 SourceReason: TypeAlias = Literal["url", "ref", "scheme", "host", "path"]  # the part at fault
+AccessProblem: TypeAlias = Literal[
+    "",
+    "no_token",
+    "no_token_for_host",  # which has no variable of its own
+    "token_withheld",  # the operator has one, but not for repositories named by clients
+    "token_rejected",
+    "token_invalid",  # the one in the variable is rejected
+]
 
 _MAX_TEXT = 200  # characters of a fact that a message repeats
 _MAX_NAMES = 5  # names that a message repeats
@@ -528,6 +536,13 @@ class SourceNotFound(SourceError):
     _redacted_names = ("text",)
     text: str
     hint: str = ""
+    token_variable: str = ""  # where a token for a private repository belongs
+    has_token: bool = False  # it contains one, which may not be allowed to read it
+
+    @property
+    def variant(self) -> str:
+        """`token` or `no_token` if a token can help."""
+        return "" if not self.token_variable else "token" if self.has_token else "no_token"
 
 
 class PackageNotInstalled(SourceError):
@@ -556,6 +571,13 @@ class SourceUnavailable(SourceError):
     problem: str
     hint: str = ""
     status: int = 0  # of its response, if that is what is wrong
+    access: AccessProblem = ""  # what is wrong with our credentials, if anything
+    token_variable: str = ""  # where the host's token belongs
+
+    @property
+    def variant(self) -> str:
+        """What is wrong with our credentials."""
+        return self.access
 
 
 class SourceTimedOut(SourceUnavailable):
@@ -572,6 +594,12 @@ class RateLimited(SourceError):
     host: str
     seconds: int
     hint: str = ""
+    token_variable: str = ""  # where a token belongs that would raise the limit
+
+    @property
+    def variant(self) -> str:
+        """`no_token` if a token would raise the limit."""
+        return "no_token" if self.token_variable else ""
 
 
 class ArchiveRejected(SourceError):

@@ -11,10 +11,8 @@ import pytest
 
 from skillhall._internal.fs.handles import (
     HAS_HANDLES,
-    DescriptorFolder,
     EntryKind,
     Folder,
-    PathFolder,
     open_root,
 )
 from skillhall.errors import NotAFile
@@ -26,11 +24,11 @@ Opener: TypeAlias = Callable[[Path], Folder]
 def by_handle(path: Path) -> Folder:
     if not HAS_HANDLES:
         pytest.skip("this system has no folder handles")
-    return DescriptorFolder(os.open(path, os.O_RDONLY))
+    return Folder(os.open(path, os.O_RDONLY))
 
 
 def by_path(path: Path) -> Folder:
-    return PathFolder(str(path))
+    return Folder(None, str(path))
 
 
 @pytest.fixture(params=[by_handle, by_path, lambda path: open_root(str(path))])

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import Bundle
@@ -483,7 +484,8 @@ def test_missing_or_wrong_credentials_fail_without_prompt(
     asker = with_token(access, site, token) if token else access
     with pytest.raises(SourceUnavailable, match=words) as caught:
         read(site, asker)
-    assert ("SKILLHALL_GIT_TOKEN" in caught.value.hint) is (token == "")
+    hint = find_hint(caught.value, TOKEN_HINTS)
+    assert ("SKILLHALL_GIT_TOKEN" in hint) is (token == "")
     assert list_cached_files(access) == []
 
 

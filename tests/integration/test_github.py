@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.settings import Secret
@@ -293,7 +294,7 @@ def respond_json(value: object) -> Route:
 def test_missing_repository_is_named_in_error(github: GitHubApiServer, read: Reader) -> None:
     with pytest.raises(SourceNotFound, match="acme/nothing") as caught:
         read("acme/nothing/pdf")
-    assert "GITHUB_TOKEN" in caught.value.hint
+    assert "GITHUB_TOKEN" in find_hint(caught.value, TOKEN_HINTS)
 
 
 def test_missing_ref_is_named_in_error(github: GitHubApiServer, read: Reader) -> None:
@@ -379,7 +380,7 @@ def test_rejected_token_raises_without_stale_version(github: GitHubApiServer, re
     github.tokens.clear()
     with pytest.raises(SourceUnavailable, match="rejected the token") as caught:
         read("acme/skills/pdf", TOKEN)
-    assert "GITHUB_TOKEN" in caught.value.hint
+    assert "GITHUB_TOKEN" in find_hint(caught.value, TOKEN_HINTS)
     assert TOKEN not in f"{caught.value} {caught.value.hint}"
 
 
@@ -501,7 +502,7 @@ def test_outage_without_cache_raises(github: GitHubApiServer, read: Reader) -> N
     with pytest.raises(RateLimited) as caught:
         read("acme/skills/docx")
     assert caught.value.seconds > 0
-    assert "GITHUB_TOKEN" in caught.value.hint
+    assert "GITHUB_TOKEN" in find_hint(caught.value, TOKEN_HINTS)
 
 
 def test_rate_limit_with_token_does_not_suggest_token(
@@ -511,7 +512,7 @@ def test_rate_limit_with_token_does_not_suggest_token(
     github.is_rate_limited = True
     with pytest.raises(RateLimited) as caught:
         read("acme/skills/pdf", TOKEN)
-    assert "GITHUB_TOKEN" not in caught.value.hint
+    assert "GITHUB_TOKEN" not in find_hint(caught.value, TOKEN_HINTS)
 
 
 def test_removed_repository_is_not_served_from_cache(github: GitHubApiServer, read: Reader) -> None:

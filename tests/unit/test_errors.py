@@ -9,7 +9,7 @@ import pytest
 from skillhall import errors
 from skillhall._internal.cli.errors import EXIT_CODES
 from skillhall._internal.cli.errors import HINTS as CLI_HINTS
-from skillhall._internal.hints import COMMON_HINTS, find_hint
+from skillhall._internal.hints import COMMON_HINTS, TOKEN_HINTS, find_hint
 from skillhall._internal.http.errors import ERROR_STATUSES
 from skillhall._internal.http.errors import HINTS as REST_HINTS
 from skillhall._internal.web.translations import load_translations
@@ -59,7 +59,8 @@ SAMPLES: Mapping[str, object] = {
     "agents": ("a", "b"),
 }
 VARIANTS = {"archive_rejected.no_skill", "lock_not_found.other", "not_authenticated.no_variable"}
-VARIANTS |= {"read_only.repository", "read_only.shadows"}
+VARIANTS |= {"read_only.repository", "read_only.shadows", "source_unavailable.token_rejected"}
+VARIANTS |= set(TOKEN_HINTS)
 
 
 def make_error(kind: type[SkillhallError]) -> SkillhallError:

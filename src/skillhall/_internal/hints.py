@@ -32,10 +32,37 @@ COMMON_HINTS: Mapping[str, str] = {
     "source_not_found": "check the spelling, and that you have access to it",
     "source_timed_out": "check the URL and your connection, then try again",
     "source_unavailable": "check the URL and your connection, then try again",
+    "source_unavailable.token_rejected": (
+        "check that the token is valid, and that it may read the repository"
+    ),
     "stale_version_error": "reload it and apply your change again",
     "text_refused": "remove these characters from the text",
     "unsaved_files_error": "move these files somewhere else first",
     "version_conflict": "reload version {version} and apply your change again",
+}
+
+# Hints about tokens for other hosts. They name variables, so they are for surfaces and servers
+# whose readers can set these.
+TOKEN_HINTS: Mapping[str, str] = {
+    "rate_limited.no_token": (
+        "try again then, or set {token_variable}: with a token the limit is much higher"
+    ),
+    "source_not_found.no_token": (
+        "check the spelling; a private repository needs a token in {token_variable}"
+    ),
+    "source_not_found.token": (
+        "check the spelling, and that the token in {token_variable} may read it"
+    ),
+    "source_unavailable.token_invalid": (
+        "check {token_variable}: it may be mistyped, expired or revoked"
+    ),
+    "source_unavailable.no_token": "if it is private, set {token_variable}",
+    "source_unavailable.no_token_for_host": (
+        "if it is private, set {token_variable}, and SKILLHALL_GIT_TOKEN_HOSTS to {host}"
+    ),
+    "source_unavailable.token_withheld": (
+        "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
+    ),
 }
 
 

@@ -80,7 +80,7 @@ def _scan_with_cache(
     # Loading a large cache takes long enough to stat the files in the background.
     prefetch = prefetch_stats(root.path) if cache.is_large(real, profile.key_case) else None
     known = cache.load(real, profile.key_case)
-    stats = None if prefetch is None else prefetch.result()
+    stats = None if prefetch is None else prefetch()
     context = context._replace(known_candidates=known, prefetched_stats=stats)
     scan = scan_root(root, profile.scan_policy, context)
     if with_bodies:

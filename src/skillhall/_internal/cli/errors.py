@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cli.terminal import print_message, sanitize_line
-from skillhall._internal.hints import find_hint
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ EXIT_CODES: Mapping[str, int] = {
 }
 # Hints that name commands and options; `hints.py` has those that suit every surface.
 HINTS: Mapping[str, str] = {
+    **TOKEN_HINTS,
     "agent_has_no_hook": "add --agent claude-code if Claude Code should run the command",
     "agent_has_no_place": "name the folder with --dir, or add to the project, without --global",
     "backup_rejected": "nothing was changed; use a file that 'skillhall backup' wrote",

@@ -10,9 +10,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.kubernetes_volumes import (
     MAX_VOLUME_ATTEMPTS,
@@ -24,7 +24,7 @@ from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX, VOLUME_
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from skillhall._internal.skill.bundle import RelativePath
 
@@ -37,8 +37,6 @@ _FOLDER_FLAGS = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _TRAVERSE_FLAGS = getattr(os, "O_PATH", 0) | _FOLDER_FLAGS
 # O_NONBLOCK: opening a named pipe called SKILL.md would otherwise wait for a writer.
 _FILE_FLAGS = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-
-_T = TypeVar("_T")
 
 
 class EntryKind(StrEnum):
@@ -60,150 +58,88 @@ class OpenedFile(NamedTuple):
     stat: os.stat_result
 
 
-class Folder(Protocol):
-    """Open folder. Every `name` is a single path component."""
+class Folder:
+    """Open folder. Every `name` is a single path component.
+
+    Systems that cannot open relative to a handle have a path instead.
+    """
+
+    __slots__ = ("_handle", "_path")
+
+    def __init__(self, handle: int | None, path: str = "") -> None:
+        self._handle = handle
+        self._path = path
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
         """Return names and kinds, unordered. Raises: OSError."""
-
-    def open_folder(self, name: str) -> Folder:
-        """Open the folder `name`; links are rejected. Raises: OSError."""
-
-    def open_file(self, name: str) -> OpenedFile:
-        """Open the regular file `name`; links are rejected. Raises: OSError, NotAFile."""
-
-    def stat(self, path: str) -> os.stat_result:
-        """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
-
-    def read_link(self, name: str) -> str:
-        """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
-
-    def device_and_inode(self) -> tuple[int, int]:
-        """Return device and inode. Raises: OSError."""
-
-    def close(self) -> None:
-        """Close the handle."""
-
-
-class DescriptorFolder:
-    """A folder behind a file descriptor."""
-
-    __slots__ = ("_descriptor",)
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-
-    def list_entries(self) -> list[tuple[str, EntryKind]]:
-        """Return names and kinds, unordered. Raises: OSError."""
-        readable = os.open(".", os.O_RDONLY | _FOLDER_FLAGS, dir_fd=self._descriptor)
+        readable = None
+        if self._handle is not None:
+            readable = os.open(".", os.O_RDONLY | _FOLDER_FLAGS, dir_fd=self._handle)
         try:
-            with os.scandir(readable) as entries:
+            with os.scandir(self._path if readable is None else readable) as entries:
                 # Large collections consist almost only of folders, so they skip the function call.
                 return [
                     (e.name, _FOLDER_KIND if e.is_dir(follow_symlinks=False) else to_entry_kind(e))
                     for e in entries
                 ]
         finally:
-            os.close(readable)
+            if readable is not None:
+                os.close(readable)
 
-    def open_folder(self, name: str) -> DescriptorFolder:
+    def open_folder(self, name: str) -> Folder:
         """Open the folder `name`; links are rejected. Raises: OSError."""
         try:
-            return DescriptorFolder(os.open(name, _TRAVERSE_FLAGS, dir_fd=self._descriptor))
+            return self._open_name(name)
         except FileNotFoundError:
-            return DescriptorFolder(_open_during_replacement(name, self._open_name))
+            # During a replacement without an atomic swap, the name is missing between two renames.
+            with suppress(FileNotFoundError):
+                return self._open_name(f"{REPLACED_PREFIX}{name}")
+            return self._open_name(name)  # the replacement has finished, or there is no such folder
 
-    def _open_name(self, name: str) -> int:
-        return os.open(name, _TRAVERSE_FLAGS, dir_fd=self._descriptor)
+    def _open_name(self, name: str) -> Folder:
+        if self._handle is not None:
+            return Folder(os.open(name, _TRAVERSE_FLAGS, dir_fd=self._handle))
+        path = os.path.join(self._path, name)
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            raise NotADirectoryError(path)
+        return Folder(None, path)
 
     def open_file(self, name: str) -> OpenedFile:
         """Open the regular file `name`; links are rejected. Raises: OSError, NotAFile."""
+        if self._handle is None and stat.S_ISLNK(self.stat(name).st_mode):
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
         try:
-            descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._descriptor)
+            descriptor = os.open(self._locate(name), _FILE_FLAGS, dir_fd=self._handle)
         except OSError as error:
             if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
                 raise NotAFile(name) from None
             raise
-        return _require_regular_file(descriptor, name)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            os.close(descriptor)
+            raise NotAFile(name)
+        return OpenedFile(descriptor, status)
 
     def stat(self, path: str) -> os.stat_result:
         """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
-        return os.stat(path, dir_fd=self._descriptor, follow_symlinks=False)
+        return os.stat(self._locate(path), dir_fd=self._handle, follow_symlinks=False)
 
     def read_link(self, name: str) -> str:
         """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
-        return os.readlink(name, dir_fd=self._descriptor)
+        return os.readlink(self._locate(name), dir_fd=self._handle)
 
     def device_and_inode(self) -> tuple[int, int]:
         """Return device and inode. Raises: OSError."""
-        status = os.fstat(self._descriptor)
+        status = os.stat(self._path) if self._handle is None else os.fstat(self._handle)
         return status.st_dev, status.st_ino
 
     def close(self) -> None:
-        """Close the handle."""
-        os.close(self._descriptor)
+        """Close the handle, if there is one."""
+        if self._handle is not None:
+            os.close(self._handle)
 
-
-class PathFolder:
-    """A folder behind its path, for systems that cannot open relative to a handle."""
-
-    __slots__ = ("_path",)
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def list_entries(self) -> list[tuple[str, EntryKind]]:
-        """Return names and kinds, unordered. Raises: OSError."""
-        with os.scandir(self._path) as entries:
-            return [(entry.name, to_entry_kind(entry)) for entry in entries]
-
-    def open_folder(self, name: str) -> PathFolder:
-        """Open the folder `name`; links are rejected. Raises: OSError."""
-        try:
-            return PathFolder(self._open_name(name))
-        except FileNotFoundError:
-            return PathFolder(_open_during_replacement(name, self._open_name))
-
-    def _open_name(self, name: str) -> str:
-        path = os.path.join(self._path, name)
-        mode = os.lstat(path).st_mode
-        if not stat.S_ISDIR(mode):
-            raise NotADirectoryError(path)
-        return path
-
-    def open_file(self, name: str) -> OpenedFile:
-        """Open the regular file `name`; links are rejected. Raises: OSError, NotAFile."""
-        path = os.path.join(self._path, name)
-        if stat.S_ISLNK(os.lstat(path).st_mode):
-            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name)
-        return _require_regular_file(os.open(path, _FILE_FLAGS), name)
-
-    def stat(self, path: str) -> os.stat_result:
-        """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
-        return os.lstat(os.path.join(self._path, path))
-
-    def read_link(self, name: str) -> str:
-        """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
-        return os.readlink(os.path.join(self._path, name))
-
-    def device_and_inode(self) -> tuple[int, int]:
-        """Return device and inode. Raises: OSError."""
-        status = os.stat(self._path)
-        return status.st_dev, status.st_ino
-
-    def close(self) -> None:
-        """Do nothing: no handle is open."""
-
-
-def _open_during_replacement(name: str, open_name: Callable[[str], _T]) -> _T:
-    """Open the old or the new folder `name` during a replacement. Raises: OSError.
-
-    Without an atomic swap, the name is missing for a moment between two renames.
-    """
-    try:
-        return open_name(f"{REPLACED_PREFIX}{name}")
-    except FileNotFoundError:
-        return open_name(name)  # the replacement has finished, or there is no such folder
+    def _locate(self, name: str) -> str:
+        return os.path.join(self._path, name) if self._handle is None else name
 
 
 def to_entry_kind(entry: os.DirEntry[str]) -> EntryKind:
@@ -225,21 +161,13 @@ def mode_to_entry_kind(mode: int) -> EntryKind:
     return kinds.get(stat.S_IFMT(mode), EntryKind.OTHER)
 
 
-def _require_regular_file(descriptor: int, name: str) -> OpenedFile:
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        raise NotAFile(name)
-    return OpenedFile(descriptor, status)
-
-
 def open_root(path: str) -> Folder:
     """Open a root folder; the root itself may be a link. Raises: OSError."""
     if HAS_HANDLES:
-        return DescriptorFolder(os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
+        return Folder(os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
     if not os.path.isdir(path):
         raise NotADirectoryError(path)
-    return PathFolder(os.path.realpath(path))
+    return Folder(None, os.path.realpath(path))
 
 
 def real_path(path: str) -> str:
@@ -277,28 +205,12 @@ class FolderHandle(NamedTuple):
         return self.child(path) if path else self
 
 
-def open_folder(location: FolderHandle) -> Folder:
-    """Open a folder; links below its root are rejected. Raises: OSError."""
-    folder = open_root(location.root)
-    for part in location.relative_path.split("/") if location.relative_path else ():
-        parent = folder
-        try:
-            folder = parent.open_folder(part)
-        finally:
-            parent.close()
-    return folder
-
-
 @contextmanager
 def folder_at(location: FolderHandle) -> Iterator[Folder]:
     """Open a folder for the duration of a `with` block. Raises: OSError."""
     parts = location.relative_path.split("/") if location.relative_path else ()
-    root = open_root(location.root)
-    try:
-        with subfolder_at(root, parts) as folder:
-            yield folder
-    finally:
-        root.close()
+    with closing(open_root(location.root)) as root, subfolder_at(root, parts) as folder:
+        yield folder
 
 
 @contextmanager
@@ -307,25 +219,16 @@ def subfolder_at(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
 
     The only exception is the link `..data` of a Kubernetes volume.
     """
-    opened: list[Folder] = []
-    try:
-        current = root
+    with ExitStack() as stack:
         for part in parts:
-            current = _open_subfolder(current, part)
-            opened.append(current)
-        yield current
-    finally:
-        for folder in opened:
-            folder.close()
-
-
-def _open_subfolder(folder: Folder, name: str) -> Folder:
-    try:
-        return folder.open_folder(name)
-    except OSError:
-        if name != VOLUME_LINK:
-            raise
-    return open_volume(folder)
+            try:
+                root = root.open_folder(part)
+            except OSError:
+                if part != VOLUME_LINK:
+                    raise
+                root = open_volume(root)
+            stack.callback(root.close)
+        yield root
 
 
 def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
@@ -357,25 +260,22 @@ def read_below(root: Folder, path: RelativePath, max_bytes: int) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
+    parts = path.parts
     try:
-        return _read_parts(root, path.parts, max_bytes)
+        try:
+            with subfolder_at(root, parts[:-1]) as folder:
+                return read_file(folder, parts[-1], max_bytes)
+        except FileNotFoundError:
+            raise
+        except OSError:
+            if parts[0] == VOLUME_LINK or not is_volume_link(root, parts[0]):
+                raise
+        return _read_from_volume(root, parts, max_bytes)
     except FileNotFoundError:
         raise SkillFileNotFound(path.text) from None
     except OSError:
         # Links and unreadable folders give the same error, so that it reveals nothing about them.
         raise UnsafePath(path.text, "it cannot be read from inside its folder") from None
-
-
-def _read_parts(root: Folder, parts: tuple[str, ...], max_bytes: int) -> bytes:
-    try:
-        with subfolder_at(root, parts[:-1]) as folder:
-            return read_file(folder, parts[-1], max_bytes)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        if parts[0] == VOLUME_LINK or not is_volume_link(root, parts[0]):
-            raise
-    return _read_from_volume(root, parts, max_bytes)
 
 
 def _read_from_volume(root: Folder, parts: tuple[str, ...], max_bytes: int) -> bytes:

@@ -15,13 +15,17 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Self
 
-from skillhall._internal.fs.handles import REPLACED_PREFIX, EntryKind, mode_to_entry_kind
+from skillhall._internal.fs.handles import (
+    REPLACED_PREFIX,
+    EntryKind,
+    Folder,
+    mode_to_entry_kind,
+)
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall.errors import Conflict, NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from types import TracebackType
 
 if sys.platform != "win32":
     import fcntl
@@ -36,47 +40,37 @@ _FOLDER_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _CREATE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | getattr(os, "O_BINARY", 0)
 
 
-class WritableFolder:
+class WritableFolder(Folder):
     """Open folder for writing. Every `name` is a single path component."""
 
-    __slots__ = ("_handle", "_path")
+    __slots__ = ()
 
     def __init__(self, path: str, handle: int | None = None) -> None:
         """Open the folder at `path`; a root may itself be a link. Raises: OSError."""
-        self._path = path
-        self._handle = os.open(path, _FOLDER_FLAGS) if handle is None and _HAS_HANDLES else handle
+        if handle is None and _HAS_HANDLES:
+            handle = os.open(path, _FOLDER_FLAGS)
+        super().__init__(handle, path)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    def close(self) -> None:
-        """Close the handle."""
-        if self._handle is not None:
-            os.close(self._handle)
 
     def entry_kind(self, name: str) -> EntryKind | None:
         """Return the kind of an entry, `None` if it does not exist. Raises: OSError."""
         try:
-            mode = self._stat(name).st_mode
+            return mode_to_entry_kind(self.stat(name).st_mode)
         except FileNotFoundError:
             return None
-        return mode_to_entry_kind(mode)
 
     def mode(self, name: str) -> int:
         """Return the permission bits of an entry. Raises: OSError."""
-        return stat.S_IMODE(self._stat(name).st_mode) & 0o777
+        return stat.S_IMODE(self.stat(name).st_mode) & 0o777
 
     def open_folder(self, name: str, *, create: bool = False) -> WritableFolder:
         """Open a subfolder, created if requested; links are rejected. Raises: OSError."""
-        path = self._path_argument(name)
+        path = self._locate(name)
         if create:
             with contextlib.suppress(FileExistsError):
                 os.mkdir(path, dir_fd=self._handle)
@@ -89,7 +83,7 @@ class WritableFolder:
 
     def create_file(self, name: str, data: bytes, mode: int = 0o644, *, fsync: bool = True) -> None:
         """Create and sync a file. Raises: OSError, also if the name exists."""
-        descriptor = os.open(self._path_argument(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle)
+        descriptor = os.open(self._locate(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle)
         with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -147,7 +141,10 @@ class WritableFolder:
 
         The old folder is then at `replacement` or, without an atomic swap, at its backup name.
         """
-        if self._swap_names(replacement, name):
+        # Imported here because ctypes is slow to load and only replacements need it.
+        from skillhall._internal.fs.atomic_swap import swap_names  # noqa: PLC0415
+
+        if self._handle is not None and swap_names(self._handle, replacement, name):
             return
         backup = f"{REPLACED_PREFIX}{name}"
         self.rename(name, backup)
@@ -167,7 +164,7 @@ class WritableFolder:
         if self.entry_kind(name) not in (None, EntryKind.LINK):
             raise NotAFile(name)
         with self.staging_name() as temporary:
-            os.symlink(target, self._path_argument(temporary), dir_fd=self._handle)
+            os.symlink(target, self._locate(temporary), dir_fd=self._handle)
             self.rename(temporary, name)
         self.sync()
 
@@ -193,7 +190,7 @@ class WritableFolder:
         for entry in self.list_names():
             if _STAGING_NAME.fullmatch(entry):
                 with contextlib.suppress(OSError):
-                    if self._stat(entry).st_mtime < before:
+                    if self.stat(entry).st_mtime < before:
                         self.remove(entry)
 
     @contextlib.contextmanager
@@ -221,24 +218,18 @@ class WritableFolder:
 
     def rename(self, name: str, new: str) -> None:
         """Rename an entry; an existing file `new` is replaced. Raises: OSError."""
-        source, target, handle = self._path_argument(name), self._path_argument(new), self._handle
+        source, target, handle = self._locate(name), self._locate(new), self._handle
         os.replace(source, target, src_dir_fd=handle, dst_dir_fd=handle)
-
-    def _swap_names(self, name: str, other: str) -> bool:
-        # Imported here because ctypes is slow to load and only replacements need it.
-        from skillhall._internal.fs.atomic_swap import swap_names  # noqa: PLC0415
-
-        return self._handle is not None and swap_names(self._handle, name, other)
 
     def remove(self, name: str) -> None:
         """Remove a file, a link, or a folder with its content. Raises: OSError."""
         if self.entry_kind(name) is not EntryKind.FOLDER:
-            os.unlink(self._path_argument(name), dir_fd=self._handle)
+            os.unlink(self._locate(name), dir_fd=self._handle)
             return
         with self.open_folder(name) as subfolder:
             for entry in subfolder.list_names():
                 subfolder.remove(entry)
-        os.rmdir(self._path_argument(name), dir_fd=self._handle)
+        os.rmdir(self._locate(name), dir_fd=self._handle)
 
     def list_names(self) -> list[str]:
         """Return the names in the folder, sorted. Raises: OSError."""
@@ -259,12 +250,6 @@ class WritableFolder:
         finally:
             with contextlib.suppress(OSError):
                 self.remove(temporary)
-
-    def _stat(self, name: str) -> os.stat_result:
-        return os.stat(self._path_argument(name), dir_fd=self._handle, follow_symlinks=False)
-
-    def _path_argument(self, name: str) -> str:
-        return name if self._handle is not None else os.path.join(self._path, name)
 
 
 def replace_file(folder: str, name: str, data: bytes) -> None:

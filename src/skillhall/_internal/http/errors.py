@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from starlette.responses import Response
 
-from skillhall._internal.hints import find_hint
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import failure_response
 from skillhall._internal.workspace.serializers import serialize_current
@@ -71,6 +71,7 @@ ERROR_STATUSES: Mapping[str, ErrorStatus] = {
 }
 # Hints that name routes and variables; `hints.py` has those that suit every surface.
 HINTS: Mapping[str, str] = {
+    **TOKEN_HINTS,
     "edited": 'send "overwrite": true to replace the local changes',
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on on the server, or upload the skill",
     "following_off": "name the repository in SKILLHALL_PROMPTS_REPO of every server",

@@ -10,17 +10,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
-from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import (
-    MAX_LOCK_SIZE,
     PROJECT_LOCK,
     USER_LOCK,
     get_user_lock_folder,
+    read_lock_data,
 )
-from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import (
     delete_scope,
@@ -93,13 +92,6 @@ def _scope_exists(scope: str) -> bool:
 
 def _read_locks(scope: str) -> Iterator[bytes]:
     for folder, name in ((scope, PROJECT_LOCK), (get_user_lock_folder(scope), USER_LOCK)):
-        try:
-            root = open_root(folder)
-        except OSError:
-            continue
-        try:
-            yield read_below(root, RelativePath.parse(name), MAX_LOCK_SIZE)
-        except SkillhallError:
-            continue
-        finally:
-            root.close()
+        with suppress(OSError, SkillhallError):
+            if (data := read_lock_data(folder, name)) is not None:
+                yield data

@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from operator import attrgetter
-from typing import Final, Literal, NamedTuple, TypeAlias, cast
+from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
@@ -40,6 +40,12 @@ FileMode: TypeAlias = Literal["100644", "100755"]  # git's modes of regular file
 TargetKind: TypeAlias = Literal["copy", "link"]
 # Fields of newer versions are written back unchanged.
 UnknownFields: TypeAlias = Mapping[str, object]
+JsonFields: TypeAlias = dict[str, object]
+
+# The keys in the file, which are also the names of the attributes.
+_ENTRY_FIELDS = ("name", "source", "path", "commit", "digest", "files", "targets", "pinned")
+_FILE_FIELDS = ("path", "sha256", "size", "mode")
+_TARGET_FIELDS = ("path", "kind")
 
 # SHA-1 or SHA-256, as git repositories use either; empty for sources without commits.
 _COMMIT_PATTERN = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})?")
@@ -143,6 +149,13 @@ def parse_target_path(text: str) -> str:
     return path.text
 
 
+def update_entry(entry: LockEntry, bundle: Bundle, name: str, commit: str) -> LockEntry:
+    """Return the entry with the name and commit of a bundle, and its files."""
+    files = to_locked_files(bundle)
+    digest = compute_files_digest(files)
+    return replace(entry, name=name, commit=commit, digest=digest, files=files)
+
+
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
     """Compute one digest over paths, sizes and digests of files."""
     ordered = sorted(files, key=_GET_PATH)
@@ -202,29 +215,22 @@ def edit_lock(folder: str, name: str = PROJECT_LOCK) -> Iterator[LockEdit]:
 
 def render_lock(lock: Lock) -> bytes:
     """Render the lock file as JSON; the order of entries does not change the bytes."""
-    skills = {key: _serialize_entry(entry) for key, entry in lock.entries.items()}
+
+    def to_fields(record: LockedFile | LockTarget | LockEntry, names: Iterable[str]) -> JsonFields:
+        return {**record.unknown_fields, **{name: getattr(record, name) for name in names}}
+
+    skills = {
+        key: {
+            **to_fields(entry, _ENTRY_FIELDS),
+            "files": [to_fields(file, _FILE_FIELDS) for file in sorted(entry.files, key=_GET_PATH)],
+            "targets": [
+                to_fields(target, _TARGET_FIELDS) for target in sorted(entry.targets, key=_GET_PATH)
+            ],
+        }
+        for key, entry in lock.entries.items()
+    }
     data = {**lock.unknown_fields, "version": VERSION, "skills": skills}
     return render_json(data, sort_keys=True) + b"\n"
-
-
-def _serialize_entry(entry: LockEntry) -> dict[str, object]:
-    return {
-        **entry.unknown_fields,
-        "name": entry.name,
-        "source": entry.source,
-        "path": entry.path,
-        "commit": entry.commit,
-        "digest": entry.digest,
-        "files": [
-            {**f.unknown_fields, "path": f.path, "sha256": f.sha256, "size": f.size, "mode": f.mode}
-            for f in sorted(entry.files, key=_GET_PATH)
-        ],
-        "targets": [
-            {**target.unknown_fields, "path": target.path, "kind": target.kind}
-            for target in sorted(entry.targets, key=_GET_PATH)
-        ],
-        "pinned": entry.pinned,
-    }
 
 
 def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
@@ -235,14 +241,26 @@ def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
         value = parse_json(data, unique_keys=True)
     except InvalidJson as error:
         raise LockInvalid(name, str(error)) from None
-    lock = _LockObject.from_value(value, name, "")
-    version = lock.require_integer("version")
+    if not isinstance(value, dict):
+        raise LockInvalid(name, "top level is not an object")
+    lock = _LockObject(name, "", value)
+    version = lock.require("version", int)
     if version != VERSION:
         hint = _UPGRADE_HINT if version > VERSION else ""
         raise LockInvalid(name, f"version is {version}, not {VERSION}", hint)
-    skills = _LockObject.from_value(lock.require("skills"), name, "skills")
+    skills = _LockObject(name, "skills", lock.require("skills", dict))
     entries = {key: _parse_entry(key, skills) for key in skills.fields}
     return Lock(entries, lock.collect_unknown_fields("version", "skills"))
+
+
+_T = TypeVar("_T")
+_TYPE_NAMES: Final[Mapping[type, str]] = {
+    bool: "a boolean",
+    dict: "an object",
+    int: "a non-negative integer",
+    list: "a list",
+    str: "a string",
+}
 
 
 class _LockObject(NamedTuple):
@@ -252,38 +270,33 @@ class _LockObject(NamedTuple):
     location: str
     fields: dict[str, object]
 
-    @classmethod
-    def from_value(cls, value: object, file: str, location: str) -> _LockObject:
-        if not isinstance(value, dict):
-            raise LockInvalid(file, f"{location or 'top level'} is not an object")
-        return cls(file, location, value)
-
     def build_error(self, name: str, problem: str) -> LockInvalid:
         location = f"{self.location}.{name}" if self.location else name
         return LockInvalid(self.file, f"{location} {problem}")
 
-    def require(self, name: str) -> object:
+    def require(self, name: str, kind: type[_T]) -> _T:
+        """Return a field of this type. Raises: LockInvalid."""
         if name not in self.fields:
             raise self.build_error(name, "is missing")
-        return self.fields[name]
-
-    def require_text(
-        self, name: str, pattern: re.Pattern[str] | None = None, *, known: Iterable[str] = ()
-    ) -> str:
-        value = self.require(name)
-        if not isinstance(value, str):
-            raise self.build_error(name, "is not a string")
-        if pattern is not None and not pattern.fullmatch(value):
-            raise self.build_error(name, f"is malformed: {value[:_MAX_QUOTED]!r}")
-        if known and value not in known:
-            problem = f"is not one of {', '.join(known)}: {value[:_MAX_QUOTED]!r}"
-            raise self.build_error(name, problem)
+        value = self.fields[name]
+        # In Python, a boolean is an integer.
+        is_other = isinstance(value, bool) and kind is not bool
+        is_negative = isinstance(value, int) and value < 0
+        if not isinstance(value, kind) or is_other or is_negative:
+            raise self.build_error(name, f"is not {_TYPE_NAMES[kind]}")
         return value
 
-    def require_integer(self, name: str) -> int:
-        value = self.require(name)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise self.build_error(name, "is not a non-negative integer")
+    def require_match(self, name: str, pattern: re.Pattern[str]) -> str:
+        value = self.require(name, str)
+        if not pattern.fullmatch(value):
+            raise self.build_error(name, f"is malformed: {value[:_MAX_QUOTED]!r}")
+        return value
+
+    def require_choice(self, name: str, *known: str) -> str:
+        value = self.require(name, str)
+        if value not in known:
+            problem = f"is not one of {', '.join(known)}: {value[:_MAX_QUOTED]!r}"
+            raise self.build_error(name, problem)
         return value
 
     def check_path(self, text: str, name: str, *, is_target: bool) -> str:
@@ -296,14 +309,12 @@ class _LockObject(NamedTuple):
             raise self.build_error(name, "is not a normalized path")
         return path
 
-    def require_objects(self, name: str) -> list[_LockObject]:
-        values = self.require(name)
-        if not isinstance(values, list):
-            raise self.build_error(name, "is not a list")
-        return [
-            _LockObject.from_value(value, self.file, f"{self.location}.{name}[{index}]")
-            for index, value in enumerate(values)
-        ]
+    def require_objects(self, name: str) -> Iterator[_LockObject]:
+        for index, value in enumerate(self.require(name, list)):
+            location = f"{self.location}.{name}[{index}]"
+            if not isinstance(value, dict):
+                raise LockInvalid(self.file, f"{location} is not an object")
+            yield _LockObject(self.file, location, value)
 
     def collect_unknown_fields(self, *known: str) -> UnknownFields:
         return {name: value for name, value in self.fields.items() if name not in known}
@@ -311,27 +322,41 @@ class _LockObject(NamedTuple):
 
 def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
     skills.check_path(key, f"[{key[:_MAX_QUOTED]!r}]", is_target=True)
-    obj = _LockObject.from_value(skills.fields[key], skills.file, f"{skills.location}[{key!r}]")
-    source, path = obj.require_text("source"), obj.require_text("path")
+    location, fields = f"{skills.location}[{key!r}]", skills.fields[key]
+    if not isinstance(fields, dict):
+        raise LockInvalid(skills.file, f"{location} is not an object")
+    obj = _LockObject(skills.file, location, fields)
+    source, path = obj.require("source", str), obj.require("path", str)
     try:
         parse_source_ref(source, allow_loopback_http=True)
     except SourceRejected as error:
         raise obj.build_error("source", f"is not a valid source: {error.problem}") from None
-    pinned = obj.fields.get("pinned", False)
-    if not isinstance(pinned, bool):
-        raise obj.build_error("pinned", "is not a boolean")
     entry = LockEntry(
         source=source,
         path=obj.check_path(path, "path", is_target=False) if path else "",
-        commit=obj.require_text("commit", _COMMIT_PATTERN),
-        digest=obj.require_text("digest", _DIGEST_PATTERN),
-        files=tuple(_parse_file(file) for file in obj.require_objects("files")),
-        targets=tuple(_parse_target(target) for target in obj.require_objects("targets")),
-        pinned=pinned,
-        name=obj.require_text("name") if "name" in obj.fields else "",
-        unknown_fields=obj.collect_unknown_fields(
-            "name", "source", "path", "commit", "digest", "files", "targets", "pinned"
+        commit=obj.require_match("commit", _COMMIT_PATTERN),
+        digest=obj.require_match("digest", _DIGEST_PATTERN),
+        files=tuple(
+            LockedFile(
+                file.check_path(file.require("path", str), "path", is_target=False),
+                file.require_match("sha256", _SHA256_PATTERN),
+                file.require("size", int),
+                cast("FileMode", file.require_choice("mode", "100644", "100755")),
+                file.collect_unknown_fields(*_FILE_FIELDS),
+            )
+            for file in obj.require_objects("files")
         ),
+        targets=tuple(
+            LockTarget(
+                target.check_path(target.require("path", str), "path", is_target=True),
+                cast("TargetKind", target.require_choice("kind", "copy", "link")),
+                target.collect_unknown_fields(*_TARGET_FIELDS),
+            )
+            for target in obj.require_objects("targets")
+        ),
+        pinned=obj.require("pinned", bool) if "pinned" in obj.fields else False,
+        name=obj.require("name", str) if "name" in obj.fields else "",
+        unknown_fields=obj.collect_unknown_fields(*_ENTRY_FIELDS),
     )
     for name, paths in (
         ("files", [file.path for file in entry.files]),
@@ -342,24 +367,6 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
     if compute_files_digest(entry.files) != entry.digest:
         raise obj.build_error("digest", "does not match the files")
     return entry
-
-
-def _parse_file(obj: _LockObject) -> LockedFile:
-    return LockedFile(
-        obj.check_path(obj.require_text("path"), "path", is_target=False),
-        obj.require_text("sha256", _SHA256_PATTERN),
-        obj.require_integer("size"),
-        cast("FileMode", obj.require_text("mode", known=("100644", "100755"))),
-        obj.collect_unknown_fields("path", "sha256", "size", "mode"),
-    )
-
-
-def _parse_target(obj: _LockObject) -> LockTarget:
-    return LockTarget(
-        obj.check_path(obj.require_text("path"), "path", is_target=True),
-        cast("TargetKind", obj.require_text("kind", known=("copy", "link"))),
-        obj.collect_unknown_fields("path", "kind"),
-    )
 
 
 def find_entry_keys(entries: Mapping[str, LockEntry], names: Iterable[str]) -> list[str]:

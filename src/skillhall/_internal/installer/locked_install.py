@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
 from skillhall._internal.installer.install import (
-    compute_bundle_digest,
     install,
     read_bundle_name,
     read_file_states,
     select_bundles,
 )
-from skillhall._internal.installer.lock import LockEntry, matches_entry, to_locked_files
+from skillhall._internal.installer.lock import LockEntry, matches_entry, update_entry
 from skillhall._internal.installer.npx_lock import (
     NpxEntry,
     compute_git_tree_id,
@@ -86,13 +85,7 @@ def _install_entry(
             # Skills of MCP servers need a review, so changed ones are never installed unattended.
             if frozen or entry.commit or opened.reference.needs_approval:
                 raise LockMismatch(key, "the source has different files")
-            new_entry = replace(
-                entry,
-                name=read_bundle_name(bundle),
-                commit=opened.commit,
-                digest=compute_bundle_digest(bundle),
-                files=to_locked_files(bundle),
-            )
+            new_entry = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
         with open_transaction(project, "add") as transaction:
             # Another process may have changed the project while we were fetching.
             if transaction.entries.get(key) != entry:

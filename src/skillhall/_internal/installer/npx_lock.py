@@ -40,12 +40,12 @@ class NpxLockFormat(NamedTuple):
 
     version: int
     hash_field: str
-    has_timestamps: bool  # such files are also in insertion order, without a final newline
-    has_every_url: bool
+    # Such files also have every URL, insertion order, and no final newline.
+    has_timestamps: bool
 
 
-PROJECT_FORMAT: Final = NpxLockFormat(1, "computedHash", has_timestamps=False, has_every_url=False)
-USER_FORMAT: Final = NpxLockFormat(3, "skillFolderHash", has_timestamps=True, has_every_url=True)
+PROJECT_FORMAT: Final = NpxLockFormat(1, "computedHash", has_timestamps=False)
+USER_FORMAT: Final = NpxLockFormat(3, "skillFolderHash", has_timestamps=True)
 
 
 class NpxLockPath(NamedTuple):
@@ -236,7 +236,7 @@ def _merge_entry(
 ) -> dict[str, object]:
     """Return the entry in the field order of `npx skills`, with unknown fields of the old one."""
     old = before if isinstance(before, dict) else {}
-    has_url = lock_format.has_every_url or entry.source_type in {"git", "gitlab"}
+    has_url = lock_format.has_timestamps or entry.source_type in {"git", "gitlab"}
     kind = {"sourceType": entry.source_type}
     origin = {"sourceUrl": entry.source_url if has_url else None, "ref": entry.ref or None}
     new: dict[str, object] = {

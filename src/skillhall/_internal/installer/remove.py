@@ -21,9 +21,13 @@ def remove(project: Project, names: Iterable[str], *, force: bool = False) -> li
     with open_transaction(project, "remove") as transaction:
         matches = (key for name in names for key in _find_keys(transaction, name, force=force))
         keys = list(dict.fromkeys(matches))
-        if not force:
-            for key in keys:
-                _check_unedited(transaction, key)
+        for key in keys if not force else ():
+            locked = transaction.entries[key]
+            # If something else replaced a link, it is not removed.
+            links = locked.get_target_paths("link")
+            for target in verify_entry(project, key, locked):
+                if target.place not in links and (target.changed or target.extra):
+                    raise Edited(target.place, [*target.changed, *target.extra])
         for key in keys:
             entry = transaction.entries.get(key)
             copies = entry.get_target_paths("copy") if entry else ()
@@ -41,11 +45,3 @@ def _find_keys(transaction: Transaction, name: str, *, force: bool) -> list[str]
         if not force:
             raise NotInstalledError(key) from None
         return [key]
-
-
-def _check_unedited(transaction: Transaction, key: str) -> None:
-    entry = transaction.entries[key]
-    links = entry.get_target_paths("link")  # if something else replaced a link, it is not removed
-    for target in verify_entry(transaction.project, key, entry):
-        if target.place not in links and (target.changed or target.extra):
-            raise Edited(target.place, [*target.changed, *target.extra])

@@ -113,8 +113,10 @@ class Transaction:
             old = installed[path]
             link = self._read_link(path) if old is None else None
             self._write_target(path, files)
+            if link:  # steps are undone in reverse order
+                self._undo_steps.append(partial(self._write_link, path, link))
             undo = partial(self._write_target, path, None if old is None else old.files)
-            self._undo_steps.append(partial(self._replace_with_link, path, link) if link else undo)
+            self._undo_steps.append(undo)
         if entry is None:
             return None
         files = files_by_target.get(key) or NO_FILES
@@ -264,10 +266,6 @@ class Transaction:
     def _write_link(self, target_path: str, destination: str) -> None:
         with self._open_parent(target_path) as (parent, name):
             parent.write_link(name, destination)
-
-    def _replace_with_link(self, target_path: str, destination: str) -> None:
-        self._write_target(target_path, None)
-        self._write_link(target_path, destination)
 
     @contextmanager
     def _open_parent(self, target_path: str) -> Iterator[tuple[WritableFolder, str]]:

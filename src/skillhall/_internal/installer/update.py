@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from skillhall._internal.installer.install import (
     AddReport,
     build_bundle,
-    compute_bundle_digest,
     preflight_bundles,
     read_bundle_name,
     read_file_states,
@@ -20,7 +19,7 @@ from skillhall._internal.installer.lock import (
     LockEntry,
     find_entry_keys,
     matches_entry,
-    to_locked_files,
+    update_entry,
 )
 from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.installer.transaction import Files, Transaction, open_transaction
@@ -241,9 +240,7 @@ def _apply_update(
     report = AddReport()
     if not preflight_bundles([build_bundle(key, targets[key])], project.root, report):
         return replace(result, status=UpdateStatus.REJECTED, findings=tuple(report.findings))
-    files = to_locked_files(bundle)
-    name, digest = read_bundle_name(bundle), compute_bundle_digest(bundle)
-    after = replace(entry, name=name, commit=opened.commit, digest=digest, files=files)
+    after = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
     transaction.apply(key, targets, after, theirs)
     return replace(result, status=UpdateStatus.UPDATED, findings=tuple(report.findings))
 

@@ -1,4 +1,4 @@
-"""TLS connection to a verified IP address, with timeouts.
+"""HTTP requests over a TLS connection to a verified IP address, with timeouts.
 
 A host is resolved once, and the checked address is used as it is. A second lookup could return a
 different address (DNS rebinding).
@@ -7,17 +7,19 @@ different address (DNS rebinding).
 from __future__ import annotations
 
 import io
+import json
+import re
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from ipaddress import IPv4Address
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, cast
 
 from skillhall._internal.net.addresses import (
     AddressPolicy,
@@ -26,11 +28,21 @@ from skillhall._internal.net.addresses import (
     resolve_host,
 )
 from skillhall._internal.net.url import WebUrl
-from skillhall.errors import SourceRejected, SourceTimedOut, SourceUnavailable, TooLarge
+from skillhall._internal.settings import Secret
+from skillhall._version import VERSION
+from skillhall.errors import (
+    ConfigInvalid,
+    SourceRejected,
+    SourceTimedOut,
+    SourceUnavailable,
+    TooLarge,
+)
 
 DEFAULT_TOTAL_TIMEOUT = 30.0  # seconds for lookup, connection and response together
 DEFAULT_IDLE_TIMEOUT = 10.0  # seconds without a byte
+TOKEN_PATTERN = re.compile(r"[\x21-\x7e]{1,4096}")
 _RESPONSE_OVERHEAD = 256 * 1024  # bytes of headers and chunk sizes, in addition to the body
+_CHUNK = 64 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +76,103 @@ class ConnectionRequest(NamedTuple):
     url: WebUrl
     timeout: Timeout
     network: NetworkSettings
+
+
+def serialize_request(
+    method: str, url: WebUrl, headers: Mapping[str, str], body: bytes | None = None
+) -> bytes:
+    """Serialize a request; headers with an empty value are left out."""
+    all_headers = {
+        "Host": url.authority,
+        "User-Agent": f"skillhall/{VERSION}",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+        "Content-Length": "" if body is None else str(len(body)),
+        **headers,
+    }
+    lines = [f"{name}: {value}" for name, value in all_headers.items() if value]
+    head = "\r\n".join([f"{method} {url.target} HTTP/1.1", *lines, "", ""])
+    return head.encode("ascii") + (body or b"")
+
+
+@contextmanager
+def send_request(
+    request: ConnectionRequest,
+    policy: AddressPolicy,
+    data: bytes,
+    max_bytes: int,
+    response_network: NetworkSettings | None = None,
+) -> Iterator[HTTPResponse]:
+    """Connect, send `data` and read the response up to its body: see `read_chunks`.
+
+    `response_network` has the timeouts after the connection, if these differ.
+    Raises: SourceRejected, SourceUnavailable, TooLarge.
+    """
+    host = request.url.host
+    with translate_network_errors(host):
+        sock = open_connection(request, policy)
+    if response_network is not None:
+        request = request._replace(timeout=Timeout(response_network))
+    with closing(sock):
+        # The only method of a socket that http.client calls is `makefile`.
+        connection = cast("socket.socket", Connection(sock, request, max_bytes))
+        with closing(HTTPResponse(connection)) as response:
+            with translate_network_errors(host):
+                sock.settimeout(request.timeout.next_timeout())
+                sock.sendall(data)
+                response.begin()
+            yield response
+
+
+def read_chunks(
+    response: HTTPResponse, host: str, *, is_event_stream: bool = False
+) -> Iterator[bytes]:
+    """Yield the body in chunks; of an event stream, as soon as bytes arrive.
+
+    Raises: SourceUnavailable, TooLarge.
+    """
+    read = response.read1 if is_event_stream else response.read
+    # Counted here, because `read1` of some versions of http.client waits for more than the length.
+    length, count = response.length, 0
+    while length is None or count < length:
+        with translate_network_errors(host):
+            chunk = read(_CHUNK)
+        if not chunk:
+            break
+        count += len(chunk)
+        yield chunk
+    if length is not None and count < length:
+        raise SourceUnavailable(host, "the response is incomplete")
+
+
+def limit_size(chunks: Iterator[bytes], max_bytes: int, name: str) -> Iterator[bytes]:
+    """Yield the chunks; `name` is what is too large. Raises: TooLarge."""
+    count = 0
+    for chunk in chunks:
+        count += len(chunk)
+        if count > max_bytes:
+            raise TooLarge(name, max_bytes)
+        yield chunk
+
+
+def parse_response_json(data: bytes) -> object:
+    """Parse the JSON of a response; `None` if it is invalid."""
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def reveal_token(token: Secret | None, variable: str) -> str:
+    """Return a token that is valid in a header, "" without one. Raises: ConfigInvalid."""
+    revealed = "" if token is None else token.reveal()
+    if revealed and not TOKEN_PATTERN.fullmatch(revealed):
+        raise ConfigInvalid(variable, "it contains spaces or non-ASCII characters")
+    return revealed
 
 
 @contextmanager

@@ -7,28 +7,27 @@ they would resolve the host again, after the check.
 from __future__ import annotations
 
 import re
-import socket
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from http.client import HTTPMessage, HTTPResponse
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias
 from urllib.parse import urljoin
 
 from skillhall._internal.net.addresses import PUBLIC_ONLY, AddressPolicy
 from skillhall._internal.net.connection import (
-    Connection,
     ConnectionRequest,
     NetworkSettings,
     Timeout,
-    open_connection,
-    translate_network_errors,
+    limit_size,
+    read_chunks,
+    send_request,
+    serialize_request,
 )
 from skillhall._internal.net.url import WebUrl, checked_characters
-from skillhall._version import VERSION
 from skillhall.errors import (
     RateLimited,
     SourceNotFound,
@@ -130,7 +129,13 @@ def open_stream(
     """Fetch a URL as a stream. Reading its chunks raises the same errors as `fetch`."""
     hop = _Hop(ConnectionRequest(WebUrl.parse(url), Timeout(network), network), options, max_bytes)
     for _ in range(MAX_REDIRECTS + 1):
-        with _open_response(hop, policy) as response:
+        headers = {
+            "Accept": hop.options.accept,
+            "If-None-Match": hop.options.etag,
+            "Authorization": f"Bearer {hop.options.token}" if hop.options.token else "",
+        }
+        data = serialize_request("GET", hop.url, headers)
+        with send_request(hop.connection_request, policy, data, max_bytes) as response:
             result = _handle_response(response, hop)
             if isinstance(result, FetchStream):
                 yield result
@@ -149,40 +154,6 @@ class _Hop(NamedTuple):
         return self.connection_request.url
 
 
-@contextmanager
-def _open_response(hop: _Hop, policy: AddressPolicy) -> Iterator[HTTPResponse]:
-    """Send the request and read the response up to its body."""
-    request = hop.connection_request
-    with translate_network_errors(hop.url.host):
-        sock = open_connection(request, policy)
-    with closing(sock):
-        # The only method of a socket that http.client calls is `makefile`.
-        connection = cast("socket.socket", Connection(sock, request, hop.max_bytes))
-        with closing(HTTPResponse(connection, method="GET")) as response:
-            with translate_network_errors(hop.url.host):
-                sock.settimeout(request.timeout.next_timeout())
-                sock.sendall(_serialize_request(hop))
-                response.begin()
-            yield response
-
-
-def _serialize_request(hop: _Hop) -> bytes:
-    url, options = hop.url, hop.options
-    lines = [
-        f"GET {url.target} HTTP/1.1",
-        f"Host: {url.authority}",
-        f"User-Agent: skillhall/{VERSION}",
-        f"Accept: {options.accept}",
-        "Accept-Encoding: identity",
-        "Connection: close",
-    ]
-    if options.etag:
-        lines.append(f"If-None-Match: {options.etag}")
-    if options.token:
-        lines.append(f"Authorization: Bearer {options.token}")
-    return "\r\n".join([*lines, "", ""]).encode("ascii")
-
-
 def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
     status, url = response.status, hop.url
     if status in _REDIRECTS:
@@ -195,9 +166,19 @@ def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
         return FetchStream(iter(()), url.without_query, hop.options.etag, "", is_not_modified=True)
     if status != _OK:
         raise SourceUnavailable(url.host, f"it responded with status {status}", status=status)
+    length = response.length or 0
+    if length > hop.max_bytes:
+        raise TooLarge(url.without_query, hop.max_bytes)
+    encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
+    chunks = read_chunks(response, url.host)
+    if encoding in {"gzip", "x-gzip"}:
+        chunks, length = _gunzip(chunks, hop), 0
+    elif encoding not in {"", "identity"}:
+        raise SourceUnavailable(url.host, "the response has an unknown content encoding")
     etag = _read_header(response.headers, "ETag")
     content_type = _read_header(response.headers, "Content-Type")
-    return _open_body(response, hop)._replace(etag=etag, content_type=content_type)
+    chunks = limit_size(chunks, hop.max_bytes, url.without_query)
+    return FetchStream(chunks, url.without_query, etag, content_type, length)
 
 
 def _read_header(headers: HTTPMessage, name: str) -> str:
@@ -249,40 +230,6 @@ def _parse_http_date(text: str | None) -> float | None:
         return parsedate_to_datetime(text).timestamp() if text else None
     except (ValueError, OverflowError, OSError):
         return None
-
-
-def _open_body(response: HTTPResponse, hop: _Hop) -> FetchStream:
-    """Return the body as a stream of decoded chunks. Raises: TooLarge, SourceUnavailable."""
-    length = response.length or 0
-    if length > hop.max_bytes:
-        raise TooLarge(hop.url.without_query, hop.max_bytes)
-    encoding = str(response.headers.get("Content-Encoding", "identity")).strip().lower()
-    chunks = _read_chunks(response, hop)
-    if encoding in {"gzip", "x-gzip"}:
-        chunks, length = _gunzip(chunks, hop), 0
-    elif encoding not in {"", "identity"}:
-        raise SourceUnavailable(hop.url.host, "the response has an unknown content encoding")
-    return FetchStream(_limit_size(chunks, hop), hop.url.without_query, "", "", length)
-
-
-def _limit_size(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:
-    count = 0
-    for chunk in chunks:
-        count += len(chunk)
-        if count > hop.max_bytes:
-            raise TooLarge(hop.url.without_query, hop.max_bytes)
-        yield chunk
-
-
-def _read_chunks(response: HTTPResponse, hop: _Hop) -> Iterator[bytes]:
-    while True:
-        with translate_network_errors(hop.url.host):
-            chunk = response.read(_CHUNK)
-        if not chunk:
-            break
-        yield chunk
-    if response.length:  # http.client counts it down to the bytes that are missing
-        raise SourceUnavailable(hop.url.host, "the response is incomplete")
 
 
 def _gunzip(chunks: Iterator[bytes], hop: _Hop) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.background import PollingThread
-from skillhall._internal.hints import find_hint
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.prompts.followed_file import (
     FILE,
     FollowedList,
@@ -230,7 +230,7 @@ class FollowedRepositories:
         except SourceRejected:
             raise
         except (SkillhallError, OSError) as error:
-            hint = find_hint(error, {}) if isinstance(error, SkillhallError) else ""
+            hint = find_hint(error, TOKEN_HINTS) if isinstance(error, SkillhallError) else ""
             raise PromptsSourceError(
                 format_followed(followed), describe_error(error), hint
             ) from None

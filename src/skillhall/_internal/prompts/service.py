@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.hints import find_hint
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.prompts.checkout import CheckoutStore
 from skillhall._internal.prompts.followed_repos import FollowedRepositories, FollowedSkills
 from skillhall._internal.prompts.prompt_model import BUILT_IN, SourceSelector, SourceStatus, Stale
@@ -259,7 +259,7 @@ class PromptService:
             raise
         except (SkillhallError, OSError) as error:
             self._forget_override(key, source)
-            hint = find_hint(error, {}) if isinstance(error, SkillhallError) else ""
+            hint = find_hint(error, TOKEN_HINTS) if isinstance(error, SkillhallError) else ""
             raise PromptsSourceError(repository.source, describe_error(error), hint) from None
 
     def _resolve_override(self, selector: SourceSelector) -> tuple[Repository, GitAccess]:

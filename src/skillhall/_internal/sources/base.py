@@ -28,7 +28,7 @@ class SourceContext(NamedTuple):
     settings: Settings
     progress: Progress | None = None
     with_credentials: bool = True  # the operator's tokens and keys, for repositories
-    folder_hint: str = ""  # for a folder without skills
+    build_folder_hint: Callable[[], str] = str  # for a folder without skills
 
     @property
     def address_policy(self) -> AddressPolicy:
@@ -53,7 +53,7 @@ class Ref(ABC):
     """Source reference: names a source. Each kind is a frozen dataclass.
 
     Creating one opens nothing, and its module must be cheap to import: commands that only read a
-    lock file parse the references in it. Therefore `open` imports what it needs.
+    lock file parse the references in it. Therefore `open` imports code for networks and processes.
     """
 
     __slots__ = ()

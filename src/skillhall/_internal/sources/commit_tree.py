@@ -1,7 +1,7 @@
 """Selection of a skill's files from a commit's tree, with findings about others.
 
 All readers of repositories share these rules, so that a commit always gives the same bundles.
-Pure: callers pass in listings, and later the content of the selected files.
+Pure: callers pass in listings, and later the content of the selected files as `CommitFiles`.
 """
 
 from __future__ import annotations
@@ -15,23 +15,32 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
-from skillhall._internal.sources.archive.source import (
-    find_version_control_folder,
-    is_macos_metadata,
-)
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,
     MAX_FILE_SIZE,
     MAX_FILES,
     MAX_TOTAL_SIZE,
 )
-from skillhall._internal.sources.repo_layout import find_enclosing_folder
+from skillhall._internal.sources.repo_layout import (
+    FileTree,
+    RepositorySkills,
+    find_enclosing_folder,
+    find_skills,
+    find_version_control_folder,
+    is_macos_metadata,
+)
 from skillhall.errors import SourceNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
+
+    # From a commit's tree and a path to the requested skills, with findings.
+    FileSelector: TypeAlias = Callable[
+        [Sequence["TreeEntry"], str], tuple[list["CommitSkill"], list[Finding]]
+    ]
 
 MODE_LINK, MODE_SUBMODULE, MODE_FOLDER = "120000", "160000", "040000"
 MODE_REGULAR, MODE_EXECUTABLE = "100644", "100755"
@@ -102,10 +111,14 @@ class CommitSkill:
     def add(self, entry: TreeEntry) -> None:
         """Add a file, or a finding why it is skipped. Files stay in the order of calls."""
         path = entry.path[len(self.folder) + 1 :] if self.folder else entry.path
-        if is_macos_metadata(path) or self._is_rejected(path, entry) or self._is_at_file_limit():
+        if is_macos_metadata(path) or self._is_rejected(path, entry):
             return
-        self._check_collisions(path)
-        self.entries[path] = entry
+        if len(self.entries) < MAX_FILES:
+            self._check_collisions(path)
+            self.entries[path] = entry
+        elif not self._has_reported_limit:
+            self._has_reported_limit = True
+            self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
 
     def apply_size_limits(self, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         """Drop files beyond the size limits. `sizes` has missing sizes by object id."""
@@ -154,14 +167,6 @@ class CommitSkill:
             return False
         return True
 
-    def _is_at_file_limit(self) -> bool:
-        if len(self.entries) < MAX_FILES:
-            return False
-        if not self._has_reported_limit:
-            self._has_reported_limit = True
-            self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
-        return True
-
     def _check_collisions(self, path: str) -> None:
         """Report names that are equal to a sibling on case-insensitive file systems."""
         for parent, current in pairwise(("", *accumulate(path.split("/"), "{}/{}".format))):
@@ -180,6 +185,40 @@ class CommitSkill:
 
     def _add_finding(self, code: Code, message: str, path: str, hint: str = "") -> None:
         self.findings.append(Finding(code, message, hint=hint, path=path))
+
+
+class CommitFiles(NamedTuple):
+    """Selected skills of a commit, with the files' bytes by object id."""
+
+    skills: list[CommitSkill]
+    findings: list[Finding]
+    contents: Mapping[str, bytes]
+    commit: str
+    ref: str  # of the interpretation that exists
+    checked_at: float = 0.0  # Unix time when the ref had this commit
+    stale: str = ""  # why a cached version is served, if one is
+
+    def to_skills(self) -> RepositorySkills:
+        """Return the files that `select_skills` selected."""
+        bundles = tuple(skill.build_bundle(self.contents) for skill in self.skills)
+        return RepositorySkills(bundles, self.commit, self.ref, self.stale)
+
+    def to_level(self) -> FileTree:
+        """Return the files that `collect_level` selected."""
+        files, findings = dict[str, bytes](), list(self.findings)
+        for index, skill in enumerate(self.skills):
+            prefix = f"{skill.folder.rpartition('/')[2]}/" if index else ""
+            files |= {f"{prefix}{path}": self.contents[e.id] for path, e in skill.entries.items()}
+            findings += [f._replace(path=f"{prefix}{f.path}".rstrip("/")) for f in skill.findings]
+        return FileTree(files, self.commit, tuple(findings), self.stale, self.checked_at)
+
+
+def select_skills(
+    entries: Sequence[TreeEntry], path: str, *, source_text: str
+) -> tuple[list[CommitSkill], list[Finding]]:
+    """Select the skills at `path`. Raises: as `find_skills`."""
+    folders = find_skills(searchable_paths(entries), path, source_text)
+    return collect_skills(entries, folders), []
 
 
 def collect_skills(entries: Iterable[TreeEntry], folders: Iterable[str]) -> list[CommitSkill]:
@@ -223,17 +262,13 @@ def collect_level(
     count = len(flat.entries) + sum(min(len(members), MAX_FILES) for members in folders.values())
     if count > MAX_LEVEL_FILES:  # checked first, because checking every file takes time
         raise TooLarge(source_text, MAX_LEVEL_FILES, "files")
-    skills = [_collect_folder(folder, members, policy) for folder, members in folders.items()]
-    return [flat, *skills], findings
-
-
-def _collect_folder(folder: str, entries: Iterable[TreeEntry], policy: ScanPolicy) -> CommitSkill:
-    skill = CommitSkill(folder)
-    for entry in entries:
-        names = entry.path[len(folder) + 1 :].split("/")
-        if policy.include_hidden_files or not any(name.startswith(".") for name in names):
-            skill.add(entry)
-    return skill
+    visible = (
+        entry
+        for folder, members in folders.items()
+        for entry in members
+        if policy.include_hidden_files or "/." not in entry.path[len(folder) :]
+    )
+    return [flat, *collect_skills(visible, folders)], findings
 
 
 def _missing_skill_md_finding(name: str, folder: str, entries: Iterable[TreeEntry]) -> Finding:
@@ -250,18 +285,6 @@ def _link_skipped_finding(path: str) -> Finding:
         return Finding(Code.LINK_SKIPPED, f"{path!a}: links are not followed here")
     hint = "copy its target instead"
     return Finding(Code.LINK_SKIPPED, "links are not followed here", hint=hint, path=path)
-
-
-def build_level(
-    skills: Sequence[CommitSkill], contents: Mapping[str, bytes]
-) -> tuple[dict[str, bytes], list[Finding]]:
-    """Return the files of `collect_level` by path below its `path`, and their findings."""
-    files, findings = dict[str, bytes](), list[Finding]()
-    for index, skill in enumerate(skills):
-        prefix = f"{skill.folder.rpartition('/')[2]}/" if index else ""
-        files |= {f"{prefix}{path}": contents[e.id] for path, e in skill.entries.items()}
-        findings += [f._replace(path=f"{prefix}{f.path}".rstrip("/")) for f in skill.findings]
-    return files, findings
 
 
 def iterate_files(skills: Iterable[CommitSkill]) -> Iterator[TreeEntry]:

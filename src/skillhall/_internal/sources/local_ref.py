@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import is_inside
+from skillhall._internal.sources.archive.source import read_archive_file
 from skillhall._internal.sources.base import NpxSource, OpenedSource, Ref
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.sources.folder.source import read_folder
 from skillhall._internal.sources.source_text import ARCHIVE_EXTENSIONS, TextForm
 
 if TYPE_CHECKING:
@@ -61,11 +63,10 @@ class LocalRef(_PathRef):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Open the folder. Raises: SourceRejected, SkillFileNotFound."""
-        from skillhall._internal.sources.folder.source import read_folder  # noqa: PLC0415
-
         path = Root.resolve(self.path, context.settings.working_directory).path
         follow_links = context.settings.follow_links
-        bundles, load = read_folder(path, self.text, context.folder_hint, follow_links=follow_links)
+        hint = context.build_folder_hint
+        bundles, load = read_folder(path, self.text, hint, follow_links=follow_links)
         return OpenedSource(self, bundles, load_bundle=load)
 
 
@@ -77,8 +78,6 @@ class ArchiveRef(_PathRef):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Read the archive. Raises: SkillFileNotFound, ArchiveRejected, TooLarge."""
-        from skillhall._internal.sources.archive.source import read_archive_file  # noqa: PLC0415
-
         path = Root.resolve(self.path, context.settings.working_directory).path
         return OpenedSource(self, read_archive_file(path))
 

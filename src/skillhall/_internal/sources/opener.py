@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.sources.base import OpenedSource, SourceContext
@@ -37,8 +38,8 @@ def open_reference(
     reference: Ref, settings: Settings, progress: Progress | None = None
 ) -> OpenedSource:
     """Open the source of a parsed reference. Raises: as `open_source`."""
-    hint = build_github_hint(reference.text.removeprefix("./"), reference)
-    return reference.open(SourceContext(settings, progress, folder_hint=hint))
+    build_hint = partial(build_github_hint, reference.text.removeprefix("./"), reference)
+    return reference.open(SourceContext(settings, progress, build_folder_hint=build_hint))
 
 
 def open_client_source(text: str, settings: Settings) -> OpenedSource:

@@ -21,13 +21,7 @@ from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall.errors import (
-    NoSkillThere,
-    NotAFile,
-    PackageNotInstalled,
-    SourceRejected,
-    TooLarge,
-)
+from skillhall.errors import NoSkillThere, NotAFile, PackageNotInstalled, SourceRejected, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

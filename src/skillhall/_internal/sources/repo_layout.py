@@ -1,4 +1,4 @@
-"""Layout of repositories: which paths are skills, and where a name is searched. Pure."""
+"""Layout of repositories and archives: which paths are skills, or left out. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.skill.bundle import VERSION_CONTROL_FOLDERS, fold_name
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall.errors import NoSkillThere, SkillNotInSource, SourceRejected
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.finding import Finding
 
 _SKILLS_FOLDER = "skills"  # the usual folder of skills in a repository
+_MACOS_NAMES = frozenset({"__macosx", ".ds_store"})
 
 
 class RepositorySkills(NamedTuple):
@@ -53,6 +55,20 @@ def find_enclosing_folder(path: str, folders: Collection[str]) -> str | None:
         path = path.rpartition("/")[0]
         if path in folders:
             return path
+    return None
+
+
+def is_macos_metadata(path: str) -> bool:
+    """Whether a path is metadata that macOS adds to archives."""
+    return any(part.startswith("._") or part.lower() in _MACOS_NAMES for part in path.split("/"))
+
+
+def find_version_control_folder(path: str) -> str | None:
+    """Return the version control folder that contains the file, if one does."""
+    parts = path.split("/")
+    for count, part in enumerate(parts, 1):
+        if fold_name(part) in VERSION_CONTROL_FOLDERS:
+            return "/".join(parts[:count])
     return None
 
 

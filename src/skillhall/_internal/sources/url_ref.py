@@ -28,6 +28,7 @@ class UrlRef(Ref):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Download the file. Raises: as `fetch` and `read_archive_or_skill_md`."""
+        # Imported here because reading a lock file must not load it: see `Ref`.
         from skillhall._internal.sources.archive.upload import download  # noqa: PLC0415
 
         progress = context.get_progress("Downloading")

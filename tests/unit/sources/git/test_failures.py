@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.settings import Secret
 from skillhall._internal.sources.git.failures import (
     GitCommandError,
@@ -14,7 +15,6 @@ from skillhall._internal.sources.git.failures import (
 from skillhall._internal.sources.git.remote import (
     GitAccess,
     Remote,
-    encode_basic_auth,
     parse_endpoint,
 )
 from skillhall.errors import (
@@ -103,23 +103,22 @@ def test_output_of_host_is_ignored() -> None:
 )
 def test_missing_token_hint_names_variable(url: str, variable: str) -> None:
     failure = GitCommandError("fatal: could not read Username")
-    assert variable in to_source_error(failure, remote(url), "x").hint
-    assert "check that the token" in to_source_error(failure, remote(url, TOKEN), "x").hint
+    assert variable in find_hint(to_source_error(failure, remote(url), "x"), TOKEN_HINTS)
+    rejected = to_source_error(failure, remote(url, TOKEN), "x")
+    assert "check that the token" in find_hint(rejected, {})
 
 
 def test_self_hosted_github_uses_same_variable() -> None:
     access = GitAccess("", github_host="git.example")
     own = replace(remote("https://git.example/a/b.git"), access=access)
-    assert (
-        "GITHUB_TOKEN"
-        in to_source_error(GitCommandError("fatal: could not read Username"), own, "x").hint
-    )
+    error = to_source_error(GitCommandError("fatal: could not read Username"), own, "x")
+    assert "GITHUB_TOKEN" in find_hint(error, TOKEN_HINTS)
 
 
 def test_redacted_output_has_no_secrets_paths_or_controls() -> None:
-    basic = encode_basic_auth(TOKEN)
+    token, basic = remote(token=TOKEN).secrets
     output = f"noise\nfatal: s3cr3t {basic} https://ada:pw@h/x \x1b[31m /home/user/.cache/x/pack"
-    shown = redact_git_output(output, TOKEN)
+    shown = redact_git_output(output, [token, basic])
     assert "s3cr3t" not in shown
     assert basic not in shown
     assert "pw" not in shown
@@ -128,10 +127,10 @@ def test_redacted_output_has_no_secrets_paths_or_controls() -> None:
 
 
 def test_long_output_is_truncated_before_matching() -> None:
-    shown = redact_git_output("fatal: " + "https://a@" * 200_000, TOKEN)
+    shown = redact_git_output("fatal: " + "https://a@" * 200_000, [TOKEN.reveal()])
     assert len(shown) <= 310
 
 
 def test_truncated_output_does_not_show_part_of_token() -> None:
-    token = Secret("t" * 40)
-    assert "tt" not in redact_git_output(f"fatal: {'x' * 280}{token.reveal()}", token)
+    token = "t" * 40
+    assert "tt" not in redact_git_output(f"fatal: {'x' * 280}{token}", [token])

@@ -18,20 +18,19 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from skillhall._internal.fs.handles import open_root, read_file
-from skillhall._internal.skill.bundle import (
-    VERSION_CONTROL_FOLDERS,
-    Bundle,
-    RelativePath,
-    SkillFile,
-    fold_name,
-)
+from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.invisible_characters import EMOJI_FLAG
 from skillhall._internal.sources.archive.tar_format import is_tar, read_tar
 from skillhall._internal.sources.archive.zip_format import is_zip, read_zip
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
-from skillhall._internal.sources.repo_layout import find_enclosing_folder, find_visible_skills
+from skillhall._internal.sources.repo_layout import (
+    find_enclosing_folder,
+    find_version_control_folder,
+    find_visible_skills,
+    is_macos_metadata,
+)
 from skillhall.errors import ArchiveRejected, SkillFileNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
@@ -51,7 +50,6 @@ _MAX_SHOWN_NAME = 80  # characters of a name in a message
 _ALLOWED_INVISIBLE = re.compile(f"[\u200c\u200d]|{EMOJI_FLAG}")
 # Controls, bidirectional and other format marks, surrogates, line and paragraph separators.
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-_MACOS_NAMES = frozenset({"__macosx", ".ds_store"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +220,13 @@ class ArchiveExtraction:
         stream = zlib.decompressobj(window)
         for piece in packed:
             pending: bytes | memoryview = piece
-            while chunk := self._decompress(stream, pending):
+            while True:
+                try:
+                    chunk = stream.decompress(pending, _CHUNK_SIZE)
+                except zlib.error:
+                    self.reject("malformed", "its compressed data is malformed")
+                if not chunk:
+                    break
                 self.count_unpacked(len(chunk))
                 yield chunk
                 pending = stream.unconsumed_tail
@@ -238,12 +242,6 @@ class ArchiveExtraction:
             chunk = bytes(data[start : start + _CHUNK_SIZE])
             self.count_unpacked(len(chunk))
             yield chunk
-
-    def _decompress(self, stream: zlib._Decompress, pending: bytes | memoryview) -> bytes:
-        try:
-            return stream.decompress(pending, _CHUNK_SIZE)
-        except zlib.error:
-            self.reject("malformed", "its compressed data is malformed")
 
     def _decode_path(self, raw: bytes, *, is_folder: bool) -> str:
         try:
@@ -308,25 +306,15 @@ def _build_bundles(extraction: ArchiveExtraction) -> tuple[Bundle, ...]:
             skill_file = SkillFile(relative, len(file.data), file.executable, read)
             skills[root][relative.text] = skill_file
     findings = _version_control_findings(all_files, roots)
-    name = _bundle_name(extraction.name)
+    name = _EXTENSIONS.sub("", extraction.name)
+    try:
+        name = RelativePath.parse(name).text
+    except UnsafePath:
+        name = _DEFAULT_NAME
     return tuple(
         Bundle(root or name, files, tuple(findings.get(root, ())), root)
         for root, files in skills.items()
     )
-
-
-def is_macos_metadata(path: str) -> bool:
-    """Whether a path is metadata that macOS adds to archives."""
-    return any(part.startswith("._") or part.lower() in _MACOS_NAMES for part in path.split("/"))
-
-
-def find_version_control_folder(path: str) -> str | None:
-    """Return the version control folder that contains the file, if one does."""
-    parts = path.split("/")
-    for count, part in enumerate(parts, 1):
-        if fold_name(part) in VERSION_CONTROL_FOLDERS:
-            return "/".join(parts[:count])
-    return None
 
 
 def _version_control_findings(paths: Iterable[str], roots: set[str]) -> Mapping[str, list[Finding]]:
@@ -338,12 +326,3 @@ def _version_control_findings(paths: Iterable[str], roots: set[str]) -> Mapping[
             path = folder[len(root) + 1 :] if root else folder
             findings.setdefault(root, []).append(Finding(Code.FILE_LEFT_OUT, message, path=path))
     return findings
-
-
-def _bundle_name(name: str) -> str:
-    """Return the archive's name without its extension, if it is a valid folder name."""
-    stem = _EXTENSIONS.sub("", name)
-    try:
-        return RelativePath.parse(stem).text
-    except UnsafePath:
-        return _DEFAULT_NAME

@@ -125,15 +125,14 @@ class _TarReader:
             return None
         if self._parse_octal(block[148:156]) != sum(block[:148]) + 8 * ord(" ") + sum(block[156:]):
             self.extraction.reject("malformed", "the checksum of a header is wrong")
-        size = block[124:136]
+        name, size = block[:100].partition(b"\x00")[0], block[124:136]
+        prefix = block[345:500].partition(b"\x00")[0]
+        if block[_MAGIC_AT:].startswith(_POSIX) and prefix:
+            name = prefix + b"/" + name
         if size[0] & _BASE_256:  # base-256 sizes are needed for 8 GiB and more only
             raise TooLarge(self.extraction.name, self.extraction.limits.file)
-        return _Header(
-            block[156:157],
-            _read_name(block),
-            self._parse_octal(size),
-            self._parse_octal(block[100:108]),
-        )
+        mode = self._parse_octal(block[100:108])
+        return _Header(block[156:157], name, self._parse_octal(size), mode)
 
     def read_extension(self, header: _Header) -> bool:
         """Read an extension header; return False if the header is of a member.
@@ -258,11 +257,3 @@ class _TarReader:
         if digits.strip(b"01234567"):
             self.extraction.reject("malformed", "a number in a header is malformed")
         return int(digits or b"0", 8)
-
-
-def _read_name(block: bytes) -> bytes:
-    name = block[:100].partition(b"\x00")[0]
-    prefix = block[345:500].partition(b"\x00")[0]
-    if block[_MAGIC_AT:].startswith(_POSIX) and prefix:
-        return prefix + b"/" + name
-    return name

@@ -78,9 +78,17 @@ def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(folder_at(location))
-            listing = _BundleLister(location, policy, folder.device_and_inode())
-            stack.callback(listing.close)
-            listing.list_skill(folder)
+            version = _FolderVersion(folder.device_and_inode())
+            listing = _BundleLister(location, policy, version)
+            with suppress(OSError):
+                listing.version = version._replace(volume=read_volume_version(folder))
+            if listing.version.volume:
+                try:
+                    listing.volume = folder.open_folder(listing.version.volume)
+                except FileNotFoundError:  # the volume was just updated
+                    raise _FolderReplaced from None
+                stack.callback(listing.volume.close)
+            listing.list_folder(folder)
             # A folder that was replaced may have lost files while they were listed.
             stack.enter_context(_open_unchanged(location, listing.version))
         except _FolderReplaced:
@@ -199,60 +207,41 @@ def _read_unchanged_file(
 
 @dataclass(slots=True)
 class _BundleLister:
+    """Lists the files of a skill's folder, with findings about entries that are left out."""
+
     location: FolderHandle
     policy: ScanPolicy
-    identity: tuple[int, int]
+    version: _FolderVersion
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     is_full: bool = False
     total_size: int = 0  # bytes
     volume: Folder | None = None  # the dated folder of a Kubernetes volume
-    volume_name: str = ""
 
-    @property
-    def version(self) -> _FolderVersion:
-        """Version of the listed files."""
-        return _FolderVersion(self.identity, self.volume_name)
-
-    def list_skill(self, folder: Folder) -> None:
-        """List all files of the skill's folder. Raises: OSError."""
-        with suppress(OSError):
-            self.volume_name = read_volume_version(folder)
-        if self.volume_name:
-            try:
-                self.volume = folder.open_folder(self.volume_name)
-            except FileNotFoundError:  # the volume was just updated
-                raise _FolderReplaced from None
-        self.add_entries(folder, "", 0)
-
-    def close(self) -> None:
-        """Close the volume's handle."""
-        if self.volume is not None:
-            self.volume.close()
-
-    def add_entries(self, folder: Folder, prefix: str, depth: int) -> None:
-        """Add all files of an open folder."""
+    def list_folder(self, folder: Folder, prefix: str = "", depth: int = 0) -> None:
+        """List all files of an open folder, whose paths start with `prefix`."""
         try:
             entries = sorted(folder.list_entries(), key=itemgetter(0))
         except OSError as error:
-            self._report_skipped(f"it cannot be read ({format_os_error(error)})", prefix)
+            path = prefix.rstrip("/")
+            self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
         for name, kind in entries:
             if self._is_ignored(name):
                 continue
             is_top_link = kind is EntryKind.LINK and not depth
-            if is_top_link and self.volume is not None and is_volume_link(folder, name):
-                # The volume's file or folder is added, under the name of its link.
-                try:
+            try:
+                if is_top_link and self.volume is not None and is_volume_link(folder, name):
+                    # The volume's file or folder is added, under the name of its link.
                     volume_kind = mode_to_entry_kind(self.volume.stat(name).st_mode)
-                except OSError as error:
-                    self._report_skipped(f"it cannot be read ({format_os_error(error)})", name)
-                else:
                     self._add_entry(self.volume, name, volume_kind, name, 0)
-            else:
-                self._add_entry(folder, name, kind, prefix + name, depth)
+                else:
+                    self._add_entry(folder, name, kind, prefix + name, depth)
+            except OSError as error:
+                self._report_skipped(f"it cannot be read ({format_os_error(error)})", prefix + name)
 
     def _add_entry(self, folder: Folder, name: str, kind: EntryKind, path: str, depth: int) -> None:
+        """Add a file, or all files of a folder. Raises: OSError."""
         if kind is EntryKind.LINK:
             self._report_skipped("it is a link", path, "copy the file instead")
             return
@@ -264,10 +253,14 @@ class _BundleLister:
         except UnsafePath as error:
             self._report_skipped(f"{path!a}: {error.reason}", "", "rename it")
             return
-        if kind is EntryKind.FOLDER:
-            self._add_folder(folder, name, path, depth)
-        elif not self.is_full:
-            self._add_file(folder, name, relative)
+        if kind is EntryKind.FILE:
+            if not self.is_full:
+                self._add_file(relative, folder, name)
+        elif depth >= MAX_DEPTH:
+            self._report_skipped(f"folders nest deeper than {MAX_DEPTH} levels", path)
+        else:
+            with closing(folder.open_folder(name)) as subfolder:
+                self.list_folder(subfolder, f"{path}/", depth + 1)
 
     def _is_ignored(self, name: str) -> bool:
         if name in ALWAYS_SKIPPED or name.startswith("._"):
@@ -276,29 +269,13 @@ class _BundleLister:
             return True  # its files are listed under the names of their links
         return name.startswith(".") and not self.policy.include_hidden_files
 
-    def _add_folder(self, parent: Folder, name: str, path: str, depth: int) -> None:
-        if depth >= MAX_DEPTH:
-            self._report_skipped(f"folders nest deeper than {MAX_DEPTH} levels", path)
-            return
-        try:
-            folder = parent.open_folder(name)
-        except OSError as error:
-            self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
-            return
-        with closing(folder):
-            self.add_entries(folder, f"{path}/", depth + 1)
-
-    def _add_file(self, parent: Folder, name: str, relative: RelativePath) -> None:
+    def _add_file(self, relative: RelativePath, parent: Folder, name: str) -> None:
         path = relative.text
         if len(self.files) >= MAX_FILES:
             self.is_full = True
             self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
             return
-        try:
-            stat = parent.stat(name)
-        except OSError as error:
-            self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
-            return
+        stat = parent.stat(name)
         if stat.st_size > MAX_FILE_SIZE:
             message = f"the file has more than {MAX_FILE_SIZE} bytes"
             self._add_finding(Code.FILE_TOO_LARGE, message, path)
@@ -313,9 +290,8 @@ class _BundleLister:
         self.files.append(_build_skill_file(relative, stat, read))
 
     def _report_skipped(self, reason: str, path: str, hint: str = "") -> None:
-        self._add_finding(
-            Code.FILE_LEFT_OUT, f"left out of the skill's files: {reason}", path, hint
-        )
+        message = f"left out of the skill's files: {reason}"
+        self._add_finding(Code.FILE_LEFT_OUT, message, path, hint)
 
     def _add_finding(self, code: Code, message: str, path: str, hint: str = "") -> None:
-        self.findings.append(Finding(code, message, hint=hint, path=path.rstrip("/")))
+        self.findings.append(Finding(code, message, hint=hint, path=path))

@@ -37,34 +37,22 @@ class Candidate(NamedTuple):
 
     folder: str  # relative to the root, "" for the root itself
     file: str  # "" if there is no SKILL.md
-    name: str
-    description: str
-    hidden: bool
-    fields: Frontmatter | EncodedFields
-    signature: Signature | None
-    is_flat: bool
-    real_folder: FolderHandle | None  # target of the link to the folder, if there is one
-    real_file: FolderHandle | None  # target of SKILL.md, if it is a link
-    findings: tuple[Finding, ...]
+    name: str = ""
+    description: str = ""
+    hidden: bool = False
+    fields: Frontmatter | EncodedFields = EMPTY_FRONTMATTER
+    signature: Signature | None = None
+    is_flat: bool = False
+    real_folder: FolderHandle | None = None  # target of the link to the folder, if there is one
+    real_file: FolderHandle | None = None  # target of SKILL.md, if it is a link
+    findings: tuple[Finding, ...] = ()
 
 
 def build_broken_candidate(
     folder: str, finding: Finding, file: str = SKILL_MD, *, is_flat: bool = False
 ) -> Candidate:
     """Build a candidate that could not be read."""
-    return Candidate(
-        folder,
-        file,
-        "",
-        "",
-        False,  # noqa: FBT003
-        EMPTY_FRONTMATTER,
-        None,
-        is_flat,
-        None,
-        None,
-        (finding,),
-    )
+    return Candidate(folder, file, is_flat=is_flat, findings=(finding,))
 
 
 class RawHead(NamedTuple):
@@ -92,20 +80,13 @@ def read_head(
     try:
         data = b"" if stat.st_size > MAX_SKILL_MD_BYTES else os.read(descriptor, HEAD_SIZE)
         if len(data) == HEAD_SIZE and not is_frontmatter_complete(data):
-            data += _read_rest_of_frontmatter(descriptor)
+            # The bytes beyond the limit let the parser report that the frontmatter is too long.
+            limit = MAX_FRONTMATTER_BYTES + 2 * HEAD_SIZE
+            while len(data) < limit and (chunk := os.read(descriptor, limit - len(data))):
+                data += chunk
     finally:
         os.close(descriptor)
     return RawHead(path, file, name, data, to_signature(stat), real_folder)
-
-
-def _read_rest_of_frontmatter(descriptor: int) -> bytes:
-    # The bytes beyond the limit let the parser report that the frontmatter is too long.
-    remaining = MAX_FRONTMATTER_BYTES + HEAD_SIZE
-    chunks = []
-    while remaining > 0 and (chunk := os.read(descriptor, remaining)):
-        chunks.append(chunk)
-        remaining -= len(chunk)
-    return b"".join(chunks)
 
 
 def to_read_finding(error: OSError | NotAFile) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from skillhall._internal.fs.handles import FolderHandle, is_inside
@@ -24,13 +25,15 @@ SOURCE_HINT: Final = "name a skill's folder, a folder of skills, or a zip or tar
 
 
 def read_folder(
-    path: str, text: str, hint: str, *, follow_links: bool
+    path: str, text: str, build_hint: Callable[[], str], *, follow_links: bool
 ) -> tuple[tuple[Bundle, ...], Callable[[Bundle], Bundle]]:
     """Return the bundles of a folder, and a function that reads one as a consistent version.
 
-    `hint` is for a folder without skills. Raises: SourceRejected, SkillFileNotFound.
+    `build_hint` is for a folder without skills. Raises: SourceRejected, SkillFileNotFound.
     """
-    handles = _find_skill_folders(path, text, hint, follow_links=follow_links)
+    handles = _find_skill_folders(path, text, follow_links=follow_links)
+    if not handles:
+        raise SourceRejected("path", text, f"No {SKILL_MD} found", build_hint() or SOURCE_HINT)
 
     def load_bundle(bundle: Bundle) -> Bundle:
         loaded = read_bundle(handles[bundle.folder], LENIENT.scan_policy)
@@ -44,9 +47,7 @@ def read_folder(
     return tuple(bundles), load_bundle
 
 
-def _find_skill_folders(
-    path: str, text: str, hint: str, *, follow_links: bool
-) -> dict[str, FolderHandle]:
+def _find_skill_folders(path: str, text: str, *, follow_links: bool) -> dict[str, FolderHandle]:
     """Return the folder itself if it is a skill, else all candidates below, by path."""
     if not os.path.lexists(path):
         raise SkillFileNotFound(text, SOURCE_HINT)
@@ -56,7 +57,7 @@ def _find_skill_folders(
     context = ScanContext(LENIENT.key_case, (root.real_path,), {}, keep_signatures=False)
     # The depth limit of archives, so that a folder and its archive give the same skills.
     policy = LENIENT.scan_policy.with_depth(MAX_DEPTH)
-    candidates = sorted(scan_root(root, policy, context).candidates, key=lambda c: c.folder)
+    candidates = sorted(scan_root(root, policy, context).candidates, key=attrgetter("folder"))
     folders: dict[str, FolderHandle] = {}
     for candidate in candidates:
         if candidate.file:
@@ -66,6 +67,4 @@ def _find_skill_folders(
             # A linked folder outside the source is named by its link, which is inside.
             key = os.path.join(path, candidate.folder) if is_outside else location.path
             folders[key] = location
-    if not folders:
-        raise SourceRejected("path", text, f"No {SKILL_MD} found", hint or SOURCE_HINT)
     return folders

@@ -11,6 +11,8 @@ from skillhall._internal.sources.folder.candidate import to_signature
 from skillhall._internal.sources.folder.helper_process import HelperProcess, can_fork
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall._internal.fs.handles import Folder
     from skillhall._internal.sources.folder.candidate import Signature
 
@@ -22,40 +24,35 @@ class PrefetchedStats(NamedTuple):
     signatures: dict[str, Signature]
 
 
-class StatPrefetch:
-    """Running prefetch; `result` must be called exactly once."""
+def prefetch_stats(path: str) -> Callable[[], PrefetchedStats | None] | None:
+    """Start to stat the folder at `path`, if a helper can run.
 
-    def __init__(self, path: str) -> None:
-        """Start the helper. Raises: OSError."""
-        self._helper = HelperProcess(lambda: _collect_stats(path))
+    The returned function must be called exactly once. It waits for the helper, and returns `None`
+    if that failed.
+    """
 
-    def result(self) -> PrefetchedStats | None:
-        """Return the stats, or `None` if the helper failed."""
-        result = self._helper.result()
-        if result is None:
+    def collect() -> bytes:
+        folder = open_root(path)
+        entries = sorted(folder.list_entries())
+        names = [name for name, kind in entries if kind is EntryKind.FOLDER]
+        signatures = {name: read_signature(folder, name) for name in names}
+        found = {name: signature for name, signature in signatures.items() if signature}
+        return marshal.dumps(([(name, kind.value) for name, kind in entries], found))
+
+    def get_result() -> PrefetchedStats | None:
+        if (result := helper.result()) is None:
             return None
         entries, signatures = marshal.loads(result)  # noqa: S302 - from our own helper
         kinds = {kind.value: kind for kind in EntryKind}
         return PrefetchedStats([(name, kinds[kind]) for name, kind in entries], signatures)
 
-
-def prefetch_stats(path: str) -> StatPrefetch | None:
-    """Start a prefetch of the folder at `path`, if a helper can run."""
     try:
-        return StatPrefetch(path) if can_fork() else None
+        if not can_fork():
+            return None
+        helper = HelperProcess(collect)
     except OSError:
         return None
-
-
-def _collect_stats(path: str) -> bytes:
-    folder = open_root(path)
-    entries = sorted(folder.list_entries())
-    signatures = {
-        name: signature
-        for name, kind in entries
-        if kind is EntryKind.FOLDER and (signature := read_signature(folder, name)) is not None
-    }
-    return marshal.dumps(([(name, kind.value) for name, kind in entries], signatures))
+    return get_result
 
 
 def read_signature(folder: Folder, name: str) -> Signature | None:

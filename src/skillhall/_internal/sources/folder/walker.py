@@ -10,7 +10,7 @@ import errno
 import marshal
 import os
 import re
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import (
@@ -19,22 +19,16 @@ from skillhall._internal.fs.handles import (
     Folder,
     FolderHandle,
     folder_at,
-    is_inside,
-    open_folder,
     subfolder_at,
 )
 from skillhall._internal.fs.kubernetes_volumes import (
     is_volume_link,
-    is_volume_link_path,
     open_volume,
-    to_stable_parts,
 )
 from skillhall._internal.policy.folder_walk_rules import (
-    ALWAYS_SKIPPED,
     INSTALL_FOLDER_NAMES,
     SKILLS_FOLDER,
     EmptyFolderPolicy,
-    LinkPolicy,
     installed_prefix_length,
 )
 from skillhall._internal.skill.finding import Code, Finding
@@ -53,6 +47,11 @@ from skillhall._internal.sources.folder.candidate_codec import (
     encode_findings,
 )
 from skillhall._internal.sources.folder.helper_process import HelperProcess, can_fork
+from skillhall._internal.sources.folder.link_resolver import (
+    LINK_NOT_CHECKED,
+    LINK_SKIPPED,
+    LinkResolver,
+)
 from skillhall._internal.sources.folder.stat_prefetch import read_signature
 from skillhall.errors import NotAFile
 
@@ -76,21 +75,6 @@ _HELPER_THRESHOLD = 15_000
 _PARENT_SHARE = 0.55  # the helper gets less, because it also encodes its result
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
 
-_LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link is broken", 1, "remove or fix it")
-_LINK_SKIPPED = Finding(
-    Code.LINK_SKIPPED, "links are not followed here", 1, "copy its target instead"
-)
-_LINK_OUTSIDE = Finding(
-    Code.LINK_OUTSIDE,
-    "the link points outside the searched folders",
-    1,
-    "copy the folder, or allow links: --follow-links, SKILLHALL_FOLLOW_LINKS=on, or followLinks in"
-    " an agent's config",
-)
-_LINK_NOT_CHECKED = _LINK_SKIPPED._replace(
-    hint="copy what it leads to instead, or allow links with --follow-links"
-)
-_FILE_OUTSIDE = _LINK_OUTSIDE._replace(hint="copy its target instead")
 _NO_SKILL_MD = Code.NO_SKILL_MD, "the folder has no SKILL.md", "add one"
 
 
@@ -116,14 +100,7 @@ class ScanContext(NamedTuple):
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     """Scan a root under a policy. Unreadable or unsafe content gives findings, not errors."""
     walker = _FolderWalker(root, policy, context)
-    try:
-        folder = open_folder(root.location)
-    except (OSError, ValueError) as error:
-        walker.report_missing_root(error)
-    else:
-        with closing(folder):
-            walker.start(folder)
-            walker.finish(folder)
+    walker.walk()
     return Scan(walker.candidates, walker.findings, walker.reused_count)
 
 
@@ -144,14 +121,6 @@ class _ReplacedDuringScan(Exception):
     """The folder was replaced during the scan, so a missing SKILL.md proves nothing."""
 
 
-def _is_replaced(parent: Folder, name: str, folder: Folder) -> bool:
-    try:
-        with closing(parent.open_folder(name)) as current:
-            return current.device_and_inode() != folder.device_and_inode()
-    except OSError:
-        return False
-
-
 class _FolderWalker:
     """Walks one root and collects candidates and findings."""
 
@@ -161,7 +130,7 @@ class _FolderWalker:
         self.key_case = context.key_case
         self.keep_signatures = context.keep_signatures
         self.prefetched_stats = context.prefetched_stats
-        self.real_roots = context.real_roots
+        self.links = LinkResolver(root, policy, context.real_roots)
         self.known_candidates = context.known_candidates
         self.progress = context.progress
         self.candidates: list[Candidate] = []
@@ -172,17 +141,22 @@ class _FolderWalker:
         self.reused_count = 0
         self.too_deep_count = 0  # folders beyond the depth limit
         self.root_entries: Entries = []  # empty if the root is a skill
-        self.outside_folders: list[str] = []  # real paths of linked folders outside the roots
 
-    def report_missing_root(self, error: OSError | ValueError) -> None:
-        """Report that the root cannot be opened, unless it is optional and missing."""
-        if self.root.is_required or not isinstance(error, FileNotFoundError):
-            reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
-            message = f"the folder cannot be searched: {reason}"
-            self._report(Code.ROOT_MISSING, message, "", "check the path")
+    def walk(self) -> None:
+        """Walk the root, unless it is optional and missing."""
+        with ExitStack() as stack:
+            try:
+                folder = stack.enter_context(folder_at(self.root.location))
+            except (OSError, ValueError) as error:
+                reason = format_os_error(error) if isinstance(error, OSError) else "invalid path"
+                if self.root.is_required or not isinstance(error, FileNotFoundError):
+                    message = f"the folder cannot be searched: {reason}"
+                    self._report(Code.ROOT_MISSING, message, "", "check the path")
+                return
+            self._start(folder)
+            self._finish(folder)
 
-    def start(self, folder: Folder) -> None:
-        """Walk from the root."""
+    def _start(self, folder: Folder) -> None:
         top = _FolderStep("", 0)
         stats = self.prefetched_stats
         entries = stats.entries if stats else self._list_entries(folder, top)
@@ -200,7 +174,7 @@ class _FolderWalker:
         self._scan_entries(folder, top, entries)
         self._follow_links()
 
-    def finish(self, folder: Folder) -> None:
+    def _finish(self, folder: Folder) -> None:
         """Parse pending heads, search agents' install folders, report skipped folders."""
         self.parse_pending()
         if self.policy.search_as_repository and not any(c.file for c in self.candidates):
@@ -251,8 +225,13 @@ class _FolderWalker:
 
     def _scan_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
         """Visit every entry of an open folder, up to the folder limit."""
-        if self._is_at_folder_limit(folder, step):
+        limit = self.policy.max_folders
+        if len(self.visited_folders) >= limit:
+            message = f"the search stopped after {limit} folders; the rest was not searched"
+            hint = "name the folders that contain the skills as roots"
+            self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
+        self.visited_folders.add(folder.device_and_inode())
         self._check_collisions([name for name, _ in entries], step.path)
         is_cacheable = step.real_folder is None and not self.policy.search_inside_skills
         if self.known_candidates and is_cacheable:
@@ -311,8 +290,16 @@ class _FolderWalker:
                 self._visit_folder(folder, name, step.child(name))
             elif kind is EntryKind.LINK:
                 self.pending_links.append(step.child(name))
-            elif self.policy.include_flat_files and name.endswith(".md"):
-                self._visit_flat_file(folder, name)
+            elif (
+                self.policy.include_flat_files
+                and name.endswith(".md")
+                and not self._is_skipped(name, name)
+            ):
+                try:
+                    self._add_candidate(read_head(folder, "", None, name))
+                except (OSError, NotAFile) as error:
+                    finding = to_read_finding(error)
+                    self._add_candidate(build_broken_candidate("", finding, name, is_flat=True))
 
     def _reuse_unchanged(self, folder: Folder, step: _FolderStep, entries: Entries) -> Entries:
         """Reuse candidates whose signature is unchanged; return the other entries."""
@@ -397,8 +384,10 @@ class _FolderWalker:
         if entries is None:
             return
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
-        if candidate is None and parent is not None and _is_replaced(parent, name, folder):
-            raise _ReplacedDuringScan
+        if candidate is None and parent is not None:
+            with suppress(OSError), closing(parent.open_folder(name)) as current:
+                if current.device_and_inode() != folder.device_and_inode():
+                    raise _ReplacedDuringScan
         if candidate is not None:
             self._add_candidate(candidate)
         elif self.policy.empty_folders is EmptyFolderPolicy.REJECT:
@@ -468,10 +457,9 @@ class _FolderWalker:
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
         """Read a SKILL.md that is a link, if its target is inside the roots."""
-        target = self._resolve_link(os.path.join(self._real_path(step), SKILL_MD))
+        target = self.links.resolve_file(os.path.join(self._real_path(step), SKILL_MD))
         if isinstance(target, Finding):
-            finding = _FILE_OUTSIDE if target is _LINK_OUTSIDE else target
-            return build_broken_candidate(step.path, finding)
+            return build_broken_candidate(step.path, target)
         parent, _, file = target.relative_path.rpartition("/")
         try:
             with folder_at(FolderHandle(target.root, parent)) as folder:
@@ -493,71 +481,24 @@ class _FolderWalker:
         path = self._real_path(step)
         if os.path.isfile(path):
             if self.policy.include_flat_files and name.endswith(".md"):
-                self.candidates.append(
-                    build_broken_candidate("", _LINK_SKIPPED, name, is_flat=True)
-                )
+                self.candidates.append(build_broken_candidate("", LINK_SKIPPED, name, is_flat=True))
             return
-        target = self._resolve_link(path)
-        if target is _LINK_OUTSIDE and self.root.follow_links:
-            target = self._resolve_outside_link(step, path)
+        target = self.links.resolve_folder(path, step.real_folder)
         if isinstance(target, Finding):
-            self._reject_link(step, path, target)
+            is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
+            if is_checked and target is LINK_SKIPPED:
+                if step.depth > 1 and not os.path.lexists(f"{path}/{SKILL_MD}"):
+                    message = "skipped: a link to a folder without SKILL.md"
+                    self._report(Code.SKIPPED, message, step.path)
+                    return
+                target = LINK_NOT_CHECKED
+            self.candidates.append(build_broken_candidate(step.path, target, ""))
             return
         try:
             with folder_at(target) as folder:
                 self._scan_opened_folder(folder, name, step._replace(real_folder=target))
         except OSError as error:
             self._add_unreadable(step.path, error)
-
-    def _reject_link(self, step: _FolderStep, link_path: str, finding: Finding) -> None:
-        is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
-        if is_checked and finding is _LINK_SKIPPED:
-            if step.depth > 1 and not os.path.lexists(f"{link_path}/{SKILL_MD}"):
-                message = "skipped: a link to a folder without SKILL.md"
-                self._report(Code.SKIPPED, message, step.path)
-                return
-            finding = _LINK_NOT_CHECKED
-        self.candidates.append(build_broken_candidate(step.path, finding, ""))
-
-    def _resolve_link(self, link_path: str) -> FolderHandle | Finding:
-        """Return the target of a link inside the roots, or why it is not followed."""
-        if not os.path.exists(link_path):
-            return _LINK_BROKEN
-        is_ignored = self.policy.link_policy is LinkPolicy.DO_NOT_FOLLOW
-        if is_ignored and not self.root.follow_links and not is_volume_link_path(link_path):
-            return _LINK_SKIPPED
-        try:
-            real = os.path.realpath(link_path)
-        except OSError:  # removed in between
-            return _LINK_BROKEN
-        for base in self.real_roots:
-            if is_inside(real, base):
-                return _to_location(base, real)
-        if any(is_inside(real, base) for base in self.outside_folders):
-            return _to_absolute_location(real)
-        return _LINK_OUTSIDE
-
-    def _resolve_outside_link(self, step: _FolderStep, link_path: str) -> FolderHandle | Finding:
-        """Return the target of a link to outside the roots, and allow links into it."""
-        path = self.root.real_path if step.real_folder is None else step.real_folder.path
-        if not any(is_inside(path, base) for base in self.real_roots):
-            return _LINK_OUTSIDE  # a link that is outside itself
-        try:
-            real = os.path.realpath(link_path)
-        except OSError:
-            return _LINK_BROKEN
-        self.outside_folders.append(real)
-        return _to_absolute_location(real)
-
-    def _visit_flat_file(self, folder: Folder, name: str) -> None:
-        if self._is_skipped(name, name):
-            return
-        try:
-            self._add_candidate(read_head(folder, "", None, name))
-        except (OSError, NotAFile) as error:
-            self._add_candidate(
-                build_broken_candidate("", to_read_finding(error), name, is_flat=True)
-            )
 
     def _list_entries(self, folder: Folder, step: _FolderStep) -> Entries | None:
         try:
@@ -586,17 +527,6 @@ class _FolderWalker:
             self._report(Code.UNSAFE_PATH, message, "", "rename it")
             return True
         return False
-
-    def _is_at_folder_limit(self, folder: Folder, step: _FolderStep) -> bool:
-        """Whether the folder limit is reached; counts the folder if not."""
-        if len(self.visited_folders) < self.policy.max_folders:
-            self.visited_folders.add(folder.device_and_inode())
-            return False
-        limit = self.policy.max_folders
-        message = f"the search stopped after {limit} folders; the rest was not searched"
-        hint = "name the folders that contain the skills as roots"
-        self._report(Code.BOUND_REACHED, message, step.path, hint)
-        return True
 
     def _check_collisions(self, names: list[str], path: str) -> None:
         if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
@@ -655,17 +585,3 @@ class _FolderWalker:
 
     def _absolute_path(self, path: str) -> str:
         return os.path.join(self.root.path, path) if path else self.root.path
-
-
-def _to_location(base: str, real: str) -> FolderHandle | Finding:
-    """Return the location of a real path below a root, unless it is always skipped."""
-    relative = os.path.relpath(real, base)
-    parts = [] if relative == os.curdir else relative.split(os.sep)
-    if not ALWAYS_SKIPPED.isdisjoint(parts):
-        return _LINK_SKIPPED
-    return FolderHandle(base, "/".join(to_stable_parts(base, parts)))
-
-
-def _to_absolute_location(real: str) -> FolderHandle | Finding:
-    """Return the location of a real path from `/`, so that no part of it may be a link."""
-    return _to_location(os.path.splitdrive(real)[0] + os.sep, real)

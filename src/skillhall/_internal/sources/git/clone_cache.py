@@ -86,10 +86,7 @@ class CachedClone:
     def record_ref(self, ref: str, commit: str) -> None:
         """Record the commit of a ref after a complete read. Raises: OSError."""
         record = json.dumps({"ref": ref, "commit": commit, "when": time.time()})
-        with (
-            WritableFolder(self.folder) as folder,
-            folder.open_folder("seen", create=True) as refs,
-        ):
+        with WritableFolder(self.folder) as folder, folder.open_folder("seen", create=True) as refs:
             refs.write_file(ref_file_name(ref), record.encode())
 
     def forget_ref(self, ref: str) -> None:
@@ -168,7 +165,11 @@ def _lock_folder(folder: str, deadline: float) -> Iterator[int]:
             continue
         try:
             _acquire_lock(descriptor, deadline)
-            if _is_lock_current(descriptor, path):
+            is_current = False
+            with contextlib.suppress(FileNotFoundError):  # another process removed the folder
+                status = os.stat(path, follow_symlinks=False)
+                is_current = os.path.samestat(os.fstat(descriptor), status)
+            if is_current:
                 yield descriptor
                 return
         finally:
@@ -185,11 +186,3 @@ def _acquire_lock(descriptor: int, deadline: float) -> None:
             time.sleep(_LOCK_POLL_INTERVAL)
         else:
             return
-
-
-def _is_lock_current(descriptor: int, path: str) -> bool:
-    """Whether the locked file is still the one at `path`."""
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path, follow_symlinks=False))
-    except FileNotFoundError:
-        return False

@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from skillhall._internal.net.fetch import DEFAULT_RETRY_AFTER
-from skillhall._internal.sources.git.remote import encode_basic_auth
 from skillhall.errors import (
     RateLimited,
     SkillhallError,
@@ -18,7 +17,8 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from skillhall._internal.settings import Secret
+    from collections.abc import Iterable
+
     from skillhall._internal.sources.git.remote import Remote
 
 _MAX_SHOWN = 300  # characters of git's message
@@ -91,28 +91,29 @@ def to_source_error(failure: GitCommandError, remote: Remote, source_text: str) 
     if kind is GitFailureKind.TIMED_OUT:
         return SourceTimedOut(host, "the request timed out")
     if kind is GitFailureKind.AUTHENTICATION:
-        return SourceUnavailable(host, *_explain_authentication(remote))
-    message = f"git failed: {redact_git_output(failure.stderr, remote.token)}"
+        return _build_authentication_error(remote)
+    message = f"git failed: {redact_git_output(failure.stderr, remote.secrets)}"
     return SourceUnavailable(host, _PROBLEMS.get(kind, message), _HINTS.get(kind, ""))
 
 
-def _explain_authentication(remote: Remote) -> tuple[str, str]:
-    """Return the problem and a hint for a host that wants credentials."""
+def _build_authentication_error(remote: Remote) -> SourceUnavailable:
+    """Return the error for a host that wants credentials, or other ones."""
+    host = remote.endpoint.authority
     if remote.token is not None:
-        hint = "check that the token is valid, and that it may read the repository"
-        return "it rejected the token", hint
+        return SourceUnavailable(host, "it rejected the token", access="token_rejected")
     problem = "it asks for credentials: the repository is private or does not exist"
     if remote.access.has_withheld_credentials:
-        return problem, "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
-    host = remote.endpoint.authority
-    general = f"SKILLHALL_GIT_TOKEN, and SKILLHALL_GIT_TOKEN_HOSTS to {host}"
+        return SourceUnavailable(host, problem, access="token_withheld")
     variables = {remote.access.github_host: "GITHUB_TOKEN", "gitlab.com": "GITLAB_TOKEN"}
-    return problem, f"if it is private, set {variables.get(host, general)}"
+    if variable := variables.get(host):
+        return SourceUnavailable(host, problem, access="no_token", token_variable=variable)
+    variable = "SKILLHALL_GIT_TOKEN"
+    return SourceUnavailable(host, problem, access="no_token_for_host", token_variable=variable)
 
 
-def redact_git_output(stderr: str, token: Secret | None) -> str:
+def redact_git_output(stderr: str, secrets: Iterable[str]) -> str:
     """Return git's last message on one line, without secrets, local paths and controls."""
-    for secret in (token.reveal(), encode_basic_auth(token)) if token is not None else ():
+    for secret in secrets:
         stderr = stderr.replace(secret, "***")
     lines = [line for line in stderr[-_MAX_EXAMINED:].splitlines() if line.strip()]
     line = next((line for line in reversed(lines) if line.startswith("fatal: ")), "")

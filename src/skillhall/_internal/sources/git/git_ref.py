@@ -66,6 +66,7 @@ class GitRef(RepositoryRef):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Fetch the skills. Raises: as `read_git`."""
+        # Imported here because reading a lock file must not load it: see `Ref`.
         from skillhall._internal.sources.git.source import open_git  # noqa: PLC0415
 
         return self.to_opened_source(open_git(self, context, self.text))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.sources.commit_tree import TreeEntry
-from skillhall._internal.sources.git.failures import GitCommandError
+from skillhall._internal.sources.git.clone_cache import ref_file_name
+from skillhall._internal.sources.git.failures import GitCommandError, GitFailureKind
 from skillhall._internal.sources.git.process import (
     MIN_GIT_VERSION,
     GitLimitExceeded,
@@ -26,21 +27,14 @@ from skillhall.errors import SourceTimedOut, SourceUnavailable, TooLarge
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from skillhall._internal.sources.git.process import GitProgress
-    from skillhall._internal.sources.git.remote import Remote
+    from skillhall._internal.sources.git.remote import Remote, RemoteRepository
 
 # Seconds for a local command. Not the deadline: a stale version is read after that has passed.
 _LOCAL_TIMEOUT = 60.0
 _MIB = 1024 * 1024
 _REF_PREFIX = "refs/skillhall"  # one per requested ref; the next fetch builds on it
 _NOT_A_COMMIT_MESSAGE = "couldn't find remote ref: it is not a commit"
-_FETCH = (
-    "fetch",
-    "--progress",
-    "--no-tags",
-    "--no-write-fetch-head",
-    "--recurse-submodules=no",
-)
+_FETCH = ("fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
 _MAX_OBJECT_HEADER = 200  # bytes that git writes before and after an object
 
 
@@ -50,15 +44,11 @@ class CorruptRepository(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Local bare repository; `host` and `source_text` name its source in errors."""
+    """Local bare repository, and the remote one that it is fetched from."""
 
     folder: str
-    host: str
-    source_text: str
-    deadline: float  # on the monotonic clock, for remote commands
-    max_bytes: int  # that may be fetched
-    progress: GitProgress | None = None
-    lock: int | None = None  # the descriptor of the lock on the folder
+    repository: RemoteRepository
+    lock: int | None = None  # the descriptor of the lock on the folder, for git to inherit
 
     def create(self, *, use_sha256: bool = False) -> None:
         """Create an empty repository in place of the old one. Raises: OSError."""
@@ -74,11 +64,11 @@ class ObjectStore:
         """Return the size of all objects in bytes."""
         return measure_folder(os.path.join(self.folder, "objects"))
 
-    def fetch_commit(self, remote: Remote, ref: str, *, ref_name: str) -> str:
+    def fetch_commit(self, ref: str) -> str:
         """Fetch the commit and trees of a ref. Raises: GitCommandError, CorruptRepository."""
-        local_ref = f"{_REF_PREFIX}/{ref_name}"
+        local_ref = f"{_REF_PREFIX}/{ref_file_name(ref)}"
         arguments = (*_FETCH, "--depth=1", "--filter=blob:none", "--", "origin")
-        self._run_remote(remote, (*arguments, f"+{ref or 'HEAD'}:{local_ref}"))
+        self._run_remote((*arguments, f"+{ref or 'HEAD'}:{local_ref}"))
         objects = self._query_objects([f"{local_ref}^{{commit}}", local_ref])
         commit, target = (line.split(" ") for line in objects)
         if commit[-1] == "missing":
@@ -87,25 +77,34 @@ class ObjectStore:
             raise GitCommandError(_NOT_A_COMMIT_MESSAGE)  # a tag may refer to a file or a folder
         return commit[0]
 
-    def fetch_blobs(self, remote: Remote, ids: Collection[str]) -> None:
+    def fetch_blobs(self, ids: Collection[str], ref: str) -> None:
         """Fetch the contents of files in one request. Raises: GitCommandError."""
         arguments = (*_FETCH, "--filter=blob:none", "--stdin", "origin")
         stdin = "".join(f"{object_id}\n" for object_id in sorted(ids)).encode("ascii")
-        # No negotiation: the commits we have say nothing about which files are missing.
-        self._run_remote(remote, arguments, ["fetch.negotiationAlgorithm=noop"], stdin)
-
-    def fetch_all_files(self, remote: Remote, ref: str, *, ref_name: str) -> None:
-        """Fetch all files of a ref, for hosts without single files. Raises: GitCommandError."""
-        arguments = (*_FETCH, "--refetch", "--depth=1", "--", "origin")
-        refspec = f"+{ref or 'HEAD'}:{_REF_PREFIX}/{ref_name}"
-        self._run_remote(remote, (*arguments, refspec), is_partial=False)
+        try:
+            # No negotiation: the commits we have say nothing about which files are missing.
+            self._run_remote(arguments, ["fetch.negotiationAlgorithm=noop"], stdin)
+        except GitCommandError as failure:
+            kinds = (GitFailureKind.COMMIT_FETCH_UNSUPPORTED, GitFailureKind.REF_NOT_FOUND)
+            if failure.kind not in kinds:
+                raise
+            # These hosts cannot send single files, so the complete commit is fetched.
+            refspec = f"+{ref or 'HEAD'}:{_REF_PREFIX}/{ref_file_name(ref)}"
+            everything = (*_FETCH, "--refetch", "--depth=1", "--", "origin", refspec)
+            self._run_remote(everything, is_partial=False)
 
     def list_tree(self, commit: str) -> list[TreeEntry]:
         """Return all entries of a commit. Raises: CorruptRepository, TooLarge."""
         result = self._run_local("ls-tree", "-r", "-z", "--full-tree", commit)
         if result.exit_code:
             raise CorruptRepository
-        return _parse_tree(result.stdout)
+        entries = []
+        for line in result.stdout.split(b"\0")[:-1]:
+            head, _, path = line.partition(b"\t")
+            mode, _, object_id = head.decode("ascii").split(" ")
+            # A name that is not UTF-8 keeps its bytes here, and is rejected as unsafe later.
+            entries.append(TreeEntry(path.decode("utf-8", "surrogateescape"), mode, object_id))
+        return entries
 
     def read_sizes(self, ids: Collection[str]) -> dict[str, int]:
         """Return the sizes of the files that are present. Raises: CorruptRepository."""
@@ -141,74 +140,70 @@ class ObjectStore:
             raise CorruptRepository
         return lines
 
+    def resolve_remote_ref(self, ref: str) -> str | None:
+        """Return a ref's commit at the remote, without fetching. Raises: GitCommandError."""
+        names = _full_ref_names(ref)
+        listing = self._run_remote(("ls-remote", "--", "origin", *names), is_partial=False)
+        lines = (line.split("\t") for line in listing.decode("ascii", "replace").splitlines())
+        commits = {line[1]: line[0] for line in lines if len(line) == 2}  # noqa: PLR2004
+        return next((commits[name] for name in names if name in commits), None)
+
     def _run_local(
         self, *arguments: str, stdin: bytes | None = None, max_stdout: int = 64 * _MIB
     ) -> GitResult:
         """Run git without a remote, so that it cannot use the network."""
-        return self._run(
-            arguments,
-            GitRunLimits(time.monotonic() + _LOCAL_TIMEOUT, max_stdout),
-            GitRunOptions(stdin=stdin),
-        )
+        limits = GitRunLimits(time.monotonic() + _LOCAL_TIMEOUT, max_stdout)
+        return self._run(arguments, limits, GitRunOptions(stdin=stdin, lock=self.lock))
 
     def _run_remote(
         self,
-        remote: Remote,
         arguments: Sequence[str],
-        extra_configuration: Sequence[str] = (),
+        configuration: Sequence[str] = (),
         stdin: bytes | None = None,
         *,
         is_partial: bool = True,
-    ) -> None:
-        objects = os.path.join(self.folder, "objects")
+    ) -> bytes:
+        """Run git with the remote; if the repository has moved, again at its new URL.
+
+        Raises: GitCommandError, and as `read_git`.
+        """
+        access = self.repository.access
         limits = GitRunLimits(
-            self.deadline,
-            measured_folder=objects,
-            max_folder_size=self.measure_size() + self.max_bytes,
+            self.repository.deadline,
+            measured_folder=os.path.join(self.folder, "objects"),
+            max_folder_size=self.measure_size() + access.limits.max_bytes,
         )
-        configuration = [*remote.build_configuration(partial=is_partial), *extra_configuration]
-        options = GitRunOptions(configuration, remote.build_environment(), stdin, self.progress)
-        result = self._run(arguments, limits, options)
-        if result.exit_code:
-            raise GitCommandError(result.stderr)
+
+        def run(remote: Remote) -> bytes:
+            settings = [*remote.build_configuration(partial=is_partial), *configuration]
+            environment = remote.build_environment()
+            options = GitRunOptions(settings, environment, stdin, access.progress, self.lock)
+            result = self._run(arguments, limits, options)
+            if result.exit_code:
+                raise GitCommandError(result.stderr)
+            return result.stdout
+
+        try:
+            return run(self.repository.open())
+        except GitCommandError as failure:
+            if failure.kind is not GitFailureKind.MOVED:
+                raise
+        return run(self.repository.follow_redirect())
 
     def _run(
         self, arguments: Sequence[str], limits: GitRunLimits, options: GitRunOptions
     ) -> GitResult:
+        host = self.repository.endpoint.authority
         try:
-            return run_git(self.folder, arguments, limits, replace(options, lock=self.lock))
+            return run_git(self.folder, arguments, limits, options)
         except GitTimedOut:
-            raise SourceTimedOut(self.host, "the request timed out") from None
+            raise SourceTimedOut(host, "the request timed out") from None
         except GitLimitExceeded:
-            raise TooLarge(self.source_text, self.max_bytes) from None
+            limit = self.repository.access.limits.max_bytes
+            raise TooLarge(self.repository.source_text, limit) from None
         except GitNotAvailable:
             problem = f"git {MIN_GIT_VERSION[0]}.{MIN_GIT_VERSION[1]} or newer is required"
-            raise SourceUnavailable(self.host, problem, "install or update git") from None
-
-    def resolve_remote_ref(self, remote: Remote, ref: str) -> str | None:
-        """Return a ref's commit at the remote, without fetching. Raises: GitCommandError."""
-        names = _full_ref_names(ref)
-        arguments = ("ls-remote", "--", "origin", *names)
-        options = GitRunOptions(
-            remote.build_configuration(partial=False), remote.build_environment()
-        )
-        result = self._run(arguments, GitRunLimits(self.deadline), options)
-        if result.exit_code:
-            raise GitCommandError(result.stderr)
-        lines = (line.split("\t") for line in result.stdout.decode("ascii", "replace").splitlines())
-        commits = {line[1]: line[0] for line in lines if len(line) == 2}  # noqa: PLR2004
-        return next((commits[name] for name in names if name in commits), None)
-
-
-def _parse_tree(listing: bytes) -> list[TreeEntry]:
-    """Parse the output of `git ls-tree -r -z`, which has no sizes without the files."""
-    entries = []
-    for line in listing.split(b"\0")[:-1]:
-        head, _, path = line.partition(b"\t")
-        mode, _, object_id = head.decode("ascii").split(" ")
-        # A name that is not UTF-8 keeps its bytes here, and is rejected as unsafe later.
-        entries.append(TreeEntry(path.decode("utf-8", "surrogateescape"), mode, object_id))
-    return entries
+            raise SourceUnavailable(host, problem, "install or update git") from None
 
 
 def _full_ref_names(ref: str) -> list[str]:

@@ -22,8 +22,9 @@ from skillhall._internal.net.addresses import (
 from skillhall._internal.net.connection import NetworkSettings, limit_resolver
 from skillhall._internal.net.fetch import fetch
 from skillhall._internal.net.url import WebUrl, authority_of, checked_characters
+from skillhall._internal.sources.git.failures import GitCommandError, to_source_error
 from skillhall._internal.sources.source_text import GITHUB_HOST
-from skillhall.errors import SourceRejected, SourceUnavailable
+from skillhall.errors import SourceNotFound, SourceRejected, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from skillhall._internal.net.addresses import AddressPolicy, IpAddress, Resolver
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.git.process import GitProgress
+    from skillhall.errors import SkillhallError
 
 _MIB = 1024 * 1024
 _MAX_REDIRECT_RESPONSE = 32 * _MIB  # bytes; the new URL may list all branches
@@ -115,6 +117,11 @@ class Remote:
     token: Secret | None
     access: GitAccess
 
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The token as it is, and as git sends it; nothing without a token."""
+        return () if self.token is None else (self.token.reveal(), _encode_basic_auth(self.token))
+
     def build_configuration(self, *, partial: bool = True) -> list[str]:
         """Return the git configuration for this remote; `partial` omits file contents."""
         lines = [f"remote.origin.url={self.endpoint.url}"]
@@ -138,15 +145,15 @@ class Remote:
         elif self.token is not None:
             # Unlike arguments, the environment is not visible to other users of the system.
             origin = f"{self.endpoint.scheme}://{self.endpoint.authority}/"
-            header = f"Authorization: Basic {encode_basic_auth(self.token)}"
+            header = f"Authorization: Basic {_encode_basic_auth(self.token)}"
             variables["GIT_CONFIG_COUNT"] = "1"
             variables["GIT_CONFIG_KEY_0"] = f"http.{origin}.extraHeader"
             variables["GIT_CONFIG_VALUE_0"] = header
         return variables
 
 
-def encode_basic_auth(token: Secret) -> str:
-    """Encode a token as the password of a user name that git hosts accept."""
+def _encode_basic_auth(token: Secret) -> str:
+    # As the password of a user name that git hosts accept.
     return base64.b64encode(f"x-access-token:{token.reveal()}".encode()).decode("ascii")
 
 
@@ -187,25 +194,59 @@ def open_remote(
     return Remote(endpoint, addresses, token, access)
 
 
-def follow_redirect(remote: Remote, access: GitAccess, deadline: float) -> Remote:
-    """Return the remote that a redirect leads to; another host gets no token.
+class RemoteRepository:
+    """Repository to read until a deadline; its host is resolved on first use."""
 
-    Raises: SourceRejected, SourceUnavailable, SourceNotFound, RateLimited, TooLarge.
-    """
-    endpoint = remote.endpoint
-    result = fetch(
-        f"{endpoint.url}{_REFS}?service=git-upload-pack",
-        max_bytes=_MAX_REDIRECT_RESPONSE,
-        policy=access.policy,
-        network=_build_network_settings(access, deadline),
-    )
-    url = result.url.removesuffix(_REFS)
-    if url in (result.url, endpoint.url):
-        problem, hint = "it redirects to a URL without a repository", "use the repository's new URL"
-        raise SourceUnavailable(endpoint.host, problem, hint)
-    moved = parse_endpoint(url)
-    is_same = (moved.scheme, moved.authority) == (endpoint.scheme, endpoint.authority)
-    return open_remote(moved, access, deadline, with_token=is_same)
+    def __init__(self, endpoint: Endpoint, access: GitAccess, source_text: str) -> None:
+        self.endpoint = endpoint
+        self.access = access
+        self.source_text = source_text  # names the repository in errors
+        self.deadline = time.monotonic() + access.limits.total_seconds
+        self._remote: Remote | None = None
+        self._lookup_error: SourceUnavailable | None = None
+
+    def check_host(self) -> None:
+        """Reject disallowed hosts before a cache folder is created. Raises: SourceRejected."""
+        try:
+            self._remote = open_remote(self.endpoint, self.access, self.deadline)
+        except SourceUnavailable as error:
+            self._lookup_error = error  # raised later, if there is no cached version
+
+    def open(self) -> Remote:
+        """Return the remote with checked addresses. Raises: as `open_remote`."""
+        if self._lookup_error is not None:
+            raise self._lookup_error
+        if self._remote is None:
+            self._remote = open_remote(self.endpoint, self.access, self.deadline)
+        return self._remote
+
+    def follow_redirect(self) -> Remote:
+        """Return the remote that a redirect leads to; another host gets no token.
+
+        Raises: SourceRejected, SourceUnavailable, RateLimited.
+        """
+        endpoint = self.open().endpoint
+        try:
+            result = fetch(
+                f"{endpoint.url}{_REFS}?service=git-upload-pack",
+                max_bytes=_MAX_REDIRECT_RESPONSE,
+                policy=self.access.policy,
+                network=_build_network_settings(self.access, self.deadline),
+            )
+        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
+            raise self.to_source_error(GitCommandError("returned error: 301")) from None
+        url = result.url.removesuffix(_REFS)
+        if url in (result.url, endpoint.url):
+            problem = "it redirects to a URL without a repository"
+            raise SourceUnavailable(endpoint.host, problem, "use the repository's new URL")
+        moved = parse_endpoint(url)
+        is_same = (moved.scheme, moved.authority) == (endpoint.scheme, endpoint.authority)
+        self._remote = open_remote(moved, self.access, self.deadline, with_token=is_same)
+        return self._remote
+
+    def to_source_error(self, failure: GitCommandError) -> SkillhallError:
+        """Return the source error for a failed git command."""
+        return to_source_error(failure, self.open(), self.source_text)
 
 
 def _build_network_settings(access: GitAccess, deadline: float) -> NetworkSettings:

@@ -15,33 +15,24 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from skillhall._internal.sources.commit_tree import (
-    build_level,
+    CommitFiles,
     collect_level,
-    collect_skills,
     iterate_files,
-    searchable_paths,
+    select_skills,
 )
-from skillhall._internal.sources.git.clone_cache import is_cached, lock_clone, ref_file_name
-from skillhall._internal.sources.git.failures import (
-    GitCommandError,
-    GitFailureKind,
-    to_source_error,
-)
+from skillhall._internal.sources.git.clone_cache import is_cached, lock_clone
+from skillhall._internal.sources.git.failures import GitCommandError, GitFailureKind
 from skillhall._internal.sources.git.object_store import CorruptRepository, ObjectStore
 from skillhall._internal.sources.git.remote import (
-    Endpoint,
     GitAccess,
-    Remote,
+    RemoteRepository,
     cache_key,
-    follow_redirect,
-    open_remote,
     parse_endpoint,
 )
-from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills, find_skills
 from skillhall._internal.sources.source_text import is_commit_id, is_valid_ref
 from skillhall.errors import (
     NoSkillThere,
@@ -56,19 +47,12 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
-    from skillhall._internal.skill.finding import Finding
     from skillhall._internal.sources.base import SourceContext
-    from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry
+    from skillhall._internal.sources.commit_tree import FileSelector
     from skillhall._internal.sources.git.clone_cache import CachedClone
     from skillhall._internal.sources.git.git_ref import GitRef
-
-    # From a commit's tree and a path to the requested skills, with findings.
-    _FileSelector = Callable[[list[TreeEntry], str], tuple[list[CommitSkill], list[Finding]]]
-
-T = TypeVar("T")
+    from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills
 
 _NO_REPOSITORY = "/nonexistent"  # for commands that need no local repository
 _SHA256_LENGTH = 64  # hexadecimal digits of a SHA-256 id
@@ -81,14 +65,8 @@ def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> Repos
     the source in errors. Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited,
     TooLarge, NoSkillThere, SkillNotFound; OSError if the cache cannot be written.
     """
-
-    def select(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
-        folders = find_skills(searchable_paths(entries), path, source_text)
-        return collect_skills(entries, folders), []
-
-    result = _read_selected(reference, access, source_text, select)
-    bundles = tuple(skill.build_bundle(result.contents) for skill in result.skills)
-    return RepositorySkills(bundles, result.commit, result.ref, result.stale)
+    select = partial(select_skills, source_text=source_text)
+    return _read_selected(reference, access, source_text, select).to_skills()
 
 
 def read_git_level(
@@ -98,14 +76,8 @@ def read_git_level(
 
     Raises: as `read_git`, except for missing skills.
     """
-
-    def select(entries: list[TreeEntry], path: str) -> tuple[list[CommitSkill], list[Finding]]:
-        return collect_level(entries, path, policy, source_text)
-
-    result = _read_selected(reference, access, source_text, select)
-    files, findings = build_level(result.skills, result.contents)
-    findings = [*result.findings, *findings]
-    return FileTree(files, result.commit, tuple(findings), result.stale, result.checked_at)
+    select = partial(collect_level, policy=policy, source_text=source_text)
+    return _read_selected(reference, access, source_text, select).to_level()
 
 
 def open_git(reference: GitRef, context: SourceContext, source_text: str) -> RepositorySkills:
@@ -123,32 +95,22 @@ def open_git(reference: GitRef, context: SourceContext, source_text: str) -> Rep
     return read_git(reference, access, source_text=source_text)
 
 
-class _CommitFiles(NamedTuple):
-    """Selected skills of a commit, with the files' bytes by object id."""
-
-    skills: list[CommitSkill]
-    findings: list[Finding]
-    contents: Mapping[str, bytes]
-    commit: str
-    ref: str  # of the interpretation that exists
-    checked_at: float  # Unix time when the ref had this commit
-    stale: str = ""
-
-
 def _read_selected(
-    reference: GitRef, access: GitAccess, source_text: str, select: _FileSelector
-) -> _CommitFiles:
-    client = _RepositoryClient(_check_reference(reference), access, source_text)
-    key, directory = cache_key(client.endpoint, access), access.cache_directory
+    reference: GitRef, access: GitAccess, source_text: str, select: FileSelector
+) -> CommitFiles:
+    repository = _open_repository(reference, access, source_text)
+    key, directory = cache_key(repository.endpoint, access), access.cache_directory
     if not (reference.is_pinned and is_cached(directory, key)):
-        client.check_host()
+        repository.check_host()
     requested_at = time.time()
     try:
-        with lock_clone(directory, key, client.deadline) as cache:
-            return _CachedRepositoryReader(reference, client, cache, requested_at, select).read()
+        with lock_clone(directory, key, repository.deadline) as cache:
+            return _CachedRepositoryReader(
+                reference, repository, cache, requested_at, select
+            ).read()
     except TimeoutError:
         problem = "another process is reading it for too long"
-        raise SourceTimedOut(client.endpoint.authority, problem) from None
+        raise SourceTimedOut(repository.endpoint.authority, problem) from None
 
 
 def resolve_commit(reference: GitRef, access: GitAccess) -> str:
@@ -156,80 +118,25 @@ def resolve_commit(reference: GitRef, access: GitAccess) -> str:
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited.
     """
-    client = _RepositoryClient(_check_reference(reference), access, reference.text)
+    repository = _open_repository(reference, access, reference.text)
     if reference.is_pinned:
         return reference.ref
-    store = client.open_store(_NO_REPOSITORY)
+    store = ObjectStore(_NO_REPOSITORY, repository)
     try:
-        for ref in reference.interpretations():
-            commit = client.call_remote(partial(store.resolve_remote_ref, ref=ref.ref))
-            if commit is not None:
-                return commit
+        commits = (store.resolve_remote_ref(ref.ref) for ref in reference.interpretations())
+        commit = next((commit for commit in commits if commit is not None), None)
     except GitCommandError as failure:
-        raise client.to_source_error(failure) from None
-    raise SourceNotFound(reference.text)
+        raise repository.to_source_error(failure) from None
+    if commit is None:
+        raise SourceNotFound(reference.text)
+    return commit
 
 
-def _check_reference(reference: GitRef) -> Endpoint:
-    """Check the ref and return the parsed URL. Raises: SourceRejected."""
+def _open_repository(reference: GitRef, access: GitAccess, source_text: str) -> RemoteRepository:
+    """Return the repository, without a connection. Raises: SourceRejected."""
     if reference.ref and not is_valid_ref(reference.ref):
         raise SourceRejected("ref", reference.text, "its ref is not valid")
-    return parse_endpoint(reference.url)
-
-
-class _RepositoryClient:
-    """Client of one repository with a deadline; resolves the host on first use."""
-
-    def __init__(self, endpoint: Endpoint, access: GitAccess, source_text: str) -> None:
-        self.endpoint = endpoint
-        self.access = access
-        self.source_text = source_text
-        self.deadline = time.monotonic() + access.limits.total_seconds
-        self._remote: Remote | None = None
-        self._lookup_error: SourceUnavailable | None = None
-
-    def check_host(self) -> None:
-        """Reject disallowed hosts before a cache folder is created. Raises: SourceRejected."""
-        try:
-            self._remote = open_remote(self.endpoint, self.access, self.deadline)
-        except SourceUnavailable as error:
-            self._lookup_error = error  # raised later, if there is no cached version
-
-    def open_store(self, folder: str, lock: int | None = None) -> ObjectStore:
-        """Return the local object store in `folder`; git inherits the lock on it."""
-        size, progress = self.access.limits.max_bytes, self.access.progress
-        return ObjectStore(
-            folder, self.endpoint.authority, self.source_text, self.deadline, size, progress, lock
-        )
-
-    def call_remote(self, operation: Callable[[Remote], T]) -> T:
-        """Call `operation` with the remote; if the repository has moved, at its new URL.
-
-        Raises: GitCommandError, and as `read_git`.
-        """
-        remote = self._open_remote()
-        try:
-            return operation(remote)
-        except GitCommandError as failure:
-            if failure.kind is not GitFailureKind.MOVED:
-                raise
-        try:
-            self._remote = follow_redirect(remote, self.access, self.deadline)
-        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
-            moved = GitCommandError("returned error: 301")
-            raise to_source_error(moved, remote, self.source_text) from None
-        return operation(self._remote)
-
-    def to_source_error(self, failure: GitCommandError) -> SkillhallError:
-        """Return the source error for a failed git command."""
-        return to_source_error(failure, self._open_remote(), self.source_text)
-
-    def _open_remote(self) -> Remote:
-        if self._lookup_error is not None:
-            raise self._lookup_error
-        if self._remote is None:
-            self._remote = open_remote(self.endpoint, self.access, self.deadline)
-        return self._remote
+    return RemoteRepository(parse_endpoint(reference.url), access, source_text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,12 +144,12 @@ class _CachedRepositoryReader:
     """Reads a repository through its locked cached clone."""
 
     reference: GitRef
-    client: _RepositoryClient
+    repository: RemoteRepository
     cache: CachedClone
     requested_at: float  # Unix time
-    select: _FileSelector
+    select: FileSelector
 
-    def read(self) -> _CommitFiles:
+    def read(self) -> CommitFiles:
         """Read the selected files. Raises: as `read_git`."""
         if self.reference.is_pinned and self.cache.read_ref(self.reference.ref) is not None:
             with suppress(CorruptRepository, GitCommandError):
@@ -255,18 +162,18 @@ class _CachedRepositoryReader:
                 raise
             return stale
 
-    def _read_current(self) -> _CommitFiles:
+    def _read_current(self) -> CommitFiles:
         """Fetch and read the current commit."""
         for ref in self.reference.interpretations():
             try:
                 return self._read_ref(ref)
             except GitCommandError as failure:
                 if failure.kind is not GitFailureKind.REF_NOT_FOUND:
-                    raise self.client.to_source_error(failure) from None
+                    raise self.repository.to_source_error(failure) from None
                 self.cache.forget_ref(ref.ref)
-        raise SourceNotFound(self.client.source_text)
+        raise SourceNotFound(self.repository.source_text)
 
-    def _read_ref(self, ref: GitRef) -> _CommitFiles:
+    def _read_ref(self, ref: GitRef) -> CommitFiles:
         commit = self._fetch_commit(ref.ref)
         try:
             result = self._read_commit(ref, commit)
@@ -276,7 +183,7 @@ class _CachedRepositoryReader:
                 result = self._read_commit(ref, commit)
             except CorruptRepository:
                 problem = "the fetched repository is incomplete"
-                raise SourceUnavailable(self.client.endpoint.authority, problem) from None
+                raise SourceUnavailable(self.repository.endpoint.authority, problem) from None
         except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
             self.cache.record_ref(ref.ref, commit)
             raise
@@ -286,16 +193,16 @@ class _CachedRepositoryReader:
 
     def _fetch_commit(self, ref: str) -> str:
         """Fetch a ref and return its commit."""
+        if not self.cache.exists:
+            return self._fetch_into_new_clone(ref)
         cached = self.cache.read_ref(ref)
-        is_fresh = cached is not None and self.requested_at <= cached.checked_at <= time.time()
-        if cached is not None and is_fresh and self.cache.exists:
+        if cached is not None and self.requested_at <= cached.checked_at <= time.time():
             return cached.commit  # another process fetched it while we waited for the lock
-        store = self.client.open_store(self.cache.repository_path, self.cache.lock)
-        if not self.cache.exists or store.measure_size() > self.client.access.limits.max_bytes:
+        store = self._open_store()
+        if store.measure_size() > self.repository.access.limits.max_bytes:
             return self._fetch_into_new_clone(ref)
         try:
-            operation = partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
-            return self.client.call_remote(operation)
+            return store.fetch_commit(ref)
         except CorruptRepository:
             return self._fetch_into_new_clone(ref)
         except GitCommandError as failure:
@@ -307,18 +214,17 @@ class _CachedRepositoryReader:
     def _fetch_into_new_clone(self, ref: str) -> str:
         """Fetch a ref into a new clone and return its commit."""
         with self.cache.replace_clone() as folder:
-            store = self.client.open_store(folder, self.cache.lock)
-            operation = partial(store.fetch_commit, ref=ref, ref_name=ref_file_name(ref))
+            store = ObjectStore(folder, self.repository, self.cache.lock)
             store.create(use_sha256=is_commit_id(ref) and len(ref) == _SHA256_LENGTH)
             try:
-                return self.client.call_remote(operation)
+                return store.fetch_commit(ref)
             except GitCommandError as failure:
                 if failure.kind is not GitFailureKind.HASH_FORMAT_MISMATCH:
                     raise
             store.create(use_sha256=True)
-            return self.client.call_remote(operation)
+            return store.fetch_commit(ref)
 
-    def _read_stale(self, error: SkillhallError) -> _CommitFiles | None:
+    def _read_stale(self, error: SkillhallError) -> CommitFiles | None:
         """Read the cached version, if there is one."""
         for ref in self.reference.interpretations():
             cached = self.cache.read_ref(ref.ref)
@@ -333,35 +239,24 @@ class _CachedRepositoryReader:
             return result._replace(stale=reason, checked_at=cached.checked_at)
         return None
 
-    def _read_commit(self, ref: GitRef, commit: str) -> _CommitFiles:
+    def _read_commit(self, ref: GitRef, commit: str) -> CommitFiles:
         """Read a commit. Raises: CorruptRepository, GitCommandError, and as `read_git`."""
-        store = self.client.open_store(self.cache.repository_path, self.cache.lock)
-        entries = store.list_tree(commit)
-        skills, findings = self.select(entries, ref.path)
-        sizes = self._fetch_sizes(store, ref.ref, {entry.id for entry in iterate_files(skills)})
-        for skill in skills:
-            skill.apply_size_limits(sizes)
-        limit = self.client.access.limits.max_bytes
-        # Identical files are fetched once but written many times, so the sum can be much larger.
-        if sum(sizes[entry.id] for entry in iterate_files(skills)) > limit:
-            raise TooLarge(self.client.source_text, limit)
-        contents = store.read_contents({e.id: sizes[e.id] for e in iterate_files(skills)})
-        return _CommitFiles(skills, findings, contents, commit, ref.ref, time.time())
-
-    def _fetch_sizes(self, store: ObjectStore, ref: str, ids: set[str]) -> dict[str, int]:
-        """Return the sizes of files; missing files are fetched."""
-        missing = ids - store.read_sizes(ids).keys()
-        if missing:
-            try:
-                self.client.call_remote(partial(store.fetch_blobs, ids=missing))
-            except GitCommandError as failure:
-                # These hosts cannot send single files, so the complete commit is fetched.
-                kinds = (GitFailureKind.COMMIT_FETCH_UNSUPPORTED, GitFailureKind.REF_NOT_FOUND)
-                if failure.kind not in kinds:
-                    raise
-                operation = partial(store.fetch_all_files, ref=ref, ref_name=ref_file_name(ref))
-                self.client.call_remote(operation)
+        store = self._open_store()
+        skills, findings = self.select(store.list_tree(commit), ref.path)
+        ids = {entry.id for entry in iterate_files(skills)}
+        if missing := ids - store.read_sizes(ids).keys():
+            store.fetch_blobs(missing, ref.ref)
         sizes = store.read_sizes(ids)
         if ids - sizes.keys():
             raise CorruptRepository
-        return sizes
+        for skill in skills:
+            skill.apply_size_limits(sizes)
+        limit = self.repository.access.limits.max_bytes
+        # Identical files are fetched once but written many times, so the sum can be much larger.
+        if sum(sizes[entry.id] for entry in iterate_files(skills)) > limit:
+            raise TooLarge(self.repository.source_text, limit)
+        contents = store.read_contents({e.id: sizes[e.id] for e in iterate_files(skills)})
+        return CommitFiles(skills, findings, contents, commit, ref.ref, time.time())
+
+    def _open_store(self) -> ObjectStore:
+        return ObjectStore(self.cache.repository_path, self.repository, self.cache.lock)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 ARCHIVE_TIMEOUT = 120.0  # seconds
 _MAX_ARCHIVE = 500 * 1024 * 1024  # bytes, packed
+_TOKEN_VARIABLE = "GITHUB_TOKEN"  # noqa: S105 - the name of a variable
 _UNAUTHORIZED, _EMPTY_REPOSITORY, _NO_SUCH_REF = 401, 409, 422
 
 
@@ -74,25 +75,25 @@ class GitHubClient:
         self, target: str, options: FetchOptions, max_bytes: int, *, ref: str = ""
     ) -> FetchResult:
         """Fetch an API resource; `ref` is named in errors. Raises: Source errors."""
-        network = self.access.network
+        access, network = self.access, self.access.network
+        network = replace(network, total=min(network.total, DEFAULT_TOTAL_TIMEOUT))
         with self._translate_errors(ref):
+            url, options = self._prepare(target, options)
             return fetch(
-                self._build_url(target),
-                max_bytes=max_bytes,
-                policy=self.access.policy,
-                options=self._with_token(options),
-                network=replace(network, total=min(network.total, DEFAULT_TOTAL_TIMEOUT)),
+                url, max_bytes=max_bytes, policy=access.policy, options=options, network=network
             )
 
     @contextmanager
     def open_archive(self, commit: str) -> Iterator[Iterator[TarMember]]:
         """Stream the archive of a commit. Raises: as `get`, ArchiveRejected."""
+        access = self.access
+        url, options = self._prepare(f"tarball/{commit}", FetchOptions())
         opened = open_stream(
-            self._build_url(f"tarball/{commit}"),
+            url,
             max_bytes=_MAX_ARCHIVE,
-            policy=self.access.policy,
-            options=self._with_token(FetchOptions()),
-            network=self.access.network,
+            policy=access.policy,
+            options=options,
+            network=access.network,
         )
         with self._translate_errors(commit), opened as stream:
             extraction = ArchiveExtraction(self.repository, 0, REPOSITORY_LIMITS)
@@ -101,28 +102,23 @@ class GitHubClient:
 
     def build_not_found_error(self, ref: str) -> SourceNotFound:
         """Return the error for a missing or private repository or ref."""
-        hint = (
-            "check the spelling, and that the token in GITHUB_TOKEN may read it"
-            if self.access.token
-            else "check the spelling; a private repository needs a token in GITHUB_TOKEN"
-        )
-        return SourceNotFound(f"{self.repository}@{ref}" if ref else self.repository, hint)
+        text, has_token = f"{self.repository}@{ref}".removesuffix("@"), bool(self.access.token)
+        return SourceNotFound(text, token_variable=_TOKEN_VARIABLE, has_token=has_token)
 
     def build_malformed_response_error(self) -> SourceUnavailable:
         """Return the error for an unexpected response."""
         return SourceUnavailable(self.host, "the response is malformed")
 
-    def _build_url(self, target: str) -> str:
+    def _prepare(self, target: str, options: FetchOptions) -> tuple[str, FetchOptions]:
+        """Return the URL of a resource, and the options with the token."""
         if self.offline_error is not None:
             raise self.offline_error
-        return f"{self.access.api_url}/repos/{self.repository}/{target}"
-
-    def _with_token(self, options: FetchOptions) -> FetchOptions:
         try:
-            return replace(options, token=self.access.token)
+            options = replace(options, token=self.access.token)
         except ValueError:
-            problem, hint = "the token is not a line of ASCII characters", "check GITHUB_TOKEN"
-            raise SourceUnavailable(self.host, problem, hint, status=_UNAUTHORIZED) from None
+            problem = "the token is not a line of ASCII characters"
+            raise self._build_token_error(problem) from None
+        return f"{self.access.api_url}/repos/{self.repository}/{target}", options
 
     @contextmanager
     def _translate_errors(self, ref: str) -> Iterator[None]:
@@ -133,8 +129,8 @@ class GitHubClient:
         except RateLimited as error:
             if self.access.token or error is self.offline_error:
                 raise
-            hint = "try again then, or set GITHUB_TOKEN: with a token the limit is much higher"
-            raise RateLimited(error.host, error.seconds, hint) from None
+            variable = _TOKEN_VARIABLE
+            raise RateLimited(error.host, error.seconds, token_variable=variable) from None
         except SourceUnavailable as error:
             status = error.status
             if status == _NO_SUCH_REF:
@@ -142,7 +138,14 @@ class GitHubClient:
             if status == _EMPTY_REPOSITORY:  # a repository without a commit
                 raise NoSkillThere(self.source_text) from None
             if status == _UNAUTHORIZED and self.access.token and "token" not in error.problem:
-                problem = "it rejected the token"
-                hint = "check GITHUB_TOKEN: it may be mistyped, expired or revoked"
-                raise SourceUnavailable(error.host, problem, hint, status=status) from None
+                raise self._build_token_error("it rejected the token") from None
             raise
+
+    def _build_token_error(self, problem: str) -> SourceUnavailable:
+        return SourceUnavailable(
+            self.host,
+            problem,
+            status=_UNAUTHORIZED,
+            access="token_invalid",
+            token_variable=_TOKEN_VARIABLE,
+        )

@@ -71,6 +71,7 @@ class GitHubRef(RepositoryRef):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Fetch the skills, without git if it is not available. Raises: as `read_git`."""
+        # Imported here because reading a lock file must not load it: see `Ref`.
         from skillhall._internal.sources.github.source import open_github  # noqa: PLC0415
 
         return self.to_opened_source(open_github(self, context))

@@ -11,14 +11,10 @@ import hashlib
 import os
 import stat
 import zlib
-from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall.errors import NotAFile, TooLarge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CAPACITY = 64 * 1024 * 1024  # bytes
 _MAX_ENTRY_SIZE = CAPACITY // 2  # bytes
@@ -67,19 +63,18 @@ class GitHubCache:
         if not self._path:
             return
         with contextlib.suppress(OSError), WritableFolder(self._path) as folder:
-            for _, size, name in sorted(self._list_files(), reverse=True):
+            files = []
+            for name in folder.list_names():
+                with contextlib.suppress(OSError):
+                    status = os.lstat(os.path.join(self._path, name))
+                    if stat.S_ISREG(status.st_mode):
+                        size = max(status.st_size, _MIN_DISK_SIZE)
+                        files.append((status.st_mtime_ns, size, name))
+            for _, size, name in sorted(files, reverse=True):
                 capacity -= size
                 if capacity < 0:
                     with contextlib.suppress(OSError):  # removed by another process
                         folder.remove(name)
-
-    def _list_files(self) -> Iterator[tuple[int, int, str]]:
-        with contextlib.closing(open_root(self._path)) as folder:
-            for name, _ in folder.list_entries():
-                with contextlib.suppress(OSError):
-                    status = folder.stat(name)
-                    if stat.S_ISREG(status.st_mode):
-                        yield status.st_mtime_ns, max(status.st_size, _MIN_DISK_SIZE), name
 
     def _file_name(self, kind: str, key: tuple[str, ...]) -> str:
         return hashlib.sha256("\0".join((self._key_prefix, kind, *key)).encode()).hexdigest()

@@ -11,7 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from skillhall._internal.net.fetch import FetchOptions
@@ -20,12 +20,11 @@ from skillhall._internal.sources.commit_tree import (
     MODE_EXECUTABLE,
     MODE_LINK,
     MODE_REGULAR,
+    CommitFiles,
     TreeEntry,
-    build_level,
     collect_level,
-    collect_skills,
     iterate_files,
-    searchable_paths,
+    select_skills,
 )
 from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.process import is_git_available
@@ -39,20 +38,18 @@ from skillhall._internal.sources.github.tree import (
     parse_tree,
     start_blob_hash,
 )
-from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills, find_skills
 from skillhall._internal.sources.source_text import is_commit_id
 from skillhall.errors import RateLimited, SourceNotFound, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.sources.archive.tar_format import TarMember
     from skillhall._internal.sources.base import SourceContext
-    from skillhall._internal.sources.commit_tree import CommitSkill
+    from skillhall._internal.sources.commit_tree import CommitSkill, FileSelector
     from skillhall._internal.sources.github.github_ref import GitHubRef
-
-T = TypeVar("T")
+    from skillhall._internal.sources.repo_layout import FileTree, RepositorySkills
 
 _MIB = 1024 * 1024
 _MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub truncates trees at 7 MiB
@@ -92,9 +89,9 @@ def read_github(
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere,
     SkillNotFound, ArchiveRejected, TooLarge.
     """
+    select = partial(select_skills, source_text=source_text)
     reader = _open_reader(reference, access, source_text)
-    skills, stale, _ = reader.read(_GitHubRepositoryReader.read_skills)
-    return skills._replace(stale=stale)
+    return reader.read(select, DEFAULT_ARCHIVE_LIMITS.total).to_skills()
 
 
 def read_github_level(
@@ -104,10 +101,9 @@ def read_github_level(
 
     Raises: as `read_github`, except for missing skills.
     """
+    select = partial(collect_level, policy=policy, source_text=source_text)
     reader = _open_reader(reference, access, source_text)
-    read_level = partial(_GitHubRepositoryReader.read_level, policy=policy)
-    tree, stale, checked_at = reader.read(read_level, needs_time=True)
-    return tree._replace(stale=stale, checked_at=checked_at)
+    return reader.read(select, _MAX_LEVEL, needs_time=True).to_level()
 
 
 def resolve_github_commit(reference: GitHubRef, access: GitHubAccess) -> str:
@@ -134,19 +130,15 @@ class _GitHubRepositoryReader:
     api: GitHubClient
     cache: GitHubCache
 
-    def read(
-        self,
-        read: Callable[[_GitHubRepositoryReader, str, GitHubRef], T],
-        *,
-        needs_time: bool = False,
-    ) -> tuple[T, str, float]:
+    def read(self, select: FileSelector, limit: int, *, needs_time: bool = False) -> CommitFiles:
         """Read the current version or, in an outage, the cached one.
 
-        Returns the result, why it is stale, and the Unix time when it was current.
+        `limit` is for the bytes of all files. `needs_time` rejects a cached version without the
+        time when it was current.
         """
         try:
             commit, ref = self.resolve()
-            result = read(self, commit, ref)
+            files = self.read_commit(commit, ref, select, limit)
         except (SourceUnavailable, RateLimited) as error:
             status = 0 if isinstance(error, RateLimited) else error.status
             if 0 < status < _SERVER_ERROR:  # access may be revoked
@@ -155,12 +147,21 @@ class _GitHubRepositoryReader:
             if not commit or (needs_time and not checked_at):
                 raise
             offline = replace(self, api=replace(self.api, offline_error=error))
-            return read(offline, commit, ref), str(error), checked_at
+            files = offline.read_commit(commit, ref, select, limit)
+            return files._replace(stale=str(error), checked_at=checked_at)
         now = time.time()
         values = {"commit": commit, "path": ref.path, "seen": str(now)}
         self._cache_values("last", self.reference.text, **values)
         self.cache.evict()
-        return result, "", now
+        return files._replace(checked_at=now)
+
+    def read_commit(
+        self, commit: str, ref: GitHubRef, select: FileSelector, limit: int
+    ) -> CommitFiles:
+        """Read the selected files of a commit. Raises: as `read_github`."""
+        skills, findings = select(self._read_tree(commit), ref.path)
+        contents = self._read_contents(commit, skills, limit)
+        return CommitFiles(skills, findings, contents, commit, ref.ref)
 
     def resolve(self) -> tuple[str, GitHubRef]:
         """Return the commit and the interpretation of the reference that exists."""
@@ -202,26 +203,9 @@ class _GitHubRepositoryReader:
             raise self.api.build_malformed_response_error() from None
         if is_truncated:  # a large repository
             with self.api.open_archive(commit) as members:
-                entries = [_build_entry(member) for member in members]
+                entries = [_hash_member(member) for member in members]
         self.cache.write("tree", self.api.repository, commit, data=dump_tree(entries))
         return entries
-
-    def read_skills(self, commit: str, ref: GitHubRef) -> RepositorySkills:
-        """Read the skills at the reference's path in a commit."""
-        entries = self._read_tree(commit)
-        folders = find_skills(searchable_paths(entries), ref.path, self.api.source_text)
-        skills = collect_skills(entries, folders)
-        contents = self._read_contents(commit, skills, DEFAULT_ARCHIVE_LIMITS.total)
-        bundles = tuple(skill.build_bundle(contents) for skill in skills)
-        return RepositorySkills(bundles, commit, ref.ref)
-
-    def read_level(self, commit: str, ref: GitHubRef, policy: ScanPolicy) -> FileTree:
-        """Read the files one level below the reference's path in a commit."""
-        entries, text = self._read_tree(commit), self.api.source_text
-        skills, level_findings = collect_level(entries, ref.path, policy, text)
-        contents = self._read_contents(commit, skills, _MAX_LEVEL)
-        files, findings = build_level(skills, contents)
-        return FileTree(files, commit, (*level_findings, *findings))
 
     def _read_contents(
         self, commit: str, skills: Sequence[CommitSkill], limit: int
@@ -233,10 +217,10 @@ class _GitHubRepositoryReader:
             raise TooLarge(self.api.source_text, limit)
         cached = {skill.folder: self._read_cached_files(skill) for skill in skills}
         contents = {sha: data for files in cached.values() for sha, data in files.items()}
-        missing = _find_missing(skills, contents)
+        missing = {e.id: e for e in iterate_files(skills) if e.id not in contents}
         if len(missing) > _MAX_SINGLE_FETCHES:
             contents |= self._read_from_archive(commit, skills, set(missing))
-            missing = _find_missing(skills, contents)
+            missing = {e.id: e for e in iterate_files(skills) if e.id not in contents}
         if len(missing) > _MAX_MISSING:
             problem = f"{len(missing)} files are missing in its archive of {self.api.repository}"
             raise SourceUnavailable(self.api.host, problem)
@@ -284,7 +268,7 @@ class _GitHubRepositoryReader:
         start = 0
         for entry in sorted(skill.entries.values()) if data else ():
             content = (data or b"")[start : start + _entry_size(entry)]
-            start += _entry_size(entry)
+            start += len(content)
             if not matches_blob(content, entry):
                 return {}
             contents[entry.id] = content
@@ -320,12 +304,6 @@ def _load_values(data: bytes | None) -> dict[str, str]:
     return {name: text for name, text in pairs if isinstance(text, str)}
 
 
-def _find_missing(
-    skills: Iterable[CommitSkill], contents: Mapping[str, bytes]
-) -> dict[str, TreeEntry]:
-    return {entry.id: entry for entry in iterate_files(skills) if entry.id not in contents}
-
-
 def _cache_key(skill: CommitSkill) -> list[str]:
     return sorted({f"{entry.path} {entry.id}" for entry in skill.entries.values()})
 
@@ -334,7 +312,7 @@ def _entry_size(entry: TreeEntry) -> int:
     return entry.size or 0  # GitHub lists the size of every file
 
 
-def _build_entry(member: TarMember) -> TreeEntry:
+def _hash_member(member: TarMember) -> TreeEntry:
     digest = start_blob_hash(member.size)
     for chunk in member.content:
         digest.update(chunk)

@@ -39,11 +39,8 @@ def parse_tree(data: bytes) -> tuple[Sequence[TreeEntry], bool]:
     items = value["tree"]
     if not all(isinstance(item, dict) for item in items):
         raise ValueError("an entry is not an object")
-    entries = [
-        _build_entry(item.get("path"), item.get("mode"), item.get("sha"), item.get("size"))
-        for item in items
-        if item.get("mode") != MODE_FOLDER
-    ]
+    rows = ([item.get(key) for key in ("path", "mode", "sha", "size")] for item in items)
+    entries = [_build_entry(*row) for row in rows if row[1] != MODE_FOLDER]
     if len({entry.path for entry in entries}) < len(entries):
         raise ValueError("a path is listed twice")
     return entries, value.get("truncated") is not False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
 from skillhall._internal.net.connection import NetworkSettings, Timeout
@@ -80,12 +80,9 @@ class McpSkillClient:
 
     def get_entry(self, uri: str) -> object | None:
         """Return the entry of a skill, `None` if there is none. Raises: as `list_entries`."""
-        try:
-            result = self._call("skills/get", {"uri": uri}, MAX_PAGE_BYTES)
-        except McpCallError as error:
-            if error.rpc_code == INVALID_PARAMS:
-                return None
-            raise
+        result = self._call_with_uri("skills/get", uri, MAX_PAGE_BYTES)
+        if result is None:
+            return None
         if not isinstance(result.get("skill"), dict):
             raise self._build_malformed_response_error("'skill' is not an object")
         return result["skill"]
@@ -96,16 +93,22 @@ class McpSkillClient:
         `size` only limits the response: callers check the size of the file.
         """
         limit = _MAX_ESCAPE_FACTOR * size + _RESPONSE_OVERHEAD
-        try:
-            result = self._call("resources/read", {"uri": uri}, limit, timeout)
-        except McpCallError as error:
-            if error.rpc_code == INVALID_PARAMS:
-                return None
-            raise
+        result = self._call_with_uri("resources/read", uri, limit, timeout)
+        if result is None:
+            return None
         contents = self._require_list(result, "contents")
         if len(contents) != 1:
             raise self._build_malformed_response_error(f"{len(contents)} contents for one file")
-        return self._decode_content(contents[0], uri)
+        fields = contents[0] if isinstance(contents[0], dict) else {}
+        if fields.get("uri") != uri:
+            raise self._build_malformed_response_error("it contains another file than requested")
+        text, blob = fields.get("text"), fields.get("blob")
+        with suppress(UnicodeEncodeError, binascii.Error, ValueError):
+            if isinstance(text, str) and blob is None:
+                return text.encode("utf-8")
+            if isinstance(blob, str) and text is None:
+                return b64decode(blob, validate=True)
+        raise self._build_malformed_response_error("the content is neither text nor base64")
 
     def negotiate(self) -> None:
         """Negotiate the protocol and require the skills extension. Raises: SkillhallError."""
@@ -149,6 +152,17 @@ class McpSkillClient:
         self.transport.notify(notification, Timeout(self.timeouts.response))
         return capabilities
 
+    def _call_with_uri(
+        self, method: str, uri: str, max_bytes: int, timeout: Timeout | None = None
+    ) -> Message | None:
+        """Call a method for a URI; `None` if the server does not have it."""
+        try:
+            return self._call(method, {"uri": uri}, max_bytes, timeout)
+        except McpCallError as error:
+            if error.rpc_code == INVALID_PARAMS:
+                return None
+            raise
+
     def _call(
         self,
         method: str,
@@ -182,20 +196,6 @@ class McpSkillClient:
         if not isinstance(value, list):
             raise self._build_malformed_response_error(f"{name!r} is not a list")
         return value
-
-    def _decode_content(self, content: object, uri: str) -> bytes:
-        fields = content if isinstance(content, dict) else {}
-        if fields.get("uri") != uri:
-            raise self._build_malformed_response_error("it contains another file than requested")
-        text, blob = fields.get("text"), fields.get("blob")
-        try:
-            if isinstance(text, str) and blob is None:
-                return text.encode("utf-8")
-            if isinstance(blob, str) and text is None:
-                return b64decode(blob, validate=True)
-        except (UnicodeEncodeError, binascii.Error, ValueError):
-            pass
-        raise self._build_malformed_response_error("the content is neither text nor base64")
 
     def _build_malformed_response_error(self, detail: str) -> SourceUnavailable:
         problem = f"the response is malformed: {detail}"

@@ -95,7 +95,11 @@ def parse_entry(value: object) -> McpSkillEntry:
         return McpSkillEntry("", findings=(finding,))
     entry = McpSkillEntry(value["uri"][:MAX_URI_LENGTH])
     try:
-        uri = _parse_uri(value["uri"])
+        try:
+            uri = SkillUri.parse(value["uri"])
+        except UnsafePath as error:
+            message = f"the URI of the skill is rejected: {error.reason}"
+            raise _InvalidEntry(Code.MCP_URI, message) from None
         entry = entry._replace(path=uri.path, name=uri.name)
         entry = _add_frontmatter(entry, value.get("frontmatter"))
         entry = entry._replace(files=tuple(_parse_files(uri, value.get("resources"))))
@@ -103,14 +107,6 @@ def parse_entry(value: object) -> McpSkillEntry:
     except _InvalidEntry as error:
         return entry._replace(findings=(error.finding.with_location(entry.uri, entry.name),))
     return entry
-
-
-def _parse_uri(text: str) -> SkillUri:
-    try:
-        return SkillUri.parse(text)
-    except UnsafePath as error:
-        message = f"the URI of the skill is rejected: {error.reason}"
-        raise _InvalidEntry(Code.MCP_URI, message) from None
 
 
 def _add_frontmatter(entry: McpSkillEntry, value: object) -> McpSkillEntry:
@@ -182,34 +178,25 @@ def cross_check_entries(entries: Sequence[McpSkillEntry]) -> list[McpSkillEntry]
     uris = Counter(entry.uri for entry in entries)
     names = Counter(entry.name for entry in entries)
     nested = _find_nested_skills(entries)
-    findings = [_check_against_others(entry, uris, names, nested) for entry in entries]
-    return [
-        entry._replace(findings=(*entry.findings, *added))
-        for entry, added in zip(entries, findings, strict=True)
-    ]
-
-
-def _check_against_others(
-    entry: McpSkillEntry,
-    uris: Mapping[str, int],
-    names: Mapping[str, int],
-    nested: Mapping[str, Sequence[str]],
-) -> Iterator[Finding]:
-    findings = []
-    if uris[entry.uri] > 1:
-        findings.append(Finding(Code.MCP_REPEATED, "the server lists this URI more than once"))
-    elif entry.name and names[entry.name] > 1:
-        message = f"the server has {names[entry.name]} skills named {entry.name!r}"
-        findings.append(Finding(Code.SAME_NAME, message, hint=f"use the path {entry.path!r}"))
-    listed = {file.uri for file in entry.files}
-    for uri in nested.get(entry.uri, ()) if entry.files else ():
-        if uri not in listed:
-            message = f"the entry does not list {uri!r}, which the server has inside the skill"
-            findings.append(Finding(Code.MCP_UNLISTED, message))
-    if any(file.path.endswith(f"/{SKILL_MD}") for file in entry.files):
-        message = "the skill contains another skill, which is not approved with it"
-        findings.append(Finding(Code.MCP_NESTED, message))
-    return (finding.with_location(entry.uri, entry.name) for finding in findings)
+    checked = []
+    for entry in entries:
+        findings = []
+        if uris[entry.uri] > 1:
+            findings.append(Finding(Code.MCP_REPEATED, "the server lists this URI more than once"))
+        elif entry.name and names[entry.name] > 1:
+            message = f"the server has {names[entry.name]} skills named {entry.name!r}"
+            findings.append(Finding(Code.SAME_NAME, message, hint=f"use the path {entry.path!r}"))
+        listed = {file.uri for file in entry.files}
+        for uri in nested.get(entry.uri, ()) if listed else ():
+            if uri not in listed:
+                message = f"the entry does not list {uri!r}, which the server has inside the skill"
+                findings.append(Finding(Code.MCP_UNLISTED, message))
+        if any(file.path.endswith(f"/{SKILL_MD}") for file in entry.files):
+            message = "the skill contains another skill, which is not approved with it"
+            findings.append(Finding(Code.MCP_NESTED, message))
+        located = (finding.with_location(entry.uri, entry.name) for finding in findings)
+        checked.append(entry._replace(findings=(*entry.findings, *located)))
+    return checked
 
 
 def _find_nested_skills(entries: Sequence[McpSkillEntry]) -> dict[str, list[str]]:

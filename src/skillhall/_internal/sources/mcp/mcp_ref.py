@@ -41,6 +41,7 @@ class McpRef(Ref):
 
     def open(self, context: SourceContext) -> OpenedSource:
         """Download the skills. Raises: as `read_mcp_bundles`."""
+        # Imported here because reading a lock file must not load it: see `Ref`.
         from skillhall._internal.sources.mcp.source import read_mcp_bundles  # noqa: PLC0415
 
         return OpenedSource(self, read_mcp_bundles(self, context.settings))

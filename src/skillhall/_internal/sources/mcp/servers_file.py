@@ -141,7 +141,7 @@ def add_server(settings: Settings, server: McpServer, *, overwrite: bool = False
     with _edit_servers(settings) as servers:
         known = servers.get(server.label)
         if known is not None and known != server and not overwrite:
-            raise Conflict(server.label, "take another label, or replace it with --overwrite")
+            raise Conflict(server.label)
         if known != server:
             clear_cache(settings, server.label)
         servers[server.label] = server

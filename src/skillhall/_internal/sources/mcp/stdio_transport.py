@@ -20,7 +20,7 @@ from skillhall._internal.sources.mcp.transport import (
 from skillhall.errors import SourceTimedOut, SourceUnavailable, TooLarge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from skillhall._internal.net.connection import Timeout
     from skillhall._internal.sources.mcp.transport import Message
@@ -76,7 +76,13 @@ class StdioTransport:
         if self._is_out_of_sync:
             raise SourceUnavailable(self.host, "it sent more data than requested")
         self._send(request)
-        for message in self._read_messages(max_bytes, timeout):
+        remaining = max_bytes
+        while (line := self._read_line(remaining, timeout)) is not None:
+            remaining -= len(line)
+            message = parse_message(line)
+            if message is None:
+                problem = "its output is not a message of the protocol"
+                raise SourceUnavailable(self.host, problem, _RUN_MANUALLY_HINT)
             if is_response(message, request):
                 return message
             self._reply_to_server(message)
@@ -118,17 +124,6 @@ class StdioTransport:
                 self._stdin.flush()
         with contextlib.suppress(OSError):
             self._stdin.close()
-
-    def _read_messages(self, max_bytes: int, timeout: Timeout) -> Iterator[Message]:
-        """Yield messages until the command exits. Raises: SourceUnavailable, TooLarge."""
-        remaining = max_bytes
-        while (line := self._read_line(remaining, timeout)) is not None:
-            remaining -= len(line)
-            message = parse_message(line)
-            if message is None:
-                problem = "its output is not a message of the protocol"
-                raise SourceUnavailable(self.host, problem, _RUN_MANUALLY_HINT)
-            yield message
 
     def _read_line(self, max_bytes: int, timeout: Timeout) -> bytes | None:
         start = 0

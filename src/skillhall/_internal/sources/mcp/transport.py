@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
-from skillhall._internal.net.connection import NetworkSettings
+from skillhall._internal.net.connection import NetworkSettings, parse_response_json
 from skillhall.errors import SourceUnavailable
 
 if TYPE_CHECKING:
@@ -68,10 +68,7 @@ def serialize_message(message: Message) -> bytes:
 
 def parse_message(data: bytes) -> Message | None:
     """Parse a JSON-RPC message; `None` if the data is not one."""
-    try:
-        value = json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
-    except (ValueError, RecursionError):
-        return None
+    value = parse_response_json(data)
     return value if isinstance(value, dict) and value.get("jsonrpc") == "2.0" else None
 
 
@@ -80,7 +77,3 @@ def is_response(message: Message, request: Message) -> bool:
     if message.get("id") != request["id"] or isinstance(message.get("id"), bool):
         return False
     return ("result" in message) is not ("error" in message)
-
-
-def _reject_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)

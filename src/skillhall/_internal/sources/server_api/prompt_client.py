@@ -141,7 +141,21 @@ class PromptClient:
         """Return all prompts."""
         response = self.server.get(_PROMPTS, self.query)
         data = _ResponseObject(self.server, response.data)
-        prompts = tuple(_parse_prompt(item) for item in data.get_objects("prompts"))
+        prompts = tuple(
+            RemotePrompt(
+                item.get_text("name"),
+                item.get_text("description", ""),
+                tuple(
+                    RemotePromptArgument(
+                        argument.get_text("name"),
+                        argument.get_text("description", ""),
+                        argument.get_bool("required"),
+                    )
+                    for argument in item.get_objects("arguments", is_required=False)
+                ),
+            )
+            for item in data.get_objects("prompts")
+        )
         if len(prompts) > MAX_PROMPTS:
             raise self.server.build_malformed_response_error(f"more than {MAX_PROMPTS} prompts")
         stale = response.meta.get("stale")
@@ -165,8 +179,13 @@ class PromptClient:
                 raise PromptNotFound(name) from None
             raise
         data = _ResponseObject(self.server, response.data, f"the prompt {name!r}")
-        texts = [_parse_message(item) for item in data.get_objects("messages")]
-        if not texts:
+        contents = [item.fields.get("content") for item in data.get_objects("messages")]
+        texts = [
+            _ResponseObject(self.server, content, data.label).get_text("text")
+            for content in contents
+            if isinstance(content, dict) and content.get("type") == "text"
+        ]
+        if not texts or len(texts) < len(contents):
             raise data.build_field_error("messages")
         # The original prompt server sends no source, and a description only if there is one.
         description, source = data.get_text("description", ""), data.get_text("source", "")
@@ -222,8 +241,10 @@ class _ResponseObject(NamedTuple):
             raise self.build_field_error(name)
         return value
 
-    def get_objects(self, name: str) -> Sequence[_ResponseObject]:
+    def get_objects(self, name: str, *, is_required: bool = True) -> Sequence[_ResponseObject]:
         value = self.fields.get(name)
+        if value is None and not is_required:
+            return ()
         if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
             raise self.build_field_error(name)
         return [_ResponseObject(self.server, item, self.label) for item in value]
@@ -235,11 +256,9 @@ class _ResponseObject(NamedTuple):
 
 def _parse_skipped(data: _ResponseObject) -> tuple[tuple[SkippedEntry, ...], int]:
     """Return the skipped entries and their number; other servers may not send them."""
-    if data.fields.get("skipped") is None:
-        return (), 0
     entries = tuple(
         SkippedEntry(*(item.get_text(name, "") for name in SkippedEntry._fields))
-        for item in data.get_objects("skipped")
+        for item in data.get_objects("skipped", is_required=False)
     )
     has_total = data.fields.get("skippedTotal") is not None
     return entries, data.get_number("skippedTotal") if has_total else len(entries)
@@ -253,32 +272,9 @@ def _is_valid_unicode(text: str) -> bool:
         return False
 
 
-def _parse_prompt(data: _ResponseObject) -> RemotePrompt:
-    arguments = data.get_objects("arguments") if data.fields.get("arguments") is not None else ()
-    return RemotePrompt(
-        data.get_text("name"),
-        data.get_text("description", ""),
-        tuple(
-            RemotePromptArgument(
-                item.get_text("name"), item.get_text("description", ""), item.get_bool("required")
-            )
-            for item in arguments
-        ),
-    )
-
-
-def _parse_message(data: _ResponseObject) -> str:
-    content = data.fields.get("content")
-    if not isinstance(content, dict) or content.get("type") != "text":
-        raise data.build_field_error("messages")
-    return _ResponseObject(data.server, content, data.label).get_text("text")
-
-
 def _parse_files(data: _ResponseObject) -> dict[str, bytes]:
     """Return the files by checked path; no two paths collide."""
-    if data.fields.get("files") is None:
-        return {}
-    items = data.get_objects("files")
+    items = data.get_objects("files", is_required=False)
     if len(items) > MAX_FILES:
         raise TooLarge(data.label, MAX_FILES, "files")
     paths = [_parse_path(item) for item in items]

@@ -7,26 +7,24 @@ and size limits, redirects are not followed, and they must be JSON.
 from __future__ import annotations
 
 import json
-import re
-from contextlib import closing
 from dataclasses import dataclass, field, replace
-from http.client import HTTPResponse
-from typing import TYPE_CHECKING, Final, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlencode
 
 from skillhall._internal.net.addresses import AddressPolicy, is_loopback
 from skillhall._internal.net.connection import (
-    Connection,
     ConnectionRequest,
     NetworkSettings,
     Timeout,
-    open_connection,
-    translate_network_errors,
+    limit_size,
+    parse_response_json,
+    read_chunks,
+    reveal_token,
+    send_request,
+    serialize_request,
 )
 from skillhall._internal.net.url import WebUrl
-from skillhall._version import VERSION
 from skillhall.errors import (
-    ConfigInvalid,
     NotAuthenticated,
     ServerRefused,
     SourceRejected,
@@ -35,7 +33,6 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    import socket
     from collections.abc import Mapping
 
     from skillhall._internal.settings import Secret
@@ -44,8 +41,6 @@ MAX_RESPONSE_BYTES: Final = 128 * 1024 * 1024  # a skill of nearly 100 MiB in ba
 TOKEN_VARIABLE: Final = "SKILLHALL_SERVER_TOKEN"  # noqa: S105 - the name of a variable
 GIT_TOKEN_VARIABLE: Final = "SKILLHALL_GIT_TOKEN"  # noqa: S105 - the same
 _ANY_ADDRESS = AddressPolicy.from_cidrs("0.0.0.0/0", "::/0")
-_CHUNK = 256 * 1024  # bytes
-_TOKEN_PATTERN = re.compile(r"[\x21-\x7e]{1,4096}")
 _UNAUTHORIZED = 401
 _REDIRECTS = range(300, 400)
 _OK = range(200, 300)
@@ -90,7 +85,7 @@ class ServerConnection:
         url = WebUrl.parse(text.rstrip("/"))
         if url.query or url.fragment:
             raise SourceRejected("url", text, "the URL of a server has no query and no fragment")
-        return cls(url, _check_token(token, TOKEN_VARIABLE), timeouts=timeouts)
+        return cls(url, reveal_token(token, TOKEN_VARIABLE), timeouts=timeouts)
 
     def with_git_token(self, token: Secret) -> ServerConnection:
         """Return a copy with a git token, unless the connection is unencrypted.
@@ -99,7 +94,7 @@ class ServerConnection:
         """
         if self.url.scheme != "https" and not is_loopback(self.url.host):
             return self
-        return replace(self, git_token=_check_token(token, GIT_TOKEN_VARIABLE))
+        return replace(self, git_token=reveal_token(token, GIT_TOKEN_VARIABLE))
 
     @property
     def host(self) -> str:
@@ -128,61 +123,26 @@ class ServerConnection:
     def _request(
         self, method: str, path: str, query: Mapping[str, str], body: bytes | None
     ) -> ApiResponse:
-        target = self.url.path.rstrip("/") + path
-        if any(query.values()):
-            target += f"?{urlencode({name: value for name, value in query.items() if value})}"
+        query_text = urlencode({name: value for name, value in query.items() if value})
+        url = replace(self.url, path=self.url.path.rstrip("/") + path, query=query_text)
+        headers = {
+            "Accept": "application/json",
+            "Content-Type": "" if body is None else "application/json",
+            "Authorization": f"Bearer {self.token}" if self.token else "",
+            "X-Skillhall-Git-Token": self.git_token,
+        }
+        connect, limit = self.timeouts.connect, self.max_response_bytes
+        request = ConnectionRequest(url, Timeout(connect), connect)
+        data = serialize_request(method, url, headers, body)
         try:
-            status, data = self._send(method, self._serialize_request(method, target, body))
+            with send_request(
+                request, _ANY_ADDRESS, data, limit, self.timeouts.response
+            ) as response:
+                content = b"".join(limit_size(read_chunks(response, self.host), limit, self.host))
+                return self._parse_response(response.status, content)
         except TooLarge:
-            problem = f"the response is larger than {self.max_response_bytes} bytes"
+            problem = f"the response is larger than {limit} bytes"
             raise SourceUnavailable(self.host, problem) from None
-        return self._parse_response(status, data)
-
-    def _serialize_request(self, method: str, target: str, body: bytes | None) -> bytes:
-        lines = [
-            f"{method} {target} HTTP/1.1",
-            f"Host: {self.url.authority}",
-            f"User-Agent: skillhall/{VERSION}",
-            "Accept: application/json",
-            "Accept-Encoding: identity",
-            "Connection: close",
-        ]
-        if body is not None:
-            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
-        if self.token:
-            lines.append(f"Authorization: Bearer {self.token}")
-        if self.git_token:
-            lines.append(f"X-Skillhall-Git-Token: {self.git_token}")
-        return "\r\n".join([*lines, "", ""]).encode("ascii") + (body or b"")
-
-    def _send(self, method: str, request: bytes) -> tuple[int, bytes]:
-        """Return the status and the body. Raises: SourceUnavailable, TooLarge."""
-        with translate_network_errors(self.host):
-            target = self._build_connection_request(self.timeouts.connect)
-            sock = open_connection(target, _ANY_ADDRESS)
-        with closing(sock), translate_network_errors(self.host):
-            target = self._build_connection_request(self.timeouts.response)
-            sock.settimeout(target.timeout.next_timeout())
-            sock.sendall(request)
-            # The only method of a socket that http.client calls is `makefile`.
-            connection = Connection(sock, target, self.max_response_bytes)
-            opened = HTTPResponse(cast("socket.socket", connection), method=method)
-            with closing(opened) as response:
-                response.begin()
-                return response.status, self._read_body(response)
-
-    def _build_connection_request(self, network: NetworkSettings) -> ConnectionRequest:
-        return ConnectionRequest(self.url, Timeout(network), network)
-
-    def _read_body(self, response: HTTPResponse) -> bytes:
-        body = bytearray()
-        while chunk := response.read(_CHUNK):
-            body += chunk
-            if len(body) > self.max_response_bytes:
-                raise TooLarge(self.host, self.max_response_bytes)
-        if response.length:  # http.client counts it down to the bytes that are missing
-            raise SourceUnavailable(self.host, "the response is incomplete")
-        return bytes(body)
 
     def _parse_response(self, status: int, data: bytes) -> ApiResponse:
         if status == _UNAUTHORIZED:
@@ -190,7 +150,7 @@ class ServerConnection:
         if status in _REDIRECTS:
             hint = "use the URL that it redirects to"
             raise SourceUnavailable(self.host, "it redirects", hint, status=status)
-        envelope = _parse_json(data)
+        envelope = parse_response_json(data)
         if isinstance(envelope, dict) and envelope.get("success") is True and status in _OK:
             content, meta = envelope.get("data"), envelope.get("meta")
             if isinstance(content, dict):
@@ -208,22 +168,3 @@ class ServerConnection:
         for token in filter(None, (self.token, self.git_token)):
             text = text.replace(token, "***")
         return text
-
-
-def _check_token(token: Secret | None, variable: str) -> str:
-    """Return the token if it is valid in a header. Raises: ConfigInvalid."""
-    revealed = "" if token is None else token.reveal()
-    if revealed and not _TOKEN_PATTERN.fullmatch(revealed):
-        raise ConfigInvalid(variable, "it contains spaces or non-ASCII characters")
-    return revealed
-
-
-def _parse_json(data: bytes) -> object:
-    try:
-        return json.loads(data.decode("utf-8"), parse_constant=_reject_constant)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _reject_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)

@@ -11,6 +11,7 @@ from skillhall._internal.cli.command_result import CommandResult, FileContent
 from skillhall._internal.cli.options import command_group, json_command
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.wiring import sources
+from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
     from skillhall._internal.wiring.sources import McpServer, McpSkill
@@ -70,7 +71,11 @@ def add_server(
     server = sources.parse_server(
         label, endpoint, token_variable, variables, settings.working_directory
     )
-    sources.add_server(settings, server, overwrite=overwrite)
+    try:
+        sources.add_server(settings, server, overwrite=overwrite)
+    except Conflict as error:
+        error.hint = "choose another label, or use --overwrite to replace the server"
+        raise
     hint = f"'skillhall mcp-servers skills {label}' lists its skills"
     return CommandResult(
         {"server": _serialize_server(server)},
