@@ -41,8 +41,9 @@ from skillhall._internal.rest.skill_handlers import SkillHandlers
 from skillhall._internal.rest.skill_routes import build_skill_router, build_well_known_router
 from skillhall._internal.rest.webhooks import WebhookHandlers
 from skillhall._internal.rest.well_known import WellKnownHandlers
+from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
-from skillhall._internal.web.site import Site, render_unrouted_page
+from skillhall._internal.web.site import Site
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
