@@ -1,10 +1,9 @@
 """The result of a command, printed as text or as JSON."""
 
-from __future__ import annotations
-
 import sys
 from base64 import b64encode
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -21,11 +20,7 @@ from skillhall._internal.cli.terminal import (
     sanitize_line,
     sanitize_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
+from skillhall._internal.policy.effects import JudgedFinding
 
 _JSON_META_KEY = f"{__name__}.json"
 

@@ -1,11 +1,10 @@
 """`skillhall prompt`: prints the text for a model, and nothing else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
+from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.reader import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
     SearchOptions,
@@ -17,6 +16,7 @@ from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.options import (
     config_option,
     configured_agent_option,
+    flag,
     json_command,
     root_search_options,
 )
@@ -29,11 +29,6 @@ from skillhall._internal.render.local_listing import render_local
 from skillhall._internal.render.markdown import render_markdown
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.catalog.catalog import Catalog
-
 _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 
 
@@ -43,7 +38,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @configured_agent_option(
     "Print the system prompt of this agent from the config; 'default' needs no config."
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of the config and exit.")
+@flag("--schema", help="Print the JSON Schema of the config and exit.")
 def command(
     *,
     search: SearchOptions,

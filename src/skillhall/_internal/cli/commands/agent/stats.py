@@ -1,7 +1,5 @@
 """`skillhall stats`: shows which skills agents use."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from skillhall._internal.agents.usage_stats import count_usage

@@ -1,8 +1,6 @@
 """`skillhall scan`: reports risky content in skills, highest tier first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
@@ -21,10 +19,6 @@ from skillhall._internal.cli.options import depth_option, follow_links_option, j
 from skillhall._internal.cli.progress import scan_progress
 from skillhall._internal.cli.terminal import format_count, sanitize_line
 from skillhall._internal.skill.risks.tiers import Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _FORMATS = ["text", "json", "sarif"]
 # SARIF level and security severity of each tier, as GitHub code scanning shows them.

@@ -1,9 +1,7 @@
 """`skillhall validate`: checks skills and applies safe fixes."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
 
@@ -21,6 +19,7 @@ from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value, serialize_finding
 from skillhall._internal.cli.options import (
     depth_option,
+    flag,
     follow_links_option,
     json_command,
     profile_option,
@@ -37,20 +36,17 @@ from skillhall._internal.cli.terminal import (
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.wiring.catalog import find_profile
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _FORMATS = ["text", "json", "sarif", "github"]
 
 
 @json_command("validate", "skillhall validate .agents/skills --format github", formats=_FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @profile_option("specification")
-@click.option("--fix", "apply_fixes", is_flag=True, help="Fix problems that are safe to fix.")
-@click.option("-n", "--dry-run", is_flag=True, help="With --fix, show the changes only.")
+@flag("--fix", "apply_fixes", help="Fix problems that are safe to fix.")
+@flag("-n", "--dry-run", help="With --fix, show the changes only.")
 @depth_option
 @follow_links_option
-@click.option("-v", "--verbose", is_flag=True, help="Show accepted findings too.")
+@flag("-v", "--verbose", help="Show accepted findings too.")
 def command(
     *,
     paths: tuple[str, ...],

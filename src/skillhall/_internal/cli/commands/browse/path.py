@@ -1,17 +1,11 @@
 """`skillhall path` and `skillhall profiles`: where skills are searched, and by which rules."""
 
-from __future__ import annotations
-
 import os
 from typing import NamedTuple
 
 import click
 
-from skillhall._internal.cli.catalog_loader import (
-    SearchOptions,
-    load_with_progress,
-    read_settings,
-)
+from skillhall._internal.cli.catalog_loader import SearchOptions, load_with_progress, read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.options import json_command, profile_option
 from skillhall._internal.cli.param_types import ProfileParam

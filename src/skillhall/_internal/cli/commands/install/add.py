@@ -1,11 +1,11 @@
 """`skillhall add`: adds skills to a project, the home folder or any other folder."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import click
+from prompt_toolkit.input import Input
+from prompt_toolkit.output import Output
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import ErrorInfo
@@ -13,13 +13,14 @@ from skillhall._internal.cli.options import (
     can_ask,
     confirm,
     dry_run_option,
+    flag,
     follow_links_option,
     json_command,
     yes_option,
 )
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
-    CodingAgentParam,
+    complete_coding_agent,
     open_project,
     user_scope_option,
 )
@@ -40,16 +41,9 @@ from skillhall._internal.installer.install import (
     read_bundle_name,
     select_bundles,
 )
+from skillhall._internal.installer.project import Project
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from prompt_toolkit.input import Input
-    from prompt_toolkit.output import Output
-
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.skill.bundle import Bundle
 
 ALL_SKILLS = "*"
 _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
@@ -62,7 +56,7 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
     "--agent",
     "agents",
     multiple=True,
-    type=CodingAgentParam(),
+    shell_complete=complete_coding_agent,
     metavar="AGENT",
     help="Install for this agent; '*' means every agent detected here. Repeatable.",
 )
@@ -81,17 +75,11 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
     metavar="NAME",
     help="Add only this skill; '*' means all. Repeatable.",
 )
-@click.option(
-    "--copy",
-    is_flag=True,
-    help="Copy the skill into each agent's folder instead of linking to one copy.",
-)
-@click.option(
-    "-l", "--list", "is_listing", is_flag=True, help="List the skills in SOURCE and exit."
-)
+@flag("--copy", help="Copy the skill into each agent's folder instead of linking to one copy.")
+@flag("-l", "--list", "is_listing", help="List the skills in SOURCE and exit.")
 @follow_links_option
 @yes_option
-@click.option("--overwrite", is_flag=True, help="Replace skills that already exist.")
+@flag("--overwrite", help="Replace skills that already exist.")
 @dry_run_option
 def command(
     *,

@@ -1,17 +1,15 @@
 """`skillhall generate`: writes the prompts of a server as skills for coding agents."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import CommandFailed, to_error_info
-from skillhall._internal.cli.options import dry_run_option, json_command
+from skillhall._internal.cli.options import dry_run_option, flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
-    CodingAgentParam,
+    complete_coding_agent,
     open_project,
     user_scope_option,
 )
@@ -21,6 +19,7 @@ from skillhall._internal.cli.server_options import (
     source_selector_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message
+from skillhall._internal.installer.project import Project
 from skillhall._internal.prompts.generate.claude_hook import HookReport, install_hook, remove_hook
 from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
 from skillhall._internal.prompts.generate.prompt_server import build_origin
@@ -33,11 +32,6 @@ from skillhall._internal.prompts.generate.writer import (
     generate,
 )
 from skillhall.errors import AgentHasNoPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillhall._internal.installer.project import Project
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 _NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "output_format"}
@@ -55,7 +49,7 @@ _HOOK_MESSAGES = {
     "--agent",
     "agents",
     multiple=True,
-    type=CodingAgentParam(),
+    shell_complete=complete_coding_agent,
     metavar="AGENT",
     help="Write skills for this agent. Repeatable.  [default: '*', every agent detected here]",
 )
@@ -75,7 +69,7 @@ _HOOK_MESSAGES = {
     metavar="GLOB",
     help="Skip prompts with a matching name. Repeatable.",
 )
-@click.option("--force", is_flag=True, help="Replace generated skills even if they were edited.")
+@flag("--force", help="Replace generated skills even if they were edited.")
 @dry_run_option
 @click.option(
     "--install-hook",
@@ -84,7 +78,7 @@ _HOOK_MESSAGES = {
     help="Make Claude Code run this command at every start, and exit.",
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Remove the hook and exit.")
-@click.option("--as-hook", is_flag=True, hidden=True, help="Print nothing on stdout.")
+@flag("--as-hook", hidden=True, help="Print nothing on stdout.")
 def command(
     *,
     agents: tuple[str, ...],

@@ -1,27 +1,22 @@
 """The `skillhall session` commands that import and export."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.session.lookup import workspace_command
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.options import can_ask, confirm
+from skillhall._internal.cli.options import can_ask, confirm, flag
 from skillhall._internal.cli.terminal import format_findings
+from skillhall._internal.workspace import Session
 from skillhall._internal.workspace.export import export_session, write_output_file
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions, ImportResult
 from skillhall._internal.workspace.serializers import serialize_block, serialize_session
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE
 from skillhall._internal.workspace.validation import parse_zone
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import Conflict
-
-if TYPE_CHECKING:
-    from skillhall._internal.workspace import Session
-    from skillhall._internal.workspace.workspace import Workspace
 
 
 @workspace_command("import", "import Research acme/skills/pdf")
@@ -36,10 +31,8 @@ if TYPE_CHECKING:
     help="Import only this skill. Repeatable.",
 )
 @click.option("--zone", metavar="ZONE", help="Add the blocks to this zone.  [default: STABLE]")
-@click.option("--replace", is_flag=True, help="Replace blocks of the same skills.")
-@click.option(
-    "--keep", is_flag=True, help="Keep existing blocks of the same skills and add new ones."
-)
+@flag("--replace", help="Replace blocks of the same skills.")
+@flag("--keep", help="Keep existing blocks of the same skills and add new ones.")
 def import_(
     workspace: Workspace,
     session: Session,
@@ -117,7 +110,7 @@ def scan(workspace: Workspace, *, folder: str) -> CommandResult:
 @workspace_command("export", "export Research research.zip")
 @click.argument("session")
 @click.argument("file", type=click.Path(dir_okay=False), required=False)
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
+@flag("--overwrite", help="Replace FILE if it exists.")
 def export(
     workspace: Workspace, session: Session, *, file: str | None, overwrite: bool
 ) -> CommandResult:
