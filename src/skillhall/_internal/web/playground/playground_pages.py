@@ -113,7 +113,9 @@ def _get_conversation(request: PageRequest) -> Conversation:
     chat_class = load_chat_class()
     if chat_class is None:
         hint = request.translations("playground.install", command=INSTALL_COMMAND)
-        raise ModelUnavailable(model, "the chat is not installed", hint, code="not_ready")
+        raise ModelUnavailable(
+            model, "the packages for chats are not installed", hint, code="not_ready"
+        )
     return Conversation(agent.id, model, chat_class(_skills_for(request.site, agent), model))
 
 

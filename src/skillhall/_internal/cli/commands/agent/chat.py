@@ -87,7 +87,7 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
         )
     chat_class = load_chat_class()
     if chat_class is None:
-        raise CommandFailed("usage", "the chat is not installed", INSTALL_COMMAND)
+        raise CommandFailed("usage", "the packages for chats are not installed", INSTALL_COMMAND)
     return chat_class(skills, model)
 
 

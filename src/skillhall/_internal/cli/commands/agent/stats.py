@@ -19,7 +19,7 @@ def command(*, agent: str | None) -> CommandResult:
     uses = count_usage(read_settings(), agent)
     data = {"skills": [asdict(use) for use in uses]}
     if not uses:
-        return CommandResult(data, messages=["No usage recorded yet."])
+        return CommandResult(data, messages=["no usage recorded yet"])
     headings = ["skill", "loaded", "read", "offered", "tokens", "last used"]
     rows = [(use.skill, use.loaded, use.read, use.offered, use.tokens, use.last) for use in uses]
     return CommandResult(data, headings=headings, rows=rows)

@@ -18,7 +18,9 @@ from skillhall._internal.cli.options import can_ask, flag, json_command
     metavar="DIR",
     help="Create the skill in this folder.  [default: the working directory]",
 )
-@click.option("--description", metavar="TEXT", help="Say what the skill does and when to use it.")
+@click.option(
+    "--description", metavar="TEXT", help="Describe what the skill does and when to use it."
+)
 @flag("--no-input", help="Never prompt for input.")
 def command(
     *, name: str | None, directory: str, description: str | None, no_input: bool

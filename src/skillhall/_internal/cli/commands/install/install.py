@@ -22,7 +22,7 @@ from skillhall._internal.installer.verify import VerifyResult, verify
 @user_scope_option
 @flag("--frozen", help="Fail if anything differs from the lock file.")
 def command(*, is_user: bool, frozen: bool) -> CommandResult:
-    """Install the skills of the lock file that are missing.
+    """Install the skills in the lock file that are not installed yet.
 
     Reads skillhall-lock.json, then any other skills in skills-lock.json, the lock file of
     'npx skills'. Installed skills are not changed. With --frozen, the command fails if a skill was

@@ -54,8 +54,8 @@ def command(
 ) -> CommandResult:
     """Update the skills NAME..., or all skills in the lock file.
 
-    Unedited files are replaced; your edits are merged with the upstream changes. If both changed
-    the same lines, the skill is not updated and the conflicting files are listed.
+    Unedited files are replaced; your edits are merged with the upstream changes. If you and
+    upstream changed the same lines, the skill is not updated and the conflicts are listed.
     'skillhall rollback NAME' undoes an update.
     """
     project = open_project(is_user=is_user)

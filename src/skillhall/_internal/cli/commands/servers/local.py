@@ -56,7 +56,7 @@ def list_skills(*, root: str) -> CommandResult:
     "--description",
     required=True,
     metavar="TEXT",
-    help="Say what the skill does and when to use it.",
+    help="Describe what the skill does and when to use it.",
 )
 @click.option("--body", default="", metavar="TEXT", help="Set the instructions; '-' reads stdin.")
 @run_directory_option

@@ -61,7 +61,10 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="Set an argument. Repeatable."
 )
 @click.option(
-    "--files", "directory", metavar="DIR", help="Write the files of the prompt to this new folder."
+    "--files",
+    "directory",
+    metavar="DIR",
+    help="Write the files of the prompt to this folder and create it.",
 )
 @server_option
 @source_selector_options
