@@ -93,13 +93,11 @@ def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     if not error.hint and f"hint.{key}" in translations.messages:
         hint = translations(f"hint.{key}", **error.facts)
     else:
-        hint = find_hint(error, {})
+        hint = capitalize(find_hint(error, {}))
     # A message that starts with a name, such as a path, keeps its first letter.
-    starts_with_name = error.template.startswith("{") and not error.template.startswith(
-        ("{problem}", "{field}")
-    )
-    message = format_sentence(str(error), capitalize=not starts_with_name)
-    return PageError(translations(f"error.{code}"), message, format_sentence(hint))
+    starts_with_name = re.match(r"{(?!problem|field)", error.template)
+    message = str(error) if starts_with_name else capitalize(str(error))
+    return PageError(translations(f"error.{code}"), _end_sentence(message), _end_sentence(hint))
 
 
 def form_status(error: SkillhallError | None) -> int:
@@ -123,7 +121,7 @@ def jinja_environment() -> Environment:
         "path": quote,
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
-        "sentence": format_sentence,
+        "capitalized": capitalize,
     }
     environment.globals |= {
         "asset": asset_url,
@@ -136,11 +134,13 @@ def jinja_environment() -> Environment:
     return environment
 
 
-def format_sentence(text: str, *, capitalize: bool = True) -> str:
-    """Return a message with a capital letter and a full stop; the library's have neither."""
+def capitalize(text: str) -> str:
+    """Return a message of the library, which starts in lower case, with a capital letter."""
     # `allowed-tools` or `pdf/SKILL.md` at the start is not a word.
-    if capitalize and re.match(r"[a-z]+[ ,:]", text):
-        text = text[0].upper() + text[1:]
+    return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
+
+
+def _end_sentence(text: str) -> str:
     return f"{text}." if re.search(r"[\w'\")\]]$", text) else text
 
 
