@@ -26,18 +26,14 @@ _ALLOWED_TAGS = frozenset(
 _ALIGN_CLASSES = {f"text-align:{side}": f"align-{side}" for side in ("left", "center", "right")}
 
 
-def _build_parser() -> MarkdownIt:
-    options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
-    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    parser.options["highlight"] = lambda code, name, _: str(highlight_code(code, f"x.{name}"))
-    return parser
-
-
 class MarkdownRenderer:
     """Renders Markdown and caches the HTML."""
 
     def __init__(self) -> None:
-        self._parser = _build_parser()
+        options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
+        parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+        parser.options["highlight"] = lambda code, name, _: str(highlight_code(code, f"x.{name}"))
+        self._parser = parser
         self._cache = SizedCache[Markup](_CACHE_CHARS, len)
 
     def render(self, text: str, files_url: str) -> Markup:

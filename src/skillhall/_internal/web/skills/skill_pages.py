@@ -1,7 +1,7 @@
 """Pages that show skills: the table, one skill, its files and one file."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 from urllib.parse import quote, urlencode
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill_store.collection import SOURCES, Collection, CollectionSnapshot
+from skillhall._internal.skill_store.collection import SOURCES
 from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
@@ -34,13 +34,19 @@ def list_skills(request: PageRequest) -> Response:
         results = request.collection.search(query.text, max_age=MAX_AGE).skills
         matches = [result.id for result in results if result.id in skills]
     ids = [match for match in matches if not source or skills[match].source == source]
-    if query.sort != "id" and not query.text:  # search results are sorted by relevance
-        ids = _sort_ids(request.collection, ids, snapshot, query.sort)
+    measure = request.collection.measure_skill
+    if not query.text:  # search results are sorted by relevance
+        if query.sort == "name":
+            ids.sort(key=lambda row: (skills[row].name.casefold(), row))
+        elif query.sort == "tokens":  # largest first
+            ids.sort(key=lambda row: (-measure(skills[row]).tokens, row))
+        elif query.sort == "source":
+            ids.sort(key=lambda row: (SOURCES.index(skills[row].source), row))
     page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
     number = min(query.page, page_count)
     start = (number - 1) * ROWS_PER_PAGE
     rows = [
-        (snapshot.get_entry(row), request.collection.measure_skill(skills[row]))
+        (snapshot.get_entry(row), measure(skills[row]))
         for row in ids[start : start + ROWS_PER_PAGE]
     ]
     return render(
@@ -121,17 +127,6 @@ def show_file(request: PageRequest) -> Response:
         findings=[*actionable, *accepted],
         finding_lines={row.finding.line for row in (*actionable, *accepted)},
     )
-
-
-def _sort_ids(
-    collection: Collection, ids: Iterable[str], snapshot: CollectionSnapshot, sort: str
-) -> list[str]:
-    skills, measure = snapshot.skills, collection.measure_skill
-    if sort == "name":
-        return sorted(ids, key=lambda row: (skills[row].name.casefold(), row))
-    if sort == "tokens":  # largest first
-        return sorted(ids, key=lambda row: (-measure(skills[row]).tokens, row))
-    return sorted(ids, key=lambda row: (SOURCES.index(skills[row].source), row))
 
 
 class TableQuery(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import click
+from click.core import ParameterSource
 
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.reader import read_accepted_body
@@ -61,9 +62,9 @@ def command(
             raise click.UsageError(
                 "ROOT cannot be combined with --agent or --config: the config sets the roots"
             )
-        if output_format not in ("xml", "json") or any(
-            map(_is_on_command_line, ("profile", "no_index", "depth"))
-        ):
+        source_of = click.get_current_context().get_parameter_source
+        sources = {source_of(name) for name in ("profile", "no_index", "depth")}
+        if output_format not in ("xml", "json") or ParameterSource.COMMANDLINE in sources:
             options = "--format, --profile, --no-index and --depth"
             raise click.UsageError(f"{options} cannot be combined with --agent or --config")
         return _build_instructions(config, agent, follow_links=search.follow_links)
@@ -82,11 +83,6 @@ def command(
         text=f"{text}\n" if text else "",
         warnings=summarize_skipped(catalog, search),
     )
-
-
-def _is_on_command_line(parameter: str) -> bool:
-    source = click.get_current_context().get_parameter_source(parameter)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _read_bodies(catalog: Catalog) -> Iterator[InlineSkill]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 
 import click
 from prompt_toolkit.input import Input
@@ -125,14 +126,22 @@ def command(
     if is_listing:
         return _list_bundles(opened, bundles, notes)
     targets = _find_targets(project, directory, agents, copy=copy)
+
+    def add_skills(*, dry_run: bool) -> AddReport:
+        if isinstance(targets, InstallTargets):
+            return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
+        # A folder outside of the project is not in its lock file.
+        loaded = [opened.load_bundle(bundle) for bundle in bundles]
+        return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
+
     if asks:
         # Findings are shown before anything is written.
-        plan = _add_skills(project, opened, bundles, targets, overwrite=overwrite, dry_run=True)
+        plan = add_skills(dry_run=True)
         for line in format_findings(plan.findings):
             print_message(line)
         if plan.findings and plan.added:
             confirm(f"Add {', '.join(skill.id for skill in plan.added)} anyway?")
-    report = _add_skills(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
+    report = add_skills(dry_run=dry_run)
     report.notes += notes
     messages = [] if asks else [*format_findings(report.findings)]
     return _to_command_result(report, messages, verb="would add" if dry_run else "added")
@@ -216,22 +225,6 @@ def _find_targets(
     return os.path.normpath(path) if key is None else InstallTargets(key)
 
 
-def _add_skills(
-    project: Project,
-    opened: OpenedSource,
-    bundles: Sequence[Bundle],
-    targets: InstallTargets | str,
-    *,
-    overwrite: bool,
-    dry_run: bool,
-) -> AddReport:
-    if isinstance(targets, InstallTargets):
-        return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
-    # A folder outside of the project is not in its lock file.
-    loaded = [opened.load_bundle(bundle) for bundle in bundles]
-    return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
-
-
 def _to_command_result(report: AddReport, messages: list[str], verb: str) -> CommandResult:
     error = None
     names = ", ".join(skill.id for skill in report.skipped)
@@ -250,11 +243,8 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
         {"id": skill.id, "name": skill.name, "path": skill.path, "digest": skill.digest}
         for skill in report.added
     ]
-    skipped_skills = [
-        {"id": skill.id, "name": skill.name, "reason": skill.reason} for skill in report.skipped
-    ]
     return CommandResult(
-        {"added": added, "skipped": skipped_skills, "notes": report.notes},
+        {"added": added, "skipped": [*map(asdict, report.skipped)], "notes": report.notes},
         report.findings,
         error,
         error.exit_code if error else 0,

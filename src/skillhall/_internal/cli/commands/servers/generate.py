@@ -24,7 +24,6 @@ from skillhall._internal.prompts.generate.claude_hook import HookReport, install
 from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
 from skillhall._internal.prompts.generate.prompt_server import build_origin
 from skillhall._internal.prompts.generate.writer import (
-    GeneratedResult,
     GenerateOptions,
     GenerateReport,
     GenerateTarget,
@@ -117,13 +116,10 @@ def command(
         report.merge(generate(batch, target, options))
     errors = [(failure.prompt, to_error_info(failure.error)) for failure in report.failed]
     data = {
-        "written": _serialize_generated(report.written),
-        "unchanged": _serialize_generated(report.unchanged),
+        "written": [result._asdict() for result in report.written],
+        "unchanged": [result._asdict() for result in report.unchanged],
         "removed": [{"name": result.name, "path": result.path} for result in report.removed],
-        "left": [
-            {"name": result.name, "path": result.path, "reason": result.reason}
-            for result in report.skipped
-        ],
+        "left": [result._asdict() for result in report.skipped],
         "failed": [{"name": name, **info.serialize()} for name, info in errors],
     }
     return CommandResult(
@@ -178,20 +174,7 @@ def _report_hook(report: HookReport) -> CommandResult:
     messages = [_HOOK_MESSAGES[report.change]]
     if report.backup:
         messages.append(f"backup of the previous settings: {report.backup}")
-    hook = {
-        "path": report.path,
-        "change": report.change,
-        "command": report.command,
-        "backup": report.backup,
-    }
-    return CommandResult({"hook": hook}, lines=[report.path], messages=messages)
-
-
-def _serialize_generated(results: Sequence[GeneratedResult]) -> list[dict[str, object]]:
-    return [
-        {"name": result.name, "path": result.path, "executables": [*result.executables]}
-        for result in results
-    ]
+    return CommandResult({"hook": report._asdict()}, lines=[report.path], messages=messages)
 
 
 def _format_report(report: GenerateReport, *, is_dry_run: bool) -> Iterator[str]:

@@ -12,7 +12,11 @@ from skillhall._internal.cli.terminal import format_findings
 from skillhall._internal.workspace import Session
 from skillhall._internal.workspace.export import export_session, write_output_file
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions, ImportResult
-from skillhall._internal.workspace.serializers import serialize_block, serialize_session
+from skillhall._internal.workspace.serializers import (
+    serialize_folder_scan,
+    serialize_import_result,
+    serialize_session,
+)
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE
 from skillhall._internal.workspace.validation import parse_zone
 from skillhall._internal.workspace.workspace import Workspace
@@ -59,14 +63,12 @@ def import_(
         confirm(f"{error.path} already exists. Replace it?")
         replacing = options._replace(on_conflict=ImportConflict.REPLACE)
         result = _import_source(workspace, session.id, source, replacing)
-    data = {
-        "blocks": [*map(serialize_block, result.blocks)],
-        "replaced": [*result.replaced],
-        "skipped": [{"id": skill.id, "reasons": skill.reasons} for skill in result.skipped],
-    }
-    lines = [block.id for block in result.blocks]
-    messages = format_findings(result.findings)
-    return CommandResult(data, result.findings, lines=lines, messages=messages)
+    return CommandResult(
+        serialize_import_result(result),
+        result.findings,
+        lines=[block.id for block in result.blocks],
+        messages=format_findings(result.findings),
+    )
 
 
 def _import_source(
@@ -89,18 +91,8 @@ def scan(workspace: Workspace, *, folder: str) -> CommandResult:
     """
     result = workspace.importer.scan_folder(folder)
     findings = (*result.findings, *(each for row in result.candidates for each in row.findings))
-    skills = [
-        {
-            "id": candidate.id,
-            "name": candidate.name,
-            "description": candidate.description,
-            "tokens": candidate.tokens,
-            "accepted": not candidate.reasons,
-        }
-        for candidate in result.candidates
-    ]
     return CommandResult(
-        {"folder": result.folder, "skills": skills},
+        serialize_folder_scan(result),
         findings,
         rows=[(c.id, c.name, f"≈{c.tokens}", c.description) for c in result.candidates],
         messages=format_findings(findings),
