@@ -4,16 +4,21 @@ Command modules import what they need at the top of the file. Only optional extr
 branches of one command are imported inside functions.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 from skillhall._version import VERSION
+
+if TYPE_CHECKING:  # only completion needs it
+    from click.shell_completion import CompletionItem
 
 # Each command with its module below `commands`, whose `command` it is unless another name is
 # given, and its short help, so that `skillhall --help` imports no command module.

@@ -1,12 +1,13 @@
 """`skillhall add`: adds skills to a project, the home folder or any other folder."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import click
-from prompt_toolkit.input import Input
-from prompt_toolkit.output import Output
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import ErrorInfo
@@ -45,6 +46,10 @@ from skillhall._internal.installer.install import (
 from skillhall._internal.installer.project import Project
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
+
+if TYPE_CHECKING:  # imported only for a checklist
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.output import Output
 
 ALL_SKILLS = "*"
 _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
@@ -108,7 +113,7 @@ def command(
       python:package, for skills in an installed Python package
       mcp:label, mcp:label/skill, for skills of a registered MCP server
 
-    Everything is checked before anything is written. Existing skills are kept unless you use
+    Everything is checked before anything is written. Existing skills are replaced only with
     --overwrite; 'skillhall rollback' restores the previous version. Code in a skill is never run.
     """  # noqa: D301 - click needs the backspace character itself
     if directory is not None and (agents or is_user):

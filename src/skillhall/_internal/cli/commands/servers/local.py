@@ -113,7 +113,7 @@ def delete(*, skill_id: str, yes: bool, shadowed: bool, root: str) -> CommandRes
 def share(*, replace: bool, root: str) -> CommandResult:
     """Copy the user skills to the database, for all servers on it.
 
-    Sharing needs PostgreSQL. Either all skills are copied or none. The folders are kept.
+    Sharing needs PostgreSQL. Either all skills are copied or none. The folders stay.
     """
     with require_database():
         from skillhall._internal.wiring.database import open_database_services

@@ -75,7 +75,7 @@ def add_server(
 @json_command("remove", "skillhall mcp-servers remove acme", group=command)
 @click.argument("label")
 def remove_server(*, label: str) -> CommandResult:
-    """Remove a server and its cached skills. Installed skills are kept."""
+    """Remove a server and its cached skills. Installed skills stay."""
     sources.remove_server(read_settings(), label)
     return CommandResult({"label": label}, messages=[f"removed {label}"])
 
