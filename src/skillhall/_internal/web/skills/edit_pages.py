@@ -10,7 +10,7 @@ from skillhall._internal.skill.frontmatter import normalize_newlines
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
 from skillhall._internal.skill_store.version_diff import DiffLine, diff_texts
-from skillhall._internal.web.page_request import PageRequest
+from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
 from skillhall.errors import Conflict, SkillhallError, StaleVersionError
 
@@ -28,26 +28,6 @@ def show_new(request: PageRequest) -> Response:
     return _render_form(request, SkillText("", "", ""))
 
 
-def check_new(request: PageRequest) -> Response:
-    """Show the form with checks and a preview; nothing is saved."""
-    skill_id, text = request.field("id"), _read_form(request)
-    is_blank = not (skill_id.strip() or text.name.strip())
-    draft = None if is_blank else request.collection.draft(skill_id or text.name, text)
-    return _render_form(request, text, draft=draft)
-
-
-def add(request: PageRequest) -> Response:
-    """Add a skill."""
-    text = _read_form(request)
-    name = request.field("id").strip() or text.name
-    try:
-        skill = request.collection.store.add(name, *text)
-    except SkillhallError as error:
-        request.error = error
-        return _render_form(request, text, draft=request.collection.draft(name, text))
-    return request.redirect(_skill_url(skill.id), "added", skill.id)
-
-
 def show_edit(request: PageRequest) -> Response:
     """Show the form with the text of a skill."""
     skill_id = request.path_params["id"]
@@ -56,30 +36,44 @@ def show_edit(request: PageRequest) -> Response:
     return _render_form(request, text, request.collection.details(skill_id).digest)
 
 
-def check_edit(request: PageRequest) -> Response:
-    """Show the form with checks and a preview; nothing is saved."""
-    skill_id, text = request.path_params["id"], _read_form(request)
-    request.collection.check_writable(skill_id)
-    draft = _draft_edit(request.collection, skill_id, text)
-    return _render_form(request, text, request.field("digest"), draft=draft)
+def check(request: PageRequest) -> Response:
+    """Show the submitted form with checks, a preview and its error, if any; nothing is saved."""
+    skill_id, text, collection = (
+        request.path_params.get("id"),
+        _read_form(request),
+        request.collection,
+    )
+    if skill_id is None:
+        name = request.field("id").strip() or text.name
+        has_draft = name.strip() or request.error
+        draft = collection.draft(name, text) if has_draft else None
+        return _render_form(request, text, draft=draft)
+    digest, conflict = request.field("digest"), None
+    if isinstance(request.error, StaleVersionError):
+        conflict = _compare_versions(collection, skill_id, text)
+        # The form gets the current digest: saving again overwrites the current version.
+        digest = request.error.digest
+    else:
+        collection.check_writable(skill_id)
+    draft = draft_skill_md(
+        skill_id, lambda: edit_skill_md(_read_skill_file(collection, skill_id), text)
+    )
+    return _render_form(request, text, digest, draft=draft, conflict=conflict)
 
 
+@on_error(check)
+def add(request: PageRequest) -> Response:
+    """Add a skill."""
+    text = _read_form(request)
+    skill = request.collection.store.add(request.field("id").strip() or text.name, *text)
+    return request.redirect(_skill_url(skill.id), "added", skill.id)
+
+
+@on_error(check)
 def edit(request: PageRequest) -> Response:
     """Edit a skill, unless it was changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
-    text, conflict = _read_form(request), None
-    try:
-        edited = request.collection.edit(skill_id, text, digest)
-    except SkillhallError as error:
-        request.error = error
-        if isinstance(error, StaleVersionError):
-            conflict = _compare_versions(request.collection, skill_id, text)
-            # The form gets the current digest: saving again overwrites the current version.
-            digest = error.digest
-        else:
-            request.collection.check_writable(skill_id)
-        draft = _draft_edit(request.collection, skill_id, text)
-        return _render_form(request, text, digest, draft=draft, conflict=conflict)
+    edited = request.collection.edit(skill_id, _read_form(request), digest)
     return request.redirect(_skill_url(skill_id), "edited", skill_id, edited.change_id)
 
 
@@ -158,12 +152,6 @@ def _compare_versions(collection: Collection, skill_id: str, text: SkillText) ->
     except SkillhallError:
         submitted = text.body
     return EditConflict(current, submitted, diff_texts(current, submitted))
-
-
-def _draft_edit(collection: Collection, skill_id: str, text: SkillText) -> SkillDraft:
-    return draft_skill_md(
-        skill_id, lambda: edit_skill_md(_read_skill_file(collection, skill_id), text)
-    )
 
 
 def _read_skill_file(collection: Collection, skill_id: str) -> bytes:

@@ -1,7 +1,7 @@
 """`skillhall local`: manages the skills below `.agents` in a run directory."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 
 import click
@@ -20,7 +20,6 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.database_store import copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
 from skillhall._internal.skill_store.input_checks import StoredSkill
@@ -86,9 +85,16 @@ def import_(
     bundles = open_source(source, read_settings()).bundles
     if len(bundles) > 1 and not yes:
         confirm(f"Import {format_count(len(bundles), 'skill')}?")
-    return _report_import(
-        "imported", _import_or_confirm(_open_store(root), bundles, skill_id, replace=replace)
-    )
+    store = _open_store(root)
+    try:
+        report = store.import_(bundles, skill_id, replace=replace)
+    except Conflict as error:
+        if replace or not can_ask():
+            error.hint = "use --replace to replace it, or choose another id with --id"
+            raise
+        confirm(f"{error.path} already exists. Replace it?")
+        report = store.import_(bundles, skill_id, replace=True)
+    return _report_import("imported", report)
 
 
 @json_command("delete", "skillhall local delete pdf-tools --yes", group=command)
@@ -152,19 +158,6 @@ def _open_store(root: str) -> FolderStore:
     with suppress(OSError):  # a read-only run directory can still be read
         store.sweep()
     return store
-
-
-def _import_or_confirm(
-    store: FolderStore, bundles: Sequence[Bundle], skill_id: str | None, *, replace: bool
-) -> ImportReport:
-    try:
-        return store.import_(bundles, skill_id, replace=replace)
-    except Conflict as error:
-        if replace or not can_ask():
-            error.hint = "use --replace to replace it, or choose another id with --id"
-            raise
-        confirm(f"{error.path} already exists. Replace it?")
-    return store.import_(bundles, skill_id, replace=True)
 
 
 def _report_import(key: str, report: ImportReport) -> CommandResult:
