@@ -10,8 +10,8 @@ import pytest
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
-from skillhall._internal.skill.edit import SkillText
 from skillhall._internal.skill.finding import Code
+from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.collection import (
     Collection,
     RepositoryOrigin,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parser import find_encoding_error
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import HEAD_SIZE

@@ -15,7 +15,7 @@ from skillhall._internal.cli.command_result import (
 )
 from skillhall._internal.cli.param_types import ProfileParam, complete_configured_agent
 from skillhall._internal.cli.terminal import is_interactive, sanitize_line
-from skillhall._internal.policy.scan_rules import MAX_DEPTH
+from skillhall._internal.policy.folder_walk_rules import MAX_DEPTH
 
 Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 

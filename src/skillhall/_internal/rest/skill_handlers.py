@@ -26,7 +26,7 @@ from skillhall._internal.rest.requests import (
     parse_model,
 )
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill.edit import SkillText
+from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES
 
 if TYPE_CHECKING:

@@ -40,9 +40,12 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.input_checks import PreparedSkill, StoredSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
     from skillhall._internal.skill_store.store import ComputeFiles
-    from skillhall._internal.storage import ports as shared_port
-    from skillhall._internal.storage.ports import SharedSkillReader, SharedSkillWriter
     from skillhall._internal.storage.records import SharedSkill
+    from skillhall._internal.storage.sql.skill_rows import (
+        SharedSkillReader,
+        SharedSkillWriter,
+        SqlSharedSkillTable,
+    )
 
 _FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 _ADDED_ORIGIN, _IMPORTED_ORIGIN = "added", "imported"
@@ -54,7 +57,7 @@ class DatabaseStore:
     def __init__(
         self,
         run_directory: str,
-        store: shared_port.SharedSkillTable,
+        store: SqlSharedSkillTable,
         mirror: SkillMirror,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -10,7 +10,7 @@ from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:

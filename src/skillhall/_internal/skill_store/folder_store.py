@@ -13,9 +13,9 @@ from skillhall._internal.fs.handles import EntryKind
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
-from skillhall._internal.render.local_listing import render_local
+from skillhall._internal.render.listing import render_local
 from skillhall._internal.skill.bundle import Bundle, RelativePath
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill_store import shipped_skills as shipped
 from skillhall._internal.skill_store.folder_revision import FolderRevision
 from skillhall._internal.skill_store.input_checks import (

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from skillhall._internal.skill.edit import SkillText, edit_skill_md, parse_skill_text
-from skillhall._internal.skill.frontmatter import normalize_newlines
+from skillhall._internal.skill.frontmatter_locator import normalize_newlines
+from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
 from skillhall._internal.skill_store.version_diff import DiffLine, diff_texts

@@ -11,7 +11,7 @@ from skillhall._internal.cli.options import can_ask, confirm, flag
 from skillhall._internal.cli.terminal import format_findings
 from skillhall._internal.workspace import Session
 from skillhall._internal.workspace.export import export_session, write_output_file
-from skillhall._internal.workspace.importer import ImportConflict, ImportOptions, ImportResult
+from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.serializers import (
     serialize_folder_scan,
     serialize_import_result,
@@ -54,32 +54,26 @@ def import_(
     if replace:
         on_conflict = ImportConflict.REPLACE
     options = ImportOptions(None if zone is None else parse_zone(zone), on_conflict, names)
+    path = Path(source)
+    if path.suffix.lower() == ".md" and path.is_file():
+        choices = workspace.importer.read_upload(path.read_bytes(), path.name, LOCAL_SOURCE)
+    else:
+        choices = workspace.importer.read_source(source)
     try:
-        result = _import_source(workspace, session.id, source, options)
+        result = workspace.importer.import_choices(session.id, choices, options)
     except Conflict as error:
         if on_conflict is not ImportConflict.REFUSE or not can_ask():
             error.hint = "use --replace to replace it, or --keep to keep both"
             raise
         confirm(f"{error.path} already exists. Replace it?")
         replacing = options._replace(on_conflict=ImportConflict.REPLACE)
-        result = _import_source(workspace, session.id, source, replacing)
+        result = workspace.importer.import_choices(session.id, choices, replacing)
     return CommandResult(
         serialize_import_result(result),
         result.findings,
         lines=[block.id for block in result.blocks],
         messages=format_findings(result.findings),
     )
-
-
-def _import_source(
-    workspace: Workspace, session: str, source: str, options: ImportOptions
-) -> ImportResult:
-    path = Path(source)
-    if path.suffix.lower() == ".md" and path.is_file():
-        return workspace.importer.import_upload(
-            session, path.read_bytes(), path.name, options, LOCAL_SOURCE
-        )
-    return workspace.importer.import_source(session, source, options)
 
 
 @workspace_command("scan", "scan ~/skills")
