@@ -179,7 +179,7 @@ def test_prompt_of_unknown_agent_is_rejected(start: Start) -> None:
         (
             {"message": "x" * (MAX_MESSAGE_LENGTH + 1)},
             422,
-            f"larger than {MAX_MESSAGE_LENGTH} characters",
+            f"exceeds the limit of {MAX_MESSAGE_LENGTH} characters",
         ),
         ({"agent": "nobody"}, 422, "Agent not found: nobody"),
         ({"model": "anthropic:dearest"}, 422, "is not configured"),
