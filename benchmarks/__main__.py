@@ -1,4 +1,4 @@
-"""The command `python -m benchmarks`: runs the chosen benchmarks and prints their reports."""
+"""`python -m benchmarks`: runs benchmarks and prints their reports."""
 
 import argparse
 import sys
@@ -24,7 +24,7 @@ from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
 from benchmarks.report import Report, render_json, render_table
 from benchmarks.trees import ForeignFolderError, default_data_folder
 
-# A benchmark is a function from a plan to reports; a row here makes it a choice of the command.
+# A benchmark is a function from a plan to reports, listed here by name.
 BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "discovery": discovery.run,
     "startup": startup.run,
@@ -36,7 +36,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "web": web.run,
 }
 
-# These measure nothing: they pass or fail.
+# Trials pass or fail instead of measuring.
 TRIALS: dict[str, Callable[[float], bool]] = {
     "races": races.run,
     "hammer": hammer.run,
@@ -46,7 +46,7 @@ WALKS = "walks"  # counts functions instead of seconds
 
 
 def main() -> int:
-    """Zero when everything ran, whatever the figures say; trials must be passed."""
+    """Run the command and return 0 if all benchmarks ran and all trials passed."""
     options = _parser().parse_args()
     if options.benchmark == WALKS:
         return 0 if walks.run(verbose=options.verbose) else 1
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _run(name: str, plan: Plan, reports: list[Report], *, as_json: bool) -> bool:
-    """Whether the benchmark ran; its reports are added to `reports` as they come."""
+    """Run a benchmark, append its reports to `reports`, and return whether it ran."""
     try:
         check_executable(plan.executable)
         for report in BENCHMARKS[name](plan):
@@ -86,12 +86,12 @@ def _parser() -> argparse.ArgumentParser:
         "--rounds",
         type=_positive,
         default=DEFAULT_ROUNDS,
-        help="rounds kept; one more is discarded",
+        help="number of rounds, after a discarded first one",
     )
-    parser.add_argument("--seconds", type=float, default=10, help="how long races or hammer go on")
+    parser.add_argument("--seconds", type=float, default=10, help="duration of a trial")
     parser.add_argument("--scale", choices=list(SCALES), default="full", help="sizes of the trees")
     parser.add_argument(
-        "--data", type=Path, default=default_data_folder(), help="folder that keeps the trees"
+        "--data", type=Path, default=default_data_folder(), help="folder of the generated trees"
     )
     parser.add_argument(
         "--executable", type=Path, default=installed_executable(), help="the skillhall to measure"
@@ -104,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        message = f"{text!r} is not at least 1"
+        message = f"{text!r} is not a positive integer"
         raise argparse.ArgumentTypeError(message)
     return number
 

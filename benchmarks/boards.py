@@ -1,4 +1,4 @@
-"""Boards with many blocks against boards with few: what the server and a browser take for them."""
+"""Boards with many blocks compared with small ones, in the server and in a browser."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ _KINDS = {
     Zone.STABLE: "reference",
     Zone.WORKING: "note",
 }
-# From the key to the frame in which the answer of the server is on the screen.
+# From the key press to the frame that shows the server's response.
 _MOVE = """() => new Promise((done) => {
   const board = document.getElementById("board"), before = board.dataset.revision;
   const link = document.querySelector("#cards-working h3 a"), start = performance.now();
@@ -43,7 +43,7 @@ _MOVE = """() => new Promise((done) => {
     new KeyboardEvent("keydown", { key: "ArrowDown", altKey: true, bubbles: true }),
   );
 })"""
-# The moment of the frame in which somebody else's change is on the screen.
+# The time of the frame that shows another user's change.
 _WATCH = """() => {
   const board = document.getElementById("board");
   const now = () => performance.timeOrigin + performance.now();
@@ -56,7 +56,7 @@ _WATCH = """() => {
 
 
 @contextmanager
-def desk_of() -> Iterator[Workspace]:
+def open_workspace_of() -> Iterator[Workspace]:
     """A workspace on SQLite."""
     with TemporaryDirectory() as folder:
         database = Database(f"sqlite:///{folder}/bench.db", TIMESTAMP)
@@ -65,12 +65,12 @@ def desk_of() -> Iterator[Workspace]:
 
 
 def session_of(desk: Workspace, size: int) -> str:
-    """A session with that many blocks, as many in each zone."""
+    """Create a session with this many blocks, spread evenly over the zones."""
     return desk.sessions.create(f"{size} blocks", contents=_contents(size)).id
 
 
 def move_row(rounds: int) -> Row:
-    """A block that is moved by a key, until the answer is on the screen."""
+    """Time from a key press that moves a block until the result is on the screen."""
     with TemporaryDirectory() as folder, run_server(Path(folder)) as hall, sync_playwright() as kit:
         browser = launch(kit)
         pages = [_opened(BrowserSession.open(browser, hall.url), size) for size in (SHORT, MANY)]
@@ -83,7 +83,7 @@ def move_row(rounds: int) -> Row:
 
 
 def seen_row(rounds: int) -> Row:
-    """A block that is moved by a key, until another browser shows it; in units of a second."""
+    """Seconds from a key press that moves a block until another browser shows it."""
     with TemporaryDirectory() as folder, run_server(Path(folder)) as hall, sync_playwright() as kit:
         browser = launch(kit)
         one, other = (BrowserSession.open(browser, hall.url) for _ in range(2))
@@ -97,7 +97,7 @@ def seen_row(rounds: int) -> Row:
 
 
 def _seen(mover: Page, watcher: Page) -> float:
-    """Milliseconds; the time in which the key is sent to the browser counts, too."""
+    """Return milliseconds, including the time to send the key to the browser."""
     start = float(watcher.evaluate(_WATCH))
     mover.evaluate(_MOVE)
     return float(watcher.evaluate("() => window.seen")) - start

@@ -1,4 +1,4 @@
-"""Two skills out of a large repository against a shallow clone: bytes moved, and time."""
+"""Fetching two skills of a large repository compared with a shallow clone."""
 
 import shutil
 import sys
@@ -33,7 +33,7 @@ for name in names:
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The report on reading from git."""
+    """Yield the report on fetching from git."""
     if shutil.which("git") is None:
         raise BenchmarkError("there is no git")
     tree = ensure_tree(plan.data, TreeSpec("git", SKILLS))
@@ -59,12 +59,12 @@ def _contenders(url: str, work: str) -> list[Contender]:
 
 
 def _anew(folder: str, *command: str, last: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """A command that makes `folder`, which is removed first."""
+    """Return a command that creates `folder` after removing it."""
     return ("sh", "-c", 'rm -rf "$0" && exec "$@"', folder, *command, folder, *last)
 
 
 def _moved(contender: Contender, site: GitServer, output: Path) -> float:
-    """Megabytes that one run is sent; a first run fills what it keeps."""
+    """Megabytes received by one run, after a first run that fills its cache."""
     run_to_file(contender, output)
     before = site.bytes_sent
     run_to_file(contender, output)

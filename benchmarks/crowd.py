@@ -1,4 +1,4 @@
-"""Four processes with 500 changes each at one session, on each database: nothing may be lost."""
+"""Four processes that make 500 changes each to one session: none may be lost."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -8,11 +8,11 @@ from tests.support.postgres import shared_server
 from tests.support.session_concurrency import check_nothing_lost, open_workspace, run_workers
 
 PROCESSES, CHANGES = 4, 500
-BLOCKS = 40  # that are there before
+BLOCKS = 40  # before the first change
 
 
 def run(_: float) -> bool:
-    """Whether everything that was accepted is there; the figures are printed."""
+    """Print the results and return whether every accepted change was saved."""
     with TemporaryDirectory() as folder:
         is_good = _crowd("SQLite", f"sqlite:///{folder}/crowd.db")
     with TemporaryDirectory() as folder, shared_server(Path(folder)) as server:

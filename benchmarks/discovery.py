@@ -1,4 +1,4 @@
-"""Discovery against `find`: cold and warm listings, peak memory, growth per skill."""
+"""Discovery compared with `find`: cold and warm listings, memory, cost per skill."""
 
 import filecmp
 import tempfile
@@ -15,7 +15,7 @@ COLD = Bar(3.0, Judged.WALL)
 WARM = Bar(1.0, Judged.WALL)
 MEMORY = Bar(150, Judged.MEMORY)
 GROWTH = Bar(1.2, Judged.CPU)
-SHORT_REPEATS = 10  # runs per round of what takes milliseconds
+SHORT_REPEATS = 10  # runs per round of commands that take milliseconds
 BYTES_PER_SKILL = 60  # no listing with name, path and description is shorter
 
 FIND, COLD_LIST, WARM_LIST = "find", "list --no-index --json", "list --json, index present"
@@ -30,7 +30,7 @@ Skills.load(sys.argv[1], cache=sys.argv[3] == "index")
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The reports on the flat tree, its growth, and the cluttered tree."""
+    """Yield the reports on the flat tree, its growth, and the cluttered tree."""
     yield from _flat_reports(plan)
     yield _cluttered_report(plan)
 
@@ -82,7 +82,7 @@ def _standard(plan: Plan, tree: Tree, caches: Path) -> list[Contender]:
 
 
 def _fill_and_compare(tree: Tree, contenders: list[Contender], caches: Path) -> None:
-    """Write the index, then insist that cold and warm listings are whole and equal."""
+    """Fill the cache, then check that cold and warm listings are complete and equal."""
     by_name = {contender.name: contender for contender in contenders}
     cold, warm = caches / "cold.json", caches / "warm.json"
     tree.wait_until_settled()
@@ -154,7 +154,7 @@ def _growth_report(plan: Plan, rounds: Rounds) -> Report:
 
 
 class _PerSkill:
-    """A contender's cost per skill it has more than another contender of the same command."""
+    """Cost per additional skill, from two contenders of the same command."""
 
     def __init__(self, name: str, fewer: str, skills: int) -> None:
         self._name, self._fewer, self._skills = name, fewer, skills

@@ -1,7 +1,4 @@
-"""A server under many clients while commits are pushed: how many answers mix two commits.
-
-Not a ratio, but a count that must be zero.
-"""
+"""Many clients of a server while commits are pushed: no response may mix two commits."""
 
 import tempfile
 import time
@@ -10,11 +7,11 @@ from pathlib import Path
 
 from tests.support.server_concurrency import CLIENTS, LoadResult, run_clients, run_loaded_server
 
-_SHOWN = 5  # of the answers that were wrong
+_SHOWN = 5  # wrong responses
 
 
 def run(seconds: float) -> bool:
-    """Whether every answer was right; the figures are printed."""
+    """Print the results and return whether every response was right."""
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
         run_loaded_server(Path(folder)) as (server, stocks),

@@ -1,7 +1,7 @@
-"""Interleaved rounds of processes and the ratios between them; no benchmark is defined here.
+"""Measures processes in interleaved rounds and computes ratios.
 
-Each round runs every contender once, so that a slow moment of the machine meets all of them. A
-ratio is the median, over the rounds, of a contender's figure divided by the baseline's figure of
+Each round runs every contender once, so that a slow moment of the machine affects all of them. A
+ratio is the median, over the rounds, of a contender's value divided by the baseline's value in
 the same round. POSIX only.
 """
 
@@ -24,12 +24,12 @@ STDERR_SHOWN = 2000
 
 
 class BenchmarkError(Exception):
-    """Something a benchmark needs could not be run."""
+    """A command of a benchmark could not be run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A command to measure; a short one is repeated within its round, to steady the mean."""
+    """A command to measure. Short commands are repeated within a round for a stable mean."""
 
     name: str
     command: tuple[str, ...]
@@ -39,7 +39,7 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """What one process cost: seconds of wall clock, seconds of user and system CPU, peak memory."""
+    """Cost of one process: wall-clock seconds, CPU seconds, peak memory."""
 
     wall: float
     cpu: float
@@ -48,12 +48,12 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The samples of every kept round, by contender."""
+    """The samples of every round, by contender."""
 
     samples: tuple[Mapping[str, Sample], ...]
 
     def median(self, figure: Callable[[Mapping[str, Sample]], float]) -> float:
-        """The median over the rounds of a figure computed within one round."""
+        """Return the median over the rounds of a value computed within each round."""
         return median(figure(samples) for samples in self.samples)
 
     def wall_ratio(self, name: str, baseline: str) -> float:
@@ -90,7 +90,7 @@ def run_to_file(contender: Contender, output: Path) -> Sample:
     """Run a command once with its standard output in a file.
 
     Raises:
-        BenchmarkError: it cannot be started or ends with another status than zero.
+        BenchmarkError: the command cannot be started or fails.
     """
     with tempfile.TemporaryFile() as errors:
         try:
@@ -112,7 +112,7 @@ def _show_progress(text: str) -> None:
 
 
 def _run_round(contenders: Sequence[Contender], number: int) -> dict[str, Sample]:
-    # The order rotates, so that nobody always runs after the same neighbour's mess in the caches.
+    # The order rotates: each contender leaves its own data in the CPU and page caches.
     first = number % len(contenders)
     order = (*contenders[first:], *contenders[:first])
     return {contender.name: _measure(contender) for contender in order}
@@ -128,7 +128,7 @@ def _measure(contender: Contender) -> Sample:
 
 
 def _spawn(contender: Contender, output: Path, errors: IO[bytes]) -> int:
-    # Not subprocess: only wait4 tells the resources of exactly this child.
+    # Not subprocess: only wait4 returns the resource usage of exactly this child.
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),

@@ -1,4 +1,4 @@
-"""Pages of `skills/list` against constants of the same size, both sent by the same SDK."""
+"""`skills/list` compared with constant pages of the same size, sent by the same SDK."""
 
 import asyncio
 import gc
@@ -40,11 +40,11 @@ HEADERS = (
 
 @dataclass(slots=True)
 class _Pages:
-    """All pages of one pass, and what they cost together."""
+    """All pages of one pass and their total cost."""
 
     wall: float = 0.0
     cpu: float = 0.0
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by the cursor asked with
+    answers: dict[str, dict[str, Any]] = field(default_factory=dict)  # by cursor
 
     @property
     def skills(self) -> int:
@@ -52,8 +52,8 @@ class _Pages:
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The report on paging through the list of a large folder."""
-    # Some of them are broken, or have names that no host takes; the list has the others.
+    """Yield the report on paging through the list of a large folder."""
+    # The list excludes skills that are broken or have names that hosts reject.
     tree = ensure_tree(plan.data, TreeSpec("flat", plan.scale.growth_by * 6 // 5))
     yield asyncio.run(_report(str(tree.root), plan.rounds))
 
@@ -69,7 +69,7 @@ async def _report(root: str, rounds: int) -> Report:
     if any(one.skills != other.skills for one, other in pairs) or not first.skills:
         raise BenchmarkError("the pages do not hold the same skills")
     counted = pairs[DISCARDED_ROUNDS:]
-    # Files are looked at every few rounds: sums count that as often as it happens.
+    # Files are checked only every few rounds; the sum includes these checks.
     page = Row(
         name="a page of skills/list",
         wall=sum(one.wall for one, _ in counted) / sum(other.wall for _, other in counted),
@@ -83,7 +83,7 @@ async def _report(root: str, rounds: int) -> Report:
 
 
 def _constant(answers: Mapping[str, dict[str, Any]]) -> Server[Any]:
-    """A server of the SDK that has the same pages, and looks at nothing."""
+    """Return a server that returns the same pages without reading any files."""
     kept = {
         cursor: {key: value for key, value in answer.items() if key != "_meta"}
         for cursor, answer in answers.items()
@@ -99,7 +99,7 @@ def _constant(answers: Mapping[str, dict[str, Any]]) -> Server[Any]:
 
 async def _pass(manager: StreamableHTTPSessionManager) -> _Pages:
     pages, cursor = _Pages(), ""
-    gc.collect()  # the answers of the pass before are neither side's
+    gc.collect()  # garbage of the previous pass counts for neither side
     while True:
         wall, cpu = time.perf_counter(), time.process_time()
         body = await _ask(manager, cursor)

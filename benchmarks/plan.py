@@ -1,4 +1,4 @@
-"""What one run was asked for: sizes, rounds, places, and the executable to measure."""
+"""The options of a run: sizes, rounds, folders and the executable to measure."""
 
 import sys
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from benchmarks.harness import BenchmarkError
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How many skills the trees have."""
+    """Number of skills in each tree."""
 
     flat: int
     cluttered: int
@@ -26,7 +26,7 @@ SCALES = {
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One run's choices."""
+    """The options of a run."""
 
     scale: Scale
     rounds: int
@@ -35,15 +35,15 @@ class Plan:
 
 
 def installed_executable() -> Path:
-    """The console script beside the running interpreter."""
+    """Return the console script next to the running interpreter."""
     return Path(sys.executable).parent / "skillhall"
 
 
 def check_executable(executable: Path) -> None:
-    """Refuse a plan that cannot be run.
+    """Check that the executable exists.
 
     Raises:
-        BenchmarkError: there is no such file.
+        BenchmarkError: it does not exist.
     """
     if not executable.is_file():
         hint = "install Skillhall into this environment, or pass --executable"

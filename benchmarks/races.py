@@ -1,6 +1,6 @@
-"""Readers and writers against a process that swaps folders for links: how often they come outside.
+"""Readers and writers, while another process swaps folders for links.
 
-Not a ratio, but a count that must be zero; the controls show that the race could be lost.
+None of them may leave the root. The unprotected controls show that the race can be lost.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ HEADER = ("name", "tries", "inside", "refused", "leaks")
 
 
 def run(seconds: float) -> bool:
-    """Whether nobody came outside; the figures are printed."""
+    """Print the results and return whether no reader or writer left the root."""
     with make_memory_folder() as folder:
         race = run_race(folder, seconds=seconds, naive=True)
     print("\n".join(_lines(race, seconds)), flush=True)

@@ -1,4 +1,4 @@
-"""Rows of figures with their bars, as a table or as JSON; nothing is measured here."""
+"""Results of benchmarks and their limits, as a table or as JSON."""
 
 import json
 import platform
@@ -21,25 +21,25 @@ HEADER = (
 
 
 class Judged(StrEnum):
-    """The figure of a row that its bar limits."""
+    """The value of a row that its limit applies to."""
 
     RATIO = "ratio"  # the worse of wall and CPU
-    WALL = "wall"  # what a person waits, whoever does the work
+    WALL = "wall"  # the time a user waits
     CPU = "cpu"
     MEMORY = "memory"
     MOVED = "moved"  # over the network
-    RATE = "rate"  # requests per second, in units of the baseline's; the only one to be high
+    RATE = "rate"  # requests per second relative to the baseline; higher is better
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The most a figure may be; of a rate, the least."""
+    """The maximum of a value, or the minimum of a rate."""
 
     limit: float
     judged: Judged = Judged.RATIO
 
     def __str__(self) -> str:
-        """The bar as the table shows it."""
+        """Return the limit as the table shows it."""
         if self.judged is Judged.RATE:
             return f"≥ {self.limit:.2f}"
         is_size = self.judged in (Judged.MEMORY, Judged.MOVED)
@@ -48,7 +48,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One line of a report; a figure that makes no sense for it is absent."""
+    """One line of a report. Values that do not apply are None."""
 
     name: str
     wall: float | None = None
@@ -61,7 +61,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """`ok` or `MISSED`; empty when there is no bar."""
+        """`ok` or `MISSED`; empty without a limit."""
         figures = self._judged_figures()
         if self.bar is None or not figures:
             return ""
@@ -91,14 +91,14 @@ class Report:
 
 
 def render_table(report: Report) -> str:
-    """A report as aligned text."""
+    """Return a report as aligned text."""
     lines = [HEADER, *(_cells(row) for row in report.rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
     return "\n".join([report.title, *("  " + _aligned(line, widths) for line in lines)])
 
 
 def render_json(reports: Iterable[Report]) -> str:
-    """Reports as one JSON document, with what is needed to compare it with another."""
+    """Return reports as one JSON document, with the Python version and the system."""
     document = {
         "schema": "skillhall.benchmarks/1",
         "python": platform.python_version(),

@@ -1,4 +1,4 @@
-"""Search against the bare statements that it runs, and its index against a cold scan."""
+"""Search compared with its bare SQL statements, and index build with a cold scan."""
 
 import sqlite3
 import time
@@ -21,7 +21,7 @@ from skillhall._internal.wiring.catalog import load_catalog
 
 BAR = Bar(2.0)
 NOWHERE = "zebra"  # in no generated text
-# What people type: one word, several, names, beginnings, words that nobody wrote, other scripts.
+# Typical queries: one word, several, names, prefixes, unknown words, other scripts.
 QUERIES = (
     *("pdf", "python", "kubernetes", "résumé", "security audit", "python test", "excel chart"),
     *("docker compose postgres", "deploy kubernetes helm", "write changelog", "git release"),
@@ -35,26 +35,26 @@ Cost: TypeAlias = tuple[float, float]  # seconds of wall clock, seconds of CPU
 
 
 class _Recording(FtsEngine):
-    """The full-text index, which also notes what it is asked."""
+    """The full-text index, which also records its statements."""
 
     def __init__(self, rows: Iterable[Texts], hidden: Iterable[int]) -> None:
         super().__init__(rows, hidden)
         self.statements: list[Statement] = []
 
     def execute(self, sql: str, values: tuple[str | int, ...]) -> list[tuple[int, float]]:
-        """The rows; the statement is kept."""
+        """Return the rows and record the statement."""
         self.statements.append((sql, values))
         return super().execute(sql, values)
 
     @property
     def database(self) -> sqlite3.Connection:
-        """What the statements are executed on."""
+        """The connection that executes the statements."""
         return self._database
 
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """The costs of every query in one round, and of one scan and one build."""
+    """Costs of every query in one round, of one scan and of one build."""
 
     searches: list[Cost]
     bare: list[Cost]
@@ -63,7 +63,7 @@ class _Round:
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The report on searching the flat tree."""
+    """Yield the report on searching the flat tree."""
     root = str(ensure_tree(plan.data, TreeSpec("flat", plan.scale.flat)).root)
     catalog = _load(root)
     index = SearchIndex.build(catalog)
@@ -84,7 +84,7 @@ def _load(root: str) -> Catalog:
 
 
 def _statements(catalog: Catalog) -> tuple[sqlite3.Connection, list[list[Statement]]]:
-    """A database of the same content, and what each query asks it."""
+    """Return a database with the same content and the statements of each query."""
     made: list[_Recording] = []
 
     def make(rows: Iterable[Texts], hidden: Iterable[int]) -> _Recording:

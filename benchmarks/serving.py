@@ -1,4 +1,4 @@
-"""Requests per second of our server against a bare Starlette route with the same bytes."""
+"""Requests per second compared with a bare Starlette route that returns the same bytes."""
 
 import os
 import re
@@ -26,11 +26,11 @@ PROMPTS = 15_000
 CONNECTIONS = 16
 SECONDS = 3  # of each measurement
 DEADLINE = 60
-PATIENCE = 300  # seconds for a refresh, which gets what is left of a core that answers gets
-TEXT = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
+PATIENCE = 300  # seconds for a refresh, which shares a core with the requests
+TEXT = "Read the file, then say what is in it. " * 128  # 5 KB, like real prompts
 OURS, BARE, FOLDER = "skillhall", "starlette", "folder"
 
-# Both are told what to serve by name, and say at which port they do.
+# Both servers get the name of what to serve and print their port.
 SERVER = """
 import sys
 from benchmarks.serving_apps import serve, serve_folder
@@ -54,7 +54,7 @@ GET = Load("get one", "/api/v1/prompts/prompt-7", Bar(0.70, Judged.RATE), 'wrk.m
 
 
 def loads(tag: str) -> list[Load]:
-    """The requests that are measured."""
+    """Return the requests to measure."""
     known = f"wrk.headers[\"If-None-Match\"] = '{tag}'"
     return [
         Load("list", "/api/v1/prompts", Bar(0.70, Judged.RATE)),
@@ -64,7 +64,7 @@ def loads(tag: str) -> list[Load]:
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The report on serving."""
+    """Yield the report on serving."""
     wrk = shutil.which("wrk")
     if wrk is None:
         print("serving: skipped, there is no wrk; on Debian: apt install wrk", file=sys.stderr)
@@ -84,13 +84,13 @@ def _row(wrk: str, load: Load, ours: int, bare: int, rounds: int) -> Row:
 
 
 def _refreshed_row(wrk: str, rounds: int) -> Row:
-    """A get's p99 while one refresh follows the other, in units of the p99 without any."""
+    """Row of the p99 of a GET during constant refreshes, relative to the p99 without any."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place).resolve()
         for number in range(PROMPTS):
             _write_skill(folder, number)
         with _served(FOLDER, str(folder)) as port:
-            _p99(wrk, port)  # until it is warm
+            _p99(wrk, port)  # warm-up
             pairs = [_pair(wrk, port, folder) for _ in range(rounds)]
     ratio = median(busy / idle for busy, idle in pairs)
     busy_ms = median(busy for busy, _ in pairs)
@@ -104,7 +104,7 @@ def _pair(wrk: str, port: int, folder: Path) -> tuple[float, float]:
 
 
 def _write_skill(folder: Path, number: int, told: str = "") -> None:
-    """Write one of the skills, or write it anew with something else told of it."""
+    """Write one of the skills, or overwrite it with another description."""
     place = folder / f"prompt-{number}"
     place.mkdir(parents=True, exist_ok=True)
     head = f"---\nname: {place.name}\ndescription: Number {number} of many. {told}\n---\n"
@@ -113,7 +113,7 @@ def _write_skill(folder: Path, number: int, told: str = "") -> None:
 
 @contextmanager
 def _refreshing(port: int, folder: Path) -> Iterator[None]:
-    """Refreshes without a pause, until the block ends; each finds another skill changed."""
+    """Refresh without a pause until the block ends; each refresh finds a changed skill."""
     done, problems = threading.Event(), list[str]()
 
     def refresh() -> None:
@@ -137,7 +137,7 @@ def _refreshing(port: int, folder: Path) -> Iterator[None]:
 
 
 def _refresh_changed(port: int, folder: Path, number: int) -> None:
-    """Change one skill, and have it read with all the others."""
+    """Change one skill and refresh all of them."""
     _write_skill(folder, number, f"At {time.monotonic_ns()}.")
     before = _tag(port)
     line = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
@@ -149,7 +149,7 @@ def _refresh_changed(port: int, folder: Path, number: int) -> None:
 
 
 def _p99(wrk: str, port: int) -> float:
-    """Milliseconds in which 99 of 100 gets were answered."""
+    """Return the 99th percentile of the response times, in milliseconds."""
     told = _measure(wrk, GET, port)
     found = re.search(r"99%\s+([0-9.]+)(us|ms|s)\b", told)
     if not found:
@@ -166,7 +166,7 @@ def _rate(wrk: str, load: Load, port: int) -> float:
 
 
 def _measure(wrk: str, load: Load, port: int) -> str:
-    """What wrk tells of one measurement."""
+    """Return the output of wrk for one measurement."""
     command = [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{SECONDS}s", "--latency"]
     with tempfile.NamedTemporaryFile("w", suffix=".lua", encoding="utf-8") as script:
         script.write(load.script)
@@ -182,7 +182,7 @@ def _measure(wrk: str, load: Load, port: int) -> str:
 
 @contextmanager
 def _served(name: str, what: str = str(PROMPTS)) -> Iterator[int]:
-    """The port of a server that runs on the first core."""
+    """Start a server on the first core and yield its port."""
     command = [sys.executable, "-c", SERVER, name, what]
     with subprocess.Popen(
         _on_core(0, command),

@@ -1,4 +1,4 @@
-"""The two servers that `serving` compares; each runs in a process of its own."""
+"""The two servers that `serving` compares, each in its own process."""
 
 import uvicorn
 from starlette.applications import Starlette
@@ -13,12 +13,12 @@ from skillhall._internal.settings import PromptSettings, ServerSettings, Setting
 from skillhall._internal.wiring.prompts import open_prompt_service
 from tests.support.prompt_services import PreparedPromptService, PreparedSnapshot, make_prompt
 
-BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
+BODY = "Read the file, then say what is in it. " * 128  # 5 KB, like real prompts
 JSON = "application/json"
 
 
 def serve(name: str, prompts: int) -> None:
-    """Serve that many prompts by the server of that name; the port goes to stdout."""
+    """Serve this many prompts with the named server and print its port."""
     counter = PreparedPromptService([_prompt(number) for number in range(prompts)])
     settings = Settings(".", ".", server=ServerSettings(port="0"))
     log_to_stderr("INFO")
@@ -33,7 +33,7 @@ def serve(name: str, prompts: int) -> None:
 
 
 def serve_folder(folder: str) -> None:
-    """Serve the skills of a folder as our users do; the port goes to stdout."""
+    """Serve the skills of a folder like `skillhall serve` and print the port."""
     asked = PromptSettings(repo=folder)
     settings = Settings(folder, folder, prompts=asked, server=ServerSettings(port="0"))
     counter = open_prompt_service(settings, poll=False)
@@ -53,7 +53,7 @@ def _prompt(number: int) -> Prompt:
 
 
 def _bare_server(snapshot: PreparedSnapshot) -> uvicorn.Server:
-    """The least that a framework does for the same bytes, in the same server."""
+    """Return a minimal Starlette app that sends the same bytes."""
     listed = b"".join(SuccessResponse(snapshot.list_json()).parts("0" * 24))
     one = b"".join(SuccessResponse(snapshot.prompt_json("prompt-7")).parts("0" * 24))
 

@@ -1,4 +1,4 @@
-"""Start-up against a bare interpreter: what a short command costs before and beside its work."""
+"""Start-up of short commands compared with a bare interpreter."""
 
 import sys
 import tempfile
@@ -10,13 +10,13 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
 
-REPEATS = 3  # a run takes milliseconds, and the mean of three is steadier
+REPEATS = 3  # a run takes milliseconds; the mean of three is more stable
 BASELINE = "python -c pass"
 BARS = {"--version": Bar(3.0), "list, index present": Bar(5.0), "list --no-index": Bar(5.0)}
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The report on start-up."""
+    """Yield the report on start-up."""
     tree = ensure_tree(plan.data, TreeSpec("flat", plan.scale.few))
     with tempfile.TemporaryDirectory(prefix="skillhall-index-") as caches:
         contenders = _contenders(plan, tree.root, caches)

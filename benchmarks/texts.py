@@ -1,6 +1,6 @@
-"""Texts of generated skills: names, frontmatter and bodies; no files are written here.
+"""Text of generated skills: names, frontmatter and bodies.
 
-Every function draws from the `random.Random` it is given, so that one seed gives one tree.
+Every function uses the `random.Random` it gets, so that a seed determines the tree.
 """
 
 import math
@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 from statistics import NormalDist
 
-KIND_WEIGHTS = {"plain": 60, "structured": 30, "broken": 10}  # per cent, as in public collections
-RENAMED = 0.13  # share of skills whose name is not their folder's
-EXTRA_FIELD = 0.47  # share with a field beside name and description; `triggers` brings it to half
+KIND_WEIGHTS = {"plain": 60, "structured": 30, "broken": 10}  # percent, as in public collections
+RENAMED = 0.13  # share of skills whose name differs from the folder
+EXTRA_FIELD = (
+    0.47  # share with another field besides name and description; `triggers` raises it to half
+)
 CRLF = 0.02
 CJK = 0.02
 DESCRIPTION_MEDIAN, DESCRIPTION_SIGMA, DESCRIPTION_MAX = 190, 0.6, 950
@@ -60,7 +62,7 @@ NAME_STRIDE = 100_003  # a prime, so that it is coprime to the number of names a
 
 
 def name_at(index: int) -> str:
-    """The skill name number `index`; all differ until every combination was used."""
+    """Return the skill name at `index`; names repeat only after every combination."""
     total = len(VERBS) * len(SUBJECTS) * len(SUFFIXES)
     rest, suffix = divmod(index * NAME_STRIDE % total, len(SUFFIXES))
     verb, subject = divmod(rest, len(SUBJECTS))
@@ -68,12 +70,12 @@ def name_at(index: int) -> str:
 
 
 def draw_kind(rng: Random) -> str:
-    """`plain`, `structured` or `broken`, in the proportions of `KIND_WEIGHTS`."""
+    """Return `plain`, `structured` or `broken`, weighted by `KIND_WEIGHTS`."""
     return _weighted(rng, KIND_WEIGHTS)
 
 
 def skill_text(rng: Random, folder: str, kind: str, body: str) -> bytes:
-    """The bytes of one SKILL.md of that kind."""
+    """Return the bytes of a SKILL.md of this kind."""
     if kind == "broken":
         return _BROKEN[_weighted(rng, _BROKEN_WEIGHTS)](rng, folder, body)
     lines = _plain(rng, folder) if kind == "plain" else _structured(rng, folder)
@@ -82,7 +84,7 @@ def skill_text(rng: Random, folder: str, kind: str, body: str) -> bytes:
 
 
 def make_bodies(rng: Random) -> tuple[str, ...]:
-    """A few Markdown bodies whose sizes spread like real ones; skills share them."""
+    """Return a few Markdown bodies with realistic sizes, which skills share."""
     sizes = NormalDist(math.log(BODY_MEDIAN), BODY_SIGMA)
     quantiles = [(step + 0.5) / BODY_VARIANTS for step in range(BODY_VARIANTS)]
     return tuple(_body(rng, round(math.exp(sizes.inv_cdf(share)))) for share in quantiles)
@@ -232,7 +234,7 @@ def _no_frontmatter(_rng: Random, _folder: str, body: str) -> bytes:
 
 
 def _unclosed(rng: Random, folder: str, body: str) -> bytes:
-    # A rule in the body would close the fence, so rules are taken out.
+    # A horizontal rule in the body would close the fence, so rules are removed.
     return (
         "---\n" + "\n".join(_plain(rng, folder)) + "\n\n" + body.replace("\n---\n", "\n")
     ).encode()

@@ -1,7 +1,7 @@
-"""Generated trees of skills: flat ones, nested ones among clutter, and one in a git repository.
+"""Generated trees of skills: flat, nested among other files, and in a git repository.
 
-Beside every tree lies a marker file with its parameters; a tree whose marker says the same is used
-again. The texts in the files come from `texts`.
+A marker file next to each tree records its parameters; a tree with the same parameters is reused.
+The text of the files comes from `texts`.
 """
 
 import json
@@ -19,14 +19,16 @@ from typing import Literal
 from benchmarks.texts import SUBJECTS, VERBS, draw_kind, make_bodies, name_at, skill_text
 from tests.support.git_server import GitRepo
 
-GENERATOR = 1  # raise it when the same parameters would give other files
+GENERATOR = 1  # increase it when the same parameters give different files
 CLUTTER_PER_SKILL = 9  # entries that are neither a skill's folder nor its SKILL.md
 REPEATED_NAME = 0.04  # share of cluttered skills named like one in another repository
-REPEAT_DISTANCE = 100  # more than a repository holds, so that the other one is elsewhere
+REPEAT_DISTANCE = (
+    100  # more than the skills of a repository, so that the other one is in another repository
+)
 SUPPORTED = 0.35  # share of cluttered skills with scripts/ or references/
-SETTLED_SECONDS = 2.5  # the index distrusts files younger than two seconds
+SETTLED_SECONDS = 2.5  # the head cache does not trust files younger than two seconds
 COMMITS = 20
-LARGE_FILES = 10  # that a commit holds; older versions of them are history
+LARGE_FILES = 10  # per commit; older versions are history
 LARGE_FILE = 2_500_000  # bytes, so that all commits together have 50 MB
 SMALL_FILE = b"// " + b"generated filler " * 12 + b"\n"
 
@@ -37,7 +39,7 @@ TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of ski
 
 @dataclass(frozen=True, slots=True)
 class TreeSpec:
-    """What decides every byte of a tree."""
+    """Parameters that determine every byte of a tree."""
 
     layout: Literal["flat", "cluttered", "git"]
     skills: int
@@ -46,7 +48,7 @@ class TreeSpec:
 
     @property
     def folder(self) -> str:
-        """The name of the tree's folder below the data folder."""
+        """Name of the tree's folder in the data folder."""
         return f"{self.layout}-{self.skills}"
 
 
@@ -59,23 +61,23 @@ class Tree:
     marker: Path
 
     def wait_until_settled(self) -> None:
-        """Return when no file of the tree is so fresh that an index would not trust it."""
+        """Wait until every file is old enough for the head cache to trust it."""
         # The marker is written last, so it is the newest file.
         ready = self.marker.stat().st_mtime + SETTLED_SECONDS
         time.sleep(max(0.0, min(SETTLED_SECONDS, ready - time.time())))
 
 
 class ForeignFolderError(Exception):
-    """A folder is in the way that no marker claims."""
+    """The folder exists but has no marker."""
 
 
 def default_data_folder() -> Path:
-    """Where trees are kept when nobody says otherwise."""
+    """Return the default folder of the trees."""
     return Path(tempfile.gettempdir()) / f"skillhall-benchmarks-{os.getuid()}"
 
 
 def ensure_tree(data: Path, spec: TreeSpec) -> Tree:
-    """The tree of that specification, built if it is missing or of other parameters."""
+    """Return the tree with these parameters, and build it if it is missing or different."""
     data.mkdir(mode=0o700, parents=True, exist_ok=True)
     tree = Tree(spec, data / spec.folder, data / f"{spec.folder}.json")
     if not _is_complete(tree):
@@ -112,7 +114,7 @@ def _clear(tree: Tree) -> None:
 
 
 class _SkillWriter:
-    """Writes skills with texts drawn from one random stream, and counts what it wrote."""
+    """Writes skills with random text and counts them."""
 
     def __init__(self, spec: TreeSpec) -> None:
         self.rng = Random(f"{spec.layout}/{spec.seed}")
@@ -120,7 +122,7 @@ class _SkillWriter:
         self.made: Counter[str] = Counter()
 
     def write(self, folder: Path) -> None:
-        """Write one skill into a folder, which is made."""
+        """Create a folder and write one skill into it."""
         folder.mkdir(parents=True)
         kind = draw_kind(self.rng)
         text = skill_text(self.rng, folder.name, kind, self.rng.choice(self.bodies))
@@ -160,7 +162,7 @@ def _build_cluttered(root: Path, spec: TreeSpec) -> Counter[str]:
 
 
 def _build_git(root: Path, spec: TreeSpec) -> Counter[str]:
-    """A bare repository `skills.git`: skills, and large files that change with every commit."""
+    """Build a bare repository with skills, and large files that change with every commit."""
     writer = _SkillWriter(spec)
     repository = GitRepo(root / "skills.git")
     files: dict[str, bytes] = {}
@@ -217,7 +219,7 @@ def _add_supporting_files(rng: Random, folder: Path) -> int:
 
 
 def _add_files(folder: Path, names: list[str]) -> int:
-    """How many entries were added: missing folders and files."""
+    """Add missing folders and files and return their number."""
     made = _add_folder(folder)
     for name in names:
         path = folder / name

@@ -1,7 +1,7 @@
-"""How many of our functions, in how many files, run during one request.
+"""Number of Skillhall's functions and files that run during one request.
 
-Whoever wants to understand a request has to read that much. All threads count; imports do not, nor
-do comprehensions, which Python 3.12 inlines.
+This is how much code you read to understand a request. All threads count. Imports and
+comprehensions do not: Python 3.12 inlines the latter.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ class Recorder:
 
     @contextmanager
     def install(self) -> Iterator[None]:
-        """Observe this thread and all that are started from now on."""
+        """Observe this thread and all threads started from now on."""
         threading.setprofile(self._note)
         sys.setprofile(self._note)
         try:
@@ -82,7 +82,7 @@ class Recorder:
 
 
 class Walk(NamedTuple):
-    """A request, and the most functions and files that it should run."""
+    """A request, and the maximum number of functions and files that it may run."""
 
     name: str
     request: Callable[[Path, Recorder], None]
@@ -91,7 +91,7 @@ class Walk(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One function of ours."""
+    """A function of Skillhall."""
 
     file: str
     line: int
@@ -99,7 +99,7 @@ class Step(NamedTuple):
 
 
 def run(*, verbose: bool) -> bool:
-    """Print the table, and with `verbose` every function; return whether all bars are met."""
+    """Print the table, with `verbose` every function, and return whether all limits are met."""
     rows = [("request", "functions", "files", "bar", "verdict")]
     recorder = Recorder()
     with recorder.install():
@@ -120,7 +120,7 @@ def run(*, verbose: bool) -> bool:
 
 
 def _measure(walk: Walk, recorder: Recorder) -> list[Step]:
-    """Send the request twice, in two sandboxes: the first time imports what it needs."""
+    """Send the request twice, in two sandboxes. The first run imports modules."""
     for _ in range(2):
         with _sandbox() as folder:
             walk.request(folder, recorder)
@@ -133,7 +133,7 @@ def _measure(walk: Walk, recorder: Recorder) -> list[Step]:
 
 @contextmanager
 def _sandbox() -> Iterator[Path]:
-    """A project as the working directory, with a home folder of its own."""
+    """Change to a new project with its own home folder."""
     with TemporaryDirectory() as folder:
         home, project = Path(folder, "home"), Path(folder, "project")
         home.mkdir()

@@ -1,4 +1,4 @@
-"""Pages with many skills or blocks against pages with few, in one process; and in a browser."""
+"""Pages with many skills or blocks compared with small ones, in process and in a browser."""
 
 import asyncio
 import time
@@ -29,7 +29,7 @@ REQUESTS = 10  # in one round
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """The report on the first page of the table, and on a search in it."""
+    """Yield the reports on the first page of the table and on a search."""
     few, many = (_Hall.open(plan.data, number) for number in (FEW, MANY))
     rows = (
         _row("first page", _Asked(few), _Asked(many), plan.rounds, BAR),
@@ -37,7 +37,7 @@ def run(plan: Plan) -> Iterator[Report]:
         _row("search", _Asked(few, query=b"q=pdf"), _Asked(many, query=b"q=pdf"), plan.rounds),
     )
     yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
-    with boards.desk_of() as desk:
+    with boards.open_workspace_of() as desk:
         hall = _Hall.open(plan.data, FEW, LazyWorkspace(lambda: desk))
         short, long = (
             _Asked(hall, f"/session/{boards.session_of(desk, size)}")
@@ -52,7 +52,7 @@ def run(plan: Plan) -> Iterator[Report]:
 
 @dataclass
 class _Hall:
-    """A server with so many skills, and the time there."""
+    """A server with a number of skills and its clock."""
 
     app: ASGIApp
     collection: Collection
@@ -74,7 +74,7 @@ class _Hall:
         return hall
 
     def wait(self, seconds: float) -> None:
-        """Let time pass in which nobody asks, and nothing is under way."""
+        """Wait until the server is idle."""
         self.collection.revision_poller.wait()
         self.now += seconds
 
@@ -99,7 +99,7 @@ def _row(name: str, few: _Asked, many: _Asked, rounds: int, bar: Bar | None = No
 
 
 def _cost(asked: _Asked) -> tuple[float, float]:
-    """The wall and CPU time of some requests; what goes on beside them slows them or does not."""
+    """Return wall-clock and CPU time of some requests, including background work."""
     costs = [asyncio.run(_timed(asked)) for _ in range(REQUESTS)]
     return sum(wall for wall, _ in costs), sum(cpu for _, cpu in costs)
 

@@ -1,4 +1,4 @@
-"""Large sessions against small ones: what an edit, a move and an addition cost with more blocks."""
+"""Large sessions compared with small ones: edits, moves and additions of blocks."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ KINDS = ("edit", "move", "add and delete")
 
 
 def run(plan: Plan) -> Iterator[Report]:
-    """One report for each kind of database."""
+    """Yield one report per database."""
     with TemporaryDirectory() as folder:
         yield from _report("SQLite", f"sqlite:///{folder}/bench.db", plan)
     with _postgres() as url:

@@ -173,7 +173,7 @@ def test_open_editor_keeps_text_when_block_moves_or_is_deleted(
     expect(zone_titles(page, "stable")).to_have_text(["One"])
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
     board.delete(block)
-    expect(page.get_by_role("alert")).to_contain_text("deleted elsewhere")
+    expect(page.get_by_role("alert")).to_contain_text("deleted in another tab")
     expect(page.get_by_label("Text (Markdown)")).to_have_value("Half a thou")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("Not found")

@@ -152,7 +152,7 @@ def test_repository_is_added_and_removed_by_keyboard(
     press_tab_and_type(page, "Repository", hub.url("added.git"))
     page.keyboard.press("Enter")
     alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("name the folder")
+    expect(alert).to_contain_text("Name the folder")
     assert visitor.find_accessibility_problems() == []
     expect(page.get_by_label("Repository")).to_have_value(hub.url("added.git"))
     press_tab_and_type(page, "Subfolder", "skills")

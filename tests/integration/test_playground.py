@@ -179,9 +179,9 @@ def test_prompt_of_unknown_agent_is_rejected(start: Start) -> None:
         (
             {"message": "x" * (MAX_MESSAGE_LENGTH + 1)},
             422,
-            f"larger than {MAX_MESSAGE_LENGTH} characters",
+            f"exceeds the limit of {MAX_MESSAGE_LENGTH} characters",
         ),
-        ({"agent": "nobody"}, 422, "agent not found: nobody"),
+        ({"agent": "nobody"}, 422, "Agent not found: nobody"),
         ({"model": "anthropic:dearest"}, 422, "is not configured"),
     ],
 )
@@ -198,7 +198,7 @@ def test_without_model_no_request_is_sent(start: Start, model: ModelServer) -> N
     server = start(model="")
     reply = send(server)
     assert reply.status == 503
-    assert "SKILLHALL_MODEL" in alert_text(reply)
+    assert "This agent has no model." in alert_text(reply)
     assert b"No model is configured" in server.request("GET", "/playground").body
 
 
@@ -260,7 +260,7 @@ def test_conversation_rejects_second_message_while_replying(
         assert b'"text":"Well "' in response.readline()
         reply = send(server, cookie=cookie)
         assert reply.status == 429
-        assert "a reply is in progress" in alert_text(reply)
+        assert "A reply is in progress." in alert_text(reply)
         release.set()
         assert b'"kind":"over"' in response.read().splitlines()[-1]
 

@@ -312,7 +312,7 @@ def test_templates_and_handlers_agree_on_the_values_of_a_page() -> None:
     assert len(calls) >= 20
     for template, values in calls:
         text = (FOLDER / "templates" / template).read_text(encoding="utf-8")
-        read = set(re.findall(r"\bpage\.(\w+)", text)) - {"title", "problem"}
+        read = set(re.findall(r"\bpage\.(\w+)", text)) - {"title", "problem", "failed_form"}
         if "_form(t, page" in text:  # a form that several pages share
             read |= set(re.findall(r"\bpage\.(\w+)", shared)) & values
         assert read == values, template

@@ -1,9 +1,5 @@
 """Selects the configured agent for a command."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
 from skillhall._internal.agents.agent_skills import (
@@ -20,10 +16,8 @@ from skillhall._internal.agents.config.agent_config import (
 )
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.terminal import format_count
-
-if TYPE_CHECKING:
-    from skillhall._internal.render.prompt_plan import PromptPlan
-    from skillhall._internal.settings import Settings
+from skillhall._internal.render.prompt_plan import PromptPlan
+from skillhall._internal.settings import Settings
 
 
 def open_agent_skills(

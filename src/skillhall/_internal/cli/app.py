@@ -7,6 +7,7 @@ branches of one command are imported inside functions.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,7 @@ from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.runner import COMPLETE_VARIABLE
 from skillhall._version import VERSION
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+if TYPE_CHECKING:  # only completion needs it
     from click.shell_completion import CompletionItem
 
 # Each command with its module below `commands`, whose `command` it is unless another name is
@@ -29,10 +28,7 @@ COMMAND_SECTIONS = {
         "add": ("install.add", "Add skills from a folder, an archive, a repository or the web."),
         "init": ("author.init", "Create a new skill."),
         "validate": ("author.validate", "Check skills and report problems line by line."),
-        "serve": (
-            "servers.serve",
-            "Serve skills and prompts over HTTP: web pages, REST and MCP.",
-        ),
+        "serve": ("servers.serve", "Serve skills and prompts over HTTP: web pages, REST and MCP."),
     },
     "Find and read skills": {
         "search": ("browse.search", "Search skills by name and description."),

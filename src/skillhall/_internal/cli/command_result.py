@@ -1,10 +1,9 @@
 """The result of a command, printed as text or as JSON."""
 
-from __future__ import annotations
-
 import sys
 from base64 import b64encode
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import click
 
@@ -21,11 +20,7 @@ from skillhall._internal.cli.terminal import (
     sanitize_line,
     sanitize_text,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
+from skillhall._internal.policy.effects import JudgedFinding
 
 _JSON_META_KEY = f"{__name__}.json"
 
@@ -85,24 +80,20 @@ def print_result(result: CommandResult | int | None) -> int | None:
         error = None if result.error is None else result.error.serialize()
         print_json_report(_get_command_name(), result.data, result.findings, error)
     else:
-        _print_stdout(result)
+        print_text(result.text)
+        if result.file is not None:
+            result.file.print()
+        print_lines(map(sanitize_line, result.lines))
+        if result.headings and is_smart_terminal(sys.stdout):
+            print_table(result.headings, result.rows)
+        else:
+            print_rows(result.rows)
         sys.stdout.flush()
         for message in result.messages:
             print_message(message)
     for warning in result.warnings:
         print_message(warning)
     return result.exit_code
-
-
-def _print_stdout(result: CommandResult) -> None:
-    print_text(result.text)
-    if result.file is not None:
-        result.file.print()
-    print_lines(map(sanitize_line, result.lines))
-    if result.headings and is_smart_terminal(sys.stdout):
-        print_table(result.headings, result.rows)
-    else:
-        print_rows(result.rows)
 
 
 def _get_command_name() -> str:

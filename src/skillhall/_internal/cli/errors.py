@@ -22,36 +22,22 @@ OK, FAILED, USAGE, REJECTED, NOT_FOUND, NETWORK_ERROR, CONFLICT, STORAGE_ERROR, 
 )
 
 # The REST API maps the same error codes to HTTP statuses.
+_CODES_BY_EXIT_CODE = {
+    USAGE: "usage",
+    REJECTED: (
+        "invalid_skill invalid_config invalid_path invalid_argument invalid_text "
+        "denied_outside_root denied_extension not_a_file not_text too_large too_many "
+        "archive_rejected source_rejected"
+    ),
+    NOT_FOUND: "not_found prompt_not_found",
+    NETWORK_ERROR: "upstream_error upstream_timeout rate_limited too_many_requests",
+    CONFLICT: "conflict precondition_failed read_only",
+    STORAGE_ERROR: "storage_full storage_unavailable db_unavailable",
+    UNAUTHORIZED: "unauthenticated forbidden",
+    FAILED: "internal",
+}
 EXIT_CODES: Mapping[str, int] = {
-    "usage": USAGE,
-    "invalid_skill": REJECTED,
-    "invalid_config": REJECTED,
-    "invalid_path": REJECTED,
-    "denied_outside_root": REJECTED,
-    "denied_extension": REJECTED,
-    "not_a_file": REJECTED,
-    "not_text": REJECTED,
-    "too_large": REJECTED,
-    "too_many": REJECTED,
-    "archive_rejected": REJECTED,
-    "source_rejected": REJECTED,
-    "invalid_argument": REJECTED,
-    "invalid_text": REJECTED,
-    "not_found": NOT_FOUND,
-    "prompt_not_found": NOT_FOUND,
-    "upstream_error": NETWORK_ERROR,
-    "upstream_timeout": NETWORK_ERROR,
-    "rate_limited": NETWORK_ERROR,
-    "too_many_requests": NETWORK_ERROR,
-    "conflict": CONFLICT,
-    "precondition_failed": CONFLICT,
-    "read_only": CONFLICT,
-    "storage_full": STORAGE_ERROR,
-    "storage_unavailable": STORAGE_ERROR,
-    "db_unavailable": STORAGE_ERROR,
-    "unauthenticated": UNAUTHORIZED,
-    "forbidden": UNAUTHORIZED,
-    "internal": FAILED,
+    code: number for number, codes in _CODES_BY_EXIT_CODE.items() for code in codes.split()
 }
 # Hints that name commands and options; `hints.py` has those that suit every surface.
 HINTS: Mapping[str, str] = {

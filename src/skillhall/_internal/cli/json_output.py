@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from json.encoder import encode_basestring as quoted
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cli.terminal import iter_batches, sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
     from skillhall._internal.policy.effects import JudgedFinding
@@ -42,8 +43,13 @@ def print_json_report(
     separator = ""
     for key, value in data.items():
         _write(f"{separator}{_encode(key)}: ")
-        _write_value(value)
         separator = ", "
+        if isinstance(value, EncodedItems):
+            _write_encoded(value.json_items)
+        elif isinstance(value, Iterator):
+            _write_encoded(_encode(batch)[1:-1] for batch in iter_batches(value))
+        else:
+            _write(_encode(value))
     _write('}, "findings": ')
     _write_encoded(_encode_findings(findings))
     _write("}\n")
@@ -86,16 +92,6 @@ def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
             f"{f', {_HINT}: {quoted(sanitize_line(hint))}' if hint else ''}"
             f"{f', {_SKILL}: {quoted(skill)}' if skill else ''}}}"
         )
-
-
-def _write_value(value: object) -> None:
-    if isinstance(value, EncodedItems):
-        _write_encoded(value.json_items)
-    elif hasattr(value, "__next__"):
-        items: Iterator[object] = value  # type: ignore[assignment]  # an iterator, as its method says
-        _write_encoded(_encode(batch)[1:-1] for batch in iter_batches(items))
-    else:
-        _write(_encode(value))
 
 
 def _write_encoded(encoded_items: Iterator[str]) -> None:

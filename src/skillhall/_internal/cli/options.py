@@ -1,9 +1,8 @@
 """Options that several commands share."""
 
-from __future__ import annotations
-
-from functools import wraps
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial, wraps
+from typing import Any, TypeAlias, TypeVar
 
 import click
 
@@ -14,29 +13,22 @@ from skillhall._internal.cli.command_result import (
     print_result,
     request_json,
 )
-from skillhall._internal.cli.param_types import ConfiguredAgentParam, ProfileParam
+from skillhall._internal.cli.param_types import ProfileParam, complete_configured_agent
 from skillhall._internal.cli.terminal import is_interactive, sanitize_line
 from skillhall._internal.policy.folder_walk_rules import MAX_DEPTH
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any, TypeAlias
-
-    Command: TypeAlias = "Callable[..., CommandResult | int | None]"
+Command: TypeAlias = "Callable[..., CommandResult | int | None]"
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
-yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
-dry_run_option = click.option(
-    "-n", "--dry-run", is_flag=True, help="Show what would be done without doing it."
-)
-no_index_option = click.option(
-    "--no-index", is_flag=True, help="Read every file instead of using the cache."
-)
-follow_links_option = click.option(
-    "--follow-links",
-    is_flag=True,
-    help="Follow symbolic links that lead out of the searched folder.",
+# An option without a value.
+flag = partial(click.option, is_flag=True)
+
+yes_option = flag("-y", "--yes", help="Do not ask for confirmation.")
+dry_run_option = flag("-n", "--dry-run", help="Show what would be done without doing it.")
+no_index_option = flag("--no-index", help="Read every file instead of using the cache.")
+follow_links_option = flag(
+    "--follow-links", help="Follow symbolic links that lead out of the searched folder."
 )
 depth_option = click.option(
     "--depth",
@@ -82,7 +74,9 @@ def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
 
 def configured_agent_option(text: str) -> Callable[[_F], _F]:
     """Add `--agent`, an agent of the config."""
-    return click.option("--agent", type=ConfiguredAgentParam(), metavar="ID", help=text)
+    return click.option(
+        "--agent", metavar="ID", help=text, shell_complete=complete_configured_agent
+    )
 
 
 def root_search_options(function: Command) -> Command:
@@ -145,9 +139,7 @@ def json_command(
                 help="Print the result in this format.",
             ),
             click.Option(
-                ["--json", "as_json"],
-                is_flag=True,
-                help="Print the result as one JSON object.",
+                ["--json", "as_json"], is_flag=True, help="Print the result as one JSON object."
             ),
         ]
         if group is not None:

@@ -28,38 +28,31 @@ def scan_progress(
     if not is_smart_terminal(stream):
         yield None
         return
-    spinner = _Spinner(stream, clock)
-    try:
-        yield spinner.update
-    finally:
-        if spinner.status is not None:
-            spinner.status.stop()
+    spinner: Status | None = None
+    start_time = clock()
+    finished_count, last_count = 0, 0  # each root restarts the count
 
-
-class _Spinner:
-    def __init__(self, stream: TextIO, clock: Callable[[], float]) -> None:
-        self.status: Status | None = None
-        self._stream = stream
-        self._clock = clock
-        self._start_time = clock()
-        self._finished_count = 0  # skills of finished roots; each root restarts the count
-        self._last_count = 0
-
-    def update(self, count: int) -> None:
-        """Show the count once the scan takes longer than `SPINNER_DELAY`."""
-        if count < self._last_count:
-            self._finished_count += self._last_count
-        self._last_count = count
-        if self._clock() - self._start_time < SPINNER_DELAY:
+    def update(count: int) -> None:
+        nonlocal spinner, finished_count, last_count
+        if count < last_count:
+            finished_count += last_count
+        last_count = count
+        if clock() - start_time < SPINNER_DELAY:
             return
-        text = f"{self._finished_count + count:,} skills found…"
-        if self.status is None:
+        text = f"{finished_count + count:,} skills found…"
+        if spinner is None:
             from rich.status import Status as RichStatus
 
-            self.status = RichStatus(text, console=build_console(self._stream))
-            self.status.start()
+            spinner = RichStatus(text, console=build_console(stream))
+            spinner.start()
         else:
-            self.status.update(text)
+            spinner.update(text)
+
+    try:
+        yield update
+    finally:
+        if spinner is not None:
+            spinner.stop()
 
 
 @contextmanager

@@ -43,9 +43,7 @@ def _dispatch(argv: list[str]) -> int:
     if argv[:1] in (["list"], ["ls"]) and COMPLETE_VARIABLE not in os.environ:
         from skillhall._internal.cli.fast_list import parse_list_arguments
 
-        # `None` if click must parse the arguments.
-        request = parse_list_arguments(argv[1:])
-        if request is not None:
+        if request := parse_list_arguments(argv[1:]):  # else click must parse them
             from skillhall._internal.cli.commands.browse.list_output import print_list
 
             return print_list(request)

@@ -1,20 +1,14 @@
 """Options of the commands on a prompt server."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from functools import wraps
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.options import Command
 from skillhall._internal.prompts.generate.prompt_server import PromptClient, open_prompt_client
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillhall._internal.cli.command_result import CommandResult
-    from skillhall._internal.cli.options import Command
 
 _SELECTOR_OPTIONS = (
     ("--repo", "repo", "URL", "Use the prompts of this repository instead of the server's."),

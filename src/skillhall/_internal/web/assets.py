@@ -1,22 +1,17 @@
 """Static files of the pages: our styles and scripts, vendored libraries, block type colors."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from importlib.resources.abc import Traversable
+from typing import NamedTuple
 
+from starlette.requests import Request
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from importlib.resources.abc import Traversable
-
-    from starlette.requests import Request
 
 STATIC_PREFIX = "/static/"
 _MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}

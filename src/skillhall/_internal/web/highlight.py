@@ -1,7 +1,5 @@
 """Syntax highlighting with CSS classes; unknown or large files stay plain."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from markupsafe import Markup, escape

@@ -1,23 +1,17 @@
 """Renders untrusted Markdown as safe HTML: no raw HTML, images or unsafe URLs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 from urllib.parse import quote, unquote, urlsplit
 
 import nh3
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from markupsafe import Markup, escape
 
 from skillhall._internal.cache import SizedCache
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.web.highlight import escape_text, highlight_code, mark_invisible
 from skillhall.errors import UnsafePath
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markdown_it.token import Token
 
 MAX_MARKDOWN_BYTES = 100 * 1024  # longer text is shown as plain text
 _MAX_BRACKETS = 5_000  # unclosed links take quadratic time
@@ -32,18 +26,14 @@ _ALLOWED_TAGS = frozenset(
 _ALIGN_CLASSES = {f"text-align:{side}": f"align-{side}" for side in ("left", "center", "right")}
 
 
-def _build_parser() -> MarkdownIt:
-    options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
-    parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
-    parser.options["highlight"] = lambda code, name, _: str(highlight_code(code, f"x.{name}"))
-    return parser
-
-
 class MarkdownRenderer:
     """Renders Markdown and caches the HTML."""
 
     def __init__(self) -> None:
-        self._parser = _build_parser()
+        options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
+        parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+        parser.options["highlight"] = lambda code, name, _: str(highlight_code(code, f"x.{name}"))
+        self._parser = parser
         self._cache = SizedCache[Markup](_CACHE_CHARS, len)
 
     def render(self, text: str, files_url: str) -> Markup:

@@ -1,29 +1,32 @@
-"""Starlette request with the submitted form, and the visitor's preferences and notice."""
-
-from __future__ import annotations
+"""Requests and handlers of pages: forms, preferences, notices and errors."""
 
 import base64
 import binascii
 import json
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import NamedTuple, Self, TypeAlias
 from urllib.parse import parse_qsl, quote
 
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.types import Receive, Scope
 
 from skillhall._internal.http.credentials import SESSION_COOKIE
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
+from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
-
-if TYPE_CHECKING:
-    from starlette.types import Receive, Scope
+from skillhall._internal.workspace.workspace import Workspace
+from skillhall.errors import SkillhallError
 
 LANGUAGE_COOKIE = "skillhall_language"
 THEME_COOKIE = "skillhall_theme"
 NOTICE_COOKIE = "skillhall_notice"
+SITE_KEY = "skillhall.site"  # in the ASGI scope
 THEMES = ("auto", "light", "dark")
 # Main menu: text key below `menu`, and URL.
 SECTIONS = {
@@ -36,6 +39,7 @@ SECTIONS = {
 _OTHER_SECTIONS = {"skill": "skills"} | dict.fromkeys(
     ("session", "template", "templates"), "sessions"
 )
+_NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
 _MAX_SUBJECT_LENGTH = 400  # characters of a notice's subject
 _MAX_UPLOAD_BYTES = 110 * 1024 * 1024  # form with files: one skill may have 100 MB
 _MAX_FORM_BYTES = 2 * 1024 * 1024  # form without files: a SKILL.md, percent-encoded
@@ -67,7 +71,7 @@ class Notice(NamedTuple):
         return base64.urlsafe_b64encode(text.encode()).decode("ascii").rstrip("=")
 
     @classmethod
-    def parse(cls, text: str, translations: Translations) -> Notice | None:
+    def parse(cls, text: str, translations: Translations) -> Self | None:
         """Parse the value of a notice cookie; None if it is not valid."""
         try:
             padded = text.encode("ascii") + b"=" * (-len(text) % 4)
@@ -84,6 +88,8 @@ class PageRequest(Request):
         super().__init__(scope, receive)
         self.fields: ImmutableMultiDict[str, str] = ImmutableMultiDict()  # of the form
         self.files: tuple[tuple[str, bytes], ...] = ()  # name and content
+        self.error: SkillhallError | None = None  # of the submitted form, which is shown again
+        self.failed_form = ""  # the form with the error, on a page with several
 
     async def read_form(self) -> None:
         """Read the form into `fields` and `files`. Raises: HttpError, ClientDisconnect."""
@@ -111,6 +117,36 @@ class PageRequest(Request):
     def number_field(self, name: str) -> int:
         """Return a number of the form; -1, never a valid version, for anything else."""
         return parse_number(self.field(name))
+
+    @property
+    def site(self) -> Site:
+        """Services behind the pages."""
+        site: Site = self.scope[SITE_KEY]
+        return site
+
+    @property
+    def collection(self) -> Collection:
+        """Skills of this server."""
+        return self.site.collection
+
+    @property
+    def workspace(self) -> Workspace:
+        """Sessions of this server. Raises: HttpError, DatabaseUnavailable."""
+        if self.site.workspace is None:
+            raise HttpError("not_found", "this server has no sessions")
+        return self.site.workspace.open()
+
+    def add_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:
+        """Set a cookie; 0 seconds deletes it."""
+        cookie = self.site.credentials.build_cookie(name, value, seconds)
+        response.headers.append("set-cookie", cookie.decode("ascii"))
+
+    def redirect(self, url: str, notice: str, subject: str, undo_ref: str = "") -> Response:
+        """Redirect to a page that shows a notice."""
+        response = redirect(url)
+        text = Notice(notice, subject, undo_ref).encode()
+        self.add_cookie(response, NOTICE_COOKIE, text, _NOTICE_LIFETIME)
+        return response
 
     @cached_property
     def translations(self) -> Translations:
@@ -150,6 +186,31 @@ class PageRequest(Request):
             return str(self.scope["raw_path"], "latin-1")
         # The response to a POST has no URL of its own to return to.
         return SECTIONS.get(self.section, "/")
+
+
+PageHandler: TypeAlias = Callable[[PageRequest], Response]
+
+
+def on_error(page: PageHandler, form: str = "") -> Callable[[PageHandler], PageHandler]:
+    """Show `page` again if the handler of one of its forms raises an error."""
+
+    def decorate(handler: PageHandler) -> PageHandler:
+        @wraps(handler)
+        def handle(request: PageRequest) -> Response:
+            try:
+                return handler(request)
+            except SkillhallError as error:
+                request.error, request.failed_form = error, form
+                return page(request)
+
+        return handle
+
+    return decorate
+
+
+def redirect(url: str) -> RedirectResponse:
+    """Redirect with status 303, so that the browser follows with GET."""
+    return RedirectResponse(url, 303)
 
 
 def parse_number(text: str) -> int:

@@ -1,14 +1,14 @@
 """Renders Jinja templates and errors as Starlette responses."""
 
-from __future__ import annotations
-
+import re
 from functools import cache
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
 
 from skillhall._internal.hints import find_hint
 from skillhall._internal.http.errors import error_status
@@ -19,12 +19,11 @@ from skillhall._internal.web.page_request import NOTICE_COOKIE, SECTIONS, THEMES
 from skillhall._internal.web.translations import LANGUAGES
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-
-if TYPE_CHECKING:
-    from skillhall.errors import SkillhallError
+from skillhall.errors import SkillhallError
 
 CSP = "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 CSP_HEADER = {"content-security-policy": CSP}
+_UNROUTED_MESSAGES = {"not_found": "no_page", "method_not_allowed": "no_method"}
 _PAGE_HEADERS = {**CSP_HEADER, "vary": "Accept-Language, Cookie"}
 
 
@@ -45,23 +44,22 @@ def render(
     status: int | None = None,
     **values: object,
 ) -> HTMLResponse:
-    """Render a page; the template gets the values, `title` and `problem` as `page`.
+    """Render a page; the template gets the values, `title`, `problem` and `failed_form` as `page`.
 
-    The title defaults to the text `<template>.title`. An error becomes `page.problem` and the
-    status, unless another is given.
+    The title defaults to the text `<template>.title`. An error, by default that of the request,
+    becomes `page.problem` and the status, unless another is given.
     """
+    error = error or request.error
     if title is None:
         title = request.translations(f"{template.removesuffix('.html')}.title")
-    problem = describe_error(request, error) if error else None
-    text = (
-        jinja_environment()
-        .get_template(template)
-        .render(
-            page=SimpleNamespace(title=title, problem=problem, **values),
-            request=request,
-            t=request.translations,
-        )
+    page = SimpleNamespace(
+        title=title,
+        problem=describe_error(request, error) if error else None,
+        failed_form=request.failed_form,
+        **values,
     )
+    html = jinja_environment().get_template(template)
+    text = html.render(page=page, request=request, t=request.translations)
     if status is None:
         status = error_status(error).http_status if error else 200
     # Skills may contain unpaired surrogates, which UTF-8 cannot encode.
@@ -80,6 +78,13 @@ def render_error(request: PageRequest, error: SkillhallError) -> HTMLResponse:
     return render(request, "error.html", heading, error=error, request_id=request_id)
 
 
+def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
+    """Render the error of a request without a route, or of an unexpected exception."""
+    page_request = PageRequest(request.scope, request.receive)
+    message = page_request.translations(f"error.{_UNROUTED_MESSAGES.get(error.code, 'broken')}")
+    return render_error(page_request, HttpError(error.code, message, headers=error.headers))
+
+
 def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     """Return heading and hint in the visitor's language, as far as there are texts for them."""
     translations = request.translations
@@ -88,18 +93,16 @@ def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     if not error.hint and f"hint.{key}" in translations.messages:
         hint = translations(f"hint.{key}", **error.facts)
     else:
-        hint = find_hint(error, {})
-    return PageError(translations(f"error.{code}"), str(error), hint)
+        hint = capitalize(find_hint(error, {}))
+    # A message that starts with a name, such as a path, keeps its first letter.
+    starts_with_name = re.match(r"{(?!problem|field)", error.template)
+    message = str(error) if starts_with_name else capitalize(str(error))
+    return PageError(translations(f"error.{code}"), _end_sentence(message), _end_sentence(hint))
 
 
 def form_status(error: SkillhallError | None) -> int:
     """Return the HTTP status of a form that is shown again with its error."""
     return max(422, error_status(error).http_status) if error else 200
-
-
-def redirect(url: str) -> RedirectResponse:
-    """Redirect with status 303, so that the browser follows with GET."""
-    return RedirectResponse(url, 303)
 
 
 @cache
@@ -118,6 +121,7 @@ def jinja_environment() -> Environment:
         "path": quote,
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
+        "capitalized": capitalize,
     }
     environment.globals |= {
         "asset": asset_url,
@@ -128,6 +132,16 @@ def jinja_environment() -> Environment:
         "themes": THEMES,
     }
     return environment
+
+
+def capitalize(text: str) -> str:
+    """Return a message of the library, which starts in lower case, with a capital letter."""
+    # `allowed-tools` or `pdf/SKILL.md` at the start is not a word.
+    return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
+
+
+def _end_sentence(text: str) -> str:
+    return f"{text}." if re.search(r"[\w'\")\]]$", text) else text
 
 
 def format_file_size(size: int) -> str:

@@ -1,29 +1,29 @@
 """Pages for sources, preferences and sign-in."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
+
+from starlette.responses import Response
 
 from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
 from skillhall._internal.http.credentials import SESSION_COOKIE
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.prompts.prompt_model import SourceSelector
+from skillhall._internal.policy.skipped_items import SkippedItem
+from skillhall._internal.prompts.prompt_model import SourceSelector, SourceStatus
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.web.page_request import LANGUAGE_COOKIE, THEME_COOKIE, THEMES
-from skillhall._internal.web.rendering import describe_error, redirect, render
-from skillhall._internal.web.site import PageHandlers
+from skillhall._internal.web.page_request import (
+    LANGUAGE_COOKIE,
+    THEME_COOKIE,
+    THEMES,
+    PageRequest,
+    on_error,
+    redirect,
+)
+from skillhall._internal.web.rendering import describe_error, render
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
 from skillhall._internal.web.translations import LANGUAGES
-from skillhall.errors import FollowingOff, SkillhallError, without_credentials
-
-if TYPE_CHECKING:
-    from starlette.responses import Response
-
-    from skillhall._internal.policy.skipped_items import SkippedItem
-    from skillhall._internal.prompts.prompt_model import SourceStatus
-    from skillhall._internal.web.page_request import PageRequest
+from skillhall.errors import FollowingOff, without_credentials
 
 _PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
 _MAX_QUERY_LENGTH = 1500  # characters that fit into the notice cookie
@@ -39,6 +39,15 @@ class SourceRow(NamedTuple):
     folder: str
     branch: str
     age: tuple[str, int] | None  # unit and number since the last refresh
+
+    @classmethod
+    def from_status(cls, status: SourceStatus) -> Self:
+        """Return the row of a source."""
+        age = _age_since(status.checked)
+        if status.followed is None:
+            return cls(status, status.source, "", "", age)
+        repo, folder, branch = status.followed
+        return cls(status, without_credentials(repo), folder, branch, age)
 
     @property
     def anchor(self) -> str:
@@ -56,129 +65,110 @@ class SkippedSection(NamedTuple):
     total: int
 
 
-class SourcePages(PageHandlers):
-    """Handlers of the source, preference and sign-in pages."""
+def show_sources(request: PageRequest) -> Response:
+    """Show the status of every source."""
+    snapshot, prompts = request.collection.snapshot(), request.site.settings.prompts
+    service, sources = request.site.prompt_service, ("user", "system", "repository")
+    list_error, selector = service.follow_error, _read_selector(request)
+    rows = [SourceRow.from_status(status) for status in service.status()]
+    if prompts.repo and rows:  # the repository of the settings is the first source
+        rows[0] = rows[0]._replace(folder=prompts.path, branch=prompts.branch)
+    return render(
+        request,
+        "sources.html",
+        rows=rows,
+        has_repository=bool(prompts.repo),
+        has_followed=any(row.status.followed for row in rows),
+        counts=[(source, len(snapshot.ids_of_source(source))) for source in sources],
+        skipped_count=len(snapshot.skipped),
+        can_scan=request.site.settings.server.folder_scan,
+        folder=DEFAULT_FOLDER,
+        submitted=selector._replace(repo=without_credentials(selector.repo)),
+        # Other servers share the database but not the list of repositories.
+        is_shared=isinstance(list_error, FollowingOff),
+        list_error=describe_error(request, list_error) if list_error else None,
+    )
 
-    def show_sources(
-        self, request: PageRequest, error: SkillhallError | None = None, failed_form: str = ""
-    ) -> Response:
-        """Show the status of every source."""
-        snapshot, prompts = self._collection.snapshot(), self._site.settings.prompts
-        service, sources = self._site.prompt_service, ("user", "system", "repository")
-        list_error, selector = service.follow_error, _read_selector(request)
-        rows = [_build_row(status) for status in service.status()]
-        if prompts.repo and rows:  # the repository of the settings is the first source
-            rows[0] = rows[0]._replace(folder=prompts.path, branch=prompts.branch)
-        return render(
-            request,
-            "sources.html",
-            error=error,
-            rows=rows,
-            has_repository=bool(prompts.repo),
-            has_followed=any(row.status.followed for row in rows),
-            counts=[(source, len(snapshot.ids_of_source(source))) for source in sources],
-            skipped_count=len(snapshot.skipped),
-            can_scan=self._site.settings.server.folder_scan,
-            folder=DEFAULT_FOLDER,
-            submitted=selector._replace(repo=without_credentials(selector.repo)),
-            # Other servers share the database but not the list of repositories.
-            is_shared=isinstance(list_error, FollowingOff),
-            list_error=describe_error(request, list_error) if list_error else None,
-            failed_form=failed_form,
-        )
 
-    def show_skipped(self, request: PageRequest) -> Response:
-        """Show the skipped entries of every source."""
-        own = self._collection.snapshot().skipped
-        sections = [SkippedSection("own", "", "", own[:_MAX_SKIPPED_ROWS], len(own))]
-        for status in self._site.prompt_service.status():
-            rows, total = status.skipped[:_MAX_SKIPPED_ROWS], len(status.skipped)
-            anchor = _skipped_anchor(status)
-            sections.append(SkippedSection(anchor, status.source, status.commit, rows, total))
-        shown = [section for section in sections if section.total]
-        return render(request, "skipped.html", sections=shown)
+def show_skipped(request: PageRequest) -> Response:
+    """Show the skipped entries of every source."""
+    own = request.collection.snapshot().skipped
+    sections = [SkippedSection("own", "", "", own[:_MAX_SKIPPED_ROWS], len(own))]
+    for status in request.site.prompt_service.status():
+        rows, total = status.skipped[:_MAX_SKIPPED_ROWS], len(status.skipped)
+        anchor = _skipped_anchor(status)
+        sections.append(SkippedSection(anchor, status.source, status.commit, rows, total))
+    shown = [section for section in sections if section.total]
+    return render(request, "skipped.html", sections=shown)
 
-    def refresh(self, request: PageRequest) -> Response:
-        """Fetch every source now."""
-        try:
-            snapshot = self._site.prompt_service.refresh()
-        except SkillhallError as error:
-            return self.show_sources(request, error)
-        self._site.prompt_service.refresh_followed()
-        followed = [row for row in self._site.prompt_service.status() if row.followed is not None]
-        for stale in (snapshot.stale, *(row.stale for row in followed)):
-            if stale is not None:
-                return self.show_sources(request, HttpError("upstream_error", stale.reason))
-        names = [snapshot.source, *(row.source for row in followed)]
-        return self._site.redirect("/sources", "refreshed", ", ".join(names))
 
-    def follow(self, request: PageRequest) -> Response:
-        """Add a repository, whose skills are listed from then on."""
-        try:
-            added = self._site.prompt_service.follow(_read_selector(request))
-        except SkillhallError as error:
-            return self.show_sources(request, error, "follow")
-        return self._site.redirect("/sources", "added", added.source)
+@on_error(show_sources)
+def refresh(request: PageRequest) -> Response:
+    """Fetch every source now."""
+    snapshot = request.site.prompt_service.refresh()
+    request.site.prompt_service.refresh_followed()
+    followed = [row for row in request.site.prompt_service.status() if row.followed is not None]
+    for stale in (snapshot.stale, *(row.stale for row in followed)):
+        if stale is not None:
+            raise HttpError("upstream_error", stale.reason)
+    names = [snapshot.source, *(row.source for row in followed)]
+    return request.redirect("/sources", "refreshed", ", ".join(names))
 
-    def unfollow(self, request: PageRequest) -> Response:
-        """Remove a repository and its skills."""
-        try:
-            removed = self._site.prompt_service.unfollow(request.field("key"))
-        except SkillhallError as error:
-            return self.show_sources(request, error)
-        name, undo_query = without_credentials(removed.repo), f"?{urlencode(removed._asdict())}"
-        # A URL with credentials must not be stored in the notice cookie.
-        can_undo = name == removed.repo and len(undo_query) <= _MAX_QUERY_LENGTH
-        return self._site.redirect("/sources", "unfollowed", name, undo_query if can_undo else "")
 
-    def save_preferences(self, request: PageRequest) -> Response:
-        """Save the chosen language or theme in a cookie."""
-        response = redirect(safe_redirect_path(request.field("next")))
-        for name, known in ((LANGUAGE_COOKIE, LANGUAGES), (THEME_COOKIE, THEMES)):
-            value = request.field(name.removeprefix("skillhall_"))
-            if value in known:
-                self._site.add_cookie(response, name, value, _PREFERENCE_LIFETIME)
-        return response
+@on_error(show_sources, "follow")
+def follow(request: PageRequest) -> Response:
+    """Add a repository, whose skills are listed from then on."""
+    added = request.site.prompt_service.follow(_read_selector(request))
+    return request.redirect("/sources", "added", added.source)
 
-    def show_sign_in(self, request: PageRequest) -> Response:
-        """Show the sign-in form, or redirect if no token is required."""
-        return_path = safe_redirect_path(request.query_params.get("next", ""))
-        if not self._site.credentials.is_required:
-            return redirect(return_path)
-        return render(request, "sign_in.html", return_path=return_path)
 
-    def sign_in(self, request: PageRequest) -> Response:
-        """Sign in with an access token."""
-        return_path = safe_redirect_path(request.field("next"))
-        if not self._site.credentials.is_required:
-            return redirect(return_path)
+@on_error(show_sources)
+def unfollow(request: PageRequest) -> Response:
+    """Remove a repository and its skills."""
+    removed = request.site.prompt_service.unfollow(request.field("key"))
+    name, undo_query = without_credentials(removed.repo), f"?{urlencode(removed._asdict())}"
+    # A URL with credentials must not be stored in the notice cookie.
+    can_undo = name == removed.repo and len(undo_query) <= _MAX_QUERY_LENGTH
+    return request.redirect("/sources", "unfollowed", name, undo_query if can_undo else "")
+
+
+def save_preferences(request: PageRequest) -> Response:
+    """Save the chosen language or theme in a cookie."""
+    response = redirect(_read_return_path(request))
+    for name, known in ((LANGUAGE_COOKIE, LANGUAGES), (THEME_COOKIE, THEMES)):
+        value = request.field(name.removeprefix("skillhall_"))
+        if value in known:
+            request.add_cookie(response, name, value, _PREFERENCE_LIFETIME)
+    return response
+
+
+def show_sign_in(request: PageRequest) -> Response:
+    """Show the sign-in form, or redirect if no token is required."""
+    return_path = _read_return_path(request)
+    if not request.site.credentials.is_required:
+        return redirect(return_path)
+    return render(request, "sign_in.html", return_path=return_path)
+
+
+@on_error(show_sign_in)
+def sign_in(request: PageRequest) -> Response:
+    """Sign in with an access token."""
+    response, credentials = redirect(_read_return_path(request)), request.site.credentials
+    if credentials.is_required:
         token = request.field("token").strip().encode("utf-8", "replace")
-        credential = None
-        problem = HttpError("unauthenticated", request.translations("sign_in.wrong"))
-        try:
-            credential = self._site.credentials.authenticate_token(token, request.scope)
-        except HttpError as error:  # too many attempts
-            problem = error
+        credential = credentials.authenticate_token(token, request.scope)
         if credential is None:
-            return render(request, "sign_in.html", error=problem, return_path=return_path)
-        response = redirect(return_path)
-        cookie = self._site.credentials.build_session_cookie(credential)
+            raise HttpError("unauthenticated", request.translations("sign_in.wrong"))
+        cookie = credentials.build_session_cookie(credential)
         response.headers.append("set-cookie", cookie.decode("ascii"))
-        return response
-
-    def sign_out(self, request: PageRequest) -> Response:  # noqa: ARG002 - a page handler
-        """Delete the session cookie."""
-        response = redirect(SIGN_IN_PATH)
-        self._site.add_cookie(response, SESSION_COOKIE, "", 0)
-        return response
+    return response
 
 
-def _build_row(status: SourceStatus) -> SourceRow:
-    age = _age_since(status.checked)
-    if status.followed is None:
-        return SourceRow(status, status.source, "", "", age)
-    repo, folder, branch = status.followed
-    return SourceRow(status, without_credentials(repo), folder, branch, age)
+def sign_out(request: PageRequest) -> Response:
+    """Delete the session cookie."""
+    response = redirect(SIGN_IN_PATH)
+    request.add_cookie(response, SESSION_COOKIE, "", 0)
+    return response
 
 
 def _skipped_anchor(status: SourceStatus) -> str:
@@ -193,8 +183,9 @@ def _read_selector(request: PageRequest) -> SourceSelector:
     return SourceSelector(repo, path, branch)
 
 
-def safe_redirect_path(text: str) -> str:
-    """Return the path if it leads to a page of this server, else "/"."""
+def _read_return_path(request: PageRequest) -> str:
+    """Return the path in `next` if it leads to a page of this server, else "/"."""
+    text = request.field("next") or request.query_params.get("next", "")
     is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii()
     return text if is_local and text.isprintable() and len(text) < 2000 else "/"  # noqa: PLR2004
 

@@ -1,15 +1,10 @@
 """Texts of the pages in every supported language, from `texts/*.toml`."""
 
-from __future__ import annotations
-
 import tomllib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 DEFAULT_LANGUAGE = "en"
 LANGUAGES: Mapping[str, str] = {"en": "English", "zh": "中文"}  # names in their own language

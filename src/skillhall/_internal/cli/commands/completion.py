@@ -1,7 +1,5 @@
 """`skillhall completion`: prints the completion script of a shell."""
 
-from __future__ import annotations
-
 import click
 from click.shell_completion import get_completion_class
 

@@ -1,35 +1,31 @@
 """Streams a reply to the browser as NDJSON; without scripts, redirects when it is complete."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Self
 
 from markupsafe import Markup
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
+from skillhall._internal.agents.chat.conversations import Turn
 from skillhall._internal.agents.chat.events import (
+    ChatEvent,
     Done,
-    FileRead,
     SkillLoaded,
     TextDelta,
+    ToolEvent,
     ToolFailed,
 )
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
-from skillhall._internal.web.rendering import CSP_HEADER, describe_error, jinja_environment
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from starlette.types import Receive, Scope, Send
-
-    from skillhall._internal.agents.chat.conversations import Turn
-    from skillhall._internal.agents.chat.events import ChatEvent, ToolEvent
-    from skillhall._internal.web.markdown_html import MarkdownRenderer
-    from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.rendering import PageError
-    from skillhall._internal.web.site import Site
-    from skillhall._internal.web.translations import Translations
+from skillhall._internal.web.page_request import PageRequest
+from skillhall._internal.web.rendering import (
+    CSP_HEADER,
+    PageError,
+    describe_error,
+    jinja_environment,
+)
+from skillhall._internal.web.translations import Translations
 
 PLAYGROUND_PATH = "/playground"
 NDJSON_TYPE = "application/x-ndjson"
@@ -44,7 +40,7 @@ class TraceStep(NamedTuple):
     detail: str
 
     @classmethod
-    def from_event(cls, translations: Translations, event: ToolEvent) -> TraceStep:
+    def from_event(cls, translations: Translations, event: ToolEvent) -> Self:
         """Return the trace step of a tool event."""
         if isinstance(event, ToolFailed):
             return cls("failed", event.tool, event.message)
@@ -64,9 +60,9 @@ class TurnRow(NamedTuple):
     problem: PageError | None
 
     @classmethod
-    def from_turn(cls, request: PageRequest, turn: Turn, markdown: MarkdownRenderer) -> TurnRow:
+    def from_turn(cls, request: PageRequest, turn: Turn) -> Self:
         """Return the row of a turn; the reply is rendered as untrusted Markdown."""
-        reply = markdown.render(turn.done.text, "#") if turn.done else Markup()
+        reply = request.site.markdown.render(turn.done.text, "#") if turn.done else Markup()
         translations, problem = request.translations, None
         if turn.error is not None:
             heading = translations("playground.failed")
@@ -78,33 +74,25 @@ class TurnRow(NamedTuple):
 class ChatStream(Response):
     """Response with the reply to a message; ends on disconnect or shutdown."""
 
-    def __init__(
-        self,
-        site: Site,
-        request: PageRequest,
-        turn: Turn,
-        events: AsyncIterator[ChatEvent],
-    ) -> None:
+    def __init__(self, request: PageRequest, turn: Turn, events: AsyncIterator[ChatEvent]) -> None:
         self._is_stream = request.headers.get("accept") == NDJSON_TYPE
         if self._is_stream:
             super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
             del self.headers["content-length"]
         else:
             super().__init__(status_code=303, headers={"location": PLAYGROUND_PATH})
-        self._site = site
-        self._request = request
-        self._turn = turn
-        self._events = events
+        self._request, self._turn, self._events = request, turn, events
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the events of the reply, or wait for its end and redirect."""
+        wait_for_shutdown = self._request.site.wait_for_shutdown
         if not self._is_stream:
-            await run_until_disconnect(self._drain_events(), receive, self._site.wait_for_shutdown)
+            await run_until_disconnect(self._drain_events(), receive, wait_for_shutdown)
             await super().__call__(scope, receive, send)
             return
         headers = self.raw_headers
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await run_until_disconnect(self._send_events(send), receive, self._site.wait_for_shutdown)
+        await run_until_disconnect(self._send_events(send), receive, wait_for_shutdown)
         await send({"type": "http.response.body", "body": b""})
 
     async def _drain_events(self) -> None:
@@ -115,19 +103,18 @@ class ChatStream(Response):
         async for event in self._events:
             if isinstance(event, TextDelta):
                 await _send_line(send, {"kind": "text", "text": event.text})
-            elif isinstance(event, SkillLoaded | FileRead | ToolFailed):
+            elif isinstance(event, Done):
+                await _send_line(send, {"kind": "done"})
+            else:
                 step = TraceStep.from_event(self._request.translations, event)
                 html = self._render_macro("trace_step", step)
                 await _send_line(send, {"kind": "step", "html": html})
-            else:
-                await _send_line(send, {"kind": "done"})
-        html = await self._site.workers.run(self._render_turn)
+        html = await self._request.site.workers.run(self._render_turn)
         failed = self._turn.error is not None
         await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
     def _render_turn(self) -> str:
-        row = TurnRow.from_turn(self._request, self._turn, self._site.markdown)
-        return self._render_macro("turn_article", row)
+        return self._render_macro("turn_article", TurnRow.from_turn(self._request, self._turn))
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
         module = jinja_environment().get_template("chat_turn.html").module

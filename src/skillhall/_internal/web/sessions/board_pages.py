@@ -1,29 +1,19 @@
 """Session board: three zones of cards, and the actions on a card."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self
 from urllib.parse import urlencode
 
-from skillhall._internal.web.page_request import parse_number
-from skillhall._internal.web.rendering import redirect, render
-from skillhall._internal.web.site import PageHandlers
-from skillhall._internal.workspace import Zone
+from starlette.responses import Response
+
+from skillhall._internal.web.page_request import PageRequest, on_error, parse_number, redirect
+from skillhall._internal.web.rendering import render
+from skillhall._internal.workspace import Block, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.context import compute_spending
+from skillhall._internal.workspace.context import Spending, compute_spending
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import parse_zone
-from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from starlette.responses import Response
-
-    from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.workspace import Block
-    from skillhall._internal.workspace.context import Spending
 
 CARDS_PER_ZONE = 20  # shown at first
 _MORE_CARDS = 100  # added by "Show more"
@@ -40,7 +30,7 @@ class BoardFilter(NamedTuple):
     working: int = CARDS_PER_ZONE
 
     @classmethod
-    def from_query(cls, query: Mapping[str, str]) -> BoardFilter:
+    def from_query(cls, query: Mapping[str, str]) -> Self:
         """Parse the parameters of a URL or form."""
         kind = query.get("type", "")
         counts = (parse_number(query.get(zone.lower(), "")) for zone in Zone)
@@ -51,7 +41,7 @@ class BoardFilter(NamedTuple):
         """Return the number of cards to show in a zone."""
         return (self.permanent, self.stable, self.working)[[*Zone].index(zone)]
 
-    def with_more(self, zone: Zone) -> BoardFilter:
+    def with_more(self, zone: Zone) -> "BoardFilter":
         """Return the filter with more cards in a zone."""
         limits = (self.limit(each) + (_MORE_CARDS if each is zone else 0) for each in Zone)
         return BoardFilter(self.type, *limits)
@@ -88,82 +78,73 @@ class BoardZone(NamedTuple):
     more_url: str  # board with more cards of this zone; "" if all are shown
 
 
-class BoardPages(PageHandlers):
-    """Handlers of the board."""
+def show(request: PageRequest) -> Response:
+    """Show the board, also with the error of an action on one of its cards."""
+    board_filter = BoardFilter.from_query(request.fields or request.query_params)
+    workspace, session_id = request.workspace, request.path_params["id"]
+    # Read before the blocks: a change in between is then sent again, never missed.
+    last_event = workspace.event_range()[1]
+    overview = workspace.sessions.overview(session_id)
+    session, blocks = overview.session, workspace.blocks.list(session_id)
+    spending = compute_spending(session, overview.zone_sizes)
+    shown = [block for block in blocks if board_filter.type in ("", block.content.type)]
+    zones = []
+    for zone in Zone:
+        zone_blocks = [block for block in shown if block.zone is zone]
+        zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone]))
+    # The error is shown on its card, or above the board if that is not shown.
+    failed_id = request.path_params.get("block") if request.error else None
+    is_on_card = any(card.block.id == failed_id for zone in zones for card in zone.cards)
+    return render(
+        request,
+        "board.html",
+        session.name,
+        session=session,
+        zones=zones,
+        total=spending[None],
+        board_filter=board_filter,
+        url=board_filter.board_url(session_id),
+        type_counts=Counter(block.content.type for block in blocks),
+        block_count=len(blocks),  # of all types
+        last_event=last_event,
+        failed_block=failed_id if is_on_card else None,
+    )
 
-    def show(self, request: PageRequest) -> Response:
-        """Show the board."""
-        return self._render_board(request, BoardFilter.from_query(request.query_params))
 
-    def move(self, request: PageRequest) -> Response:
-        """Move a block; the field `placement` is "mode,neighbor,zone"."""
-        mode, neighbor, zone = [*request.field("placement").split(","), "", ""][:3]
-        placement = BlockPlacement(
-            after=neighbor if mode == "after" else "",
-            before=neighbor if mode == "before" else "",
-            first=mode == "first",
-        )
-        session_id, block_id = request.path_params["id"], request.path_params["block"]
-        version = request.number_field("version")
-        board_filter = BoardFilter.from_query(request.fields)
-        try:
-            target = parse_zone(zone) if zone else None
-            self._workspace.blocks.move(session_id, block_id, version, target, placement)
-        except SkillhallError as error:
-            return self._render_board(request, board_filter, error)
-        return redirect(board_filter.board_url(session_id))
+@on_error(show)
+def move(request: PageRequest) -> Response:
+    """Move a block; the field `placement` is "mode,neighbor,zone"."""
+    mode, neighbor, zone = [*request.field("placement").split(","), "", ""][:3]
+    placement = BlockPlacement(
+        after=neighbor if mode == "after" else "",
+        before=neighbor if mode == "before" else "",
+        first=mode == "first",
+    )
+    session_id, block_id = request.path_params["id"], request.path_params["block"]
+    version = request.number_field("version")
+    board_filter = BoardFilter.from_query(request.fields)
+    target = parse_zone(zone) if zone else None
+    request.workspace.blocks.move(session_id, block_id, version, target, placement)
+    return redirect(board_filter.board_url(session_id))
 
-    def delete(self, request: PageRequest) -> Response:
-        """Delete a block; the notice has a button to undo it."""
-        session_id, block_id = request.path_params["id"], request.path_params["block"]
-        version = request.number_field("version")
-        board_filter = BoardFilter.from_query(request.fields)
-        try:
-            block = self._workspace.blocks.delete(session_id, block_id, version)
-        except SkillhallError as error:
-            return self._render_board(request, board_filter, error)
-        url, name = board_filter.board_url(session_id), block_name(request, block)
-        return self._site.redirect(url, "deleted", name, f"{session_id}/{block_id}")
 
-    def restore(self, request: PageRequest) -> Response:
-        """Restore a deleted block at its former position."""
-        session_id, block_id = request.path_params["id"], request.path_params["block"]
-        block = self._workspace.blocks.restore(session_id, block_id)
-        url = f"/session/{session_id}#block-{block.id}"
-        return self._site.redirect(url, "undone", block_name(request, block))
+@on_error(show)
+def delete(request: PageRequest) -> Response:
+    """Delete a block; the notice has a button to undo it."""
+    session_id, block_id = request.path_params["id"], request.path_params["block"]
+    version = request.number_field("version")
+    board_filter = BoardFilter.from_query(request.fields)
+    block = request.workspace.blocks.delete(session_id, block_id, version)
+    url, name = board_filter.board_url(session_id), block_name(request, block)
+    return request.redirect(url, "deleted", name, f"{session_id}/{block_id}")
 
-    def _render_board(
-        self, request: PageRequest, board_filter: BoardFilter, error: SkillhallError | None = None
-    ) -> Response:
-        workspace, session_id = self._workspace, request.path_params["id"]
-        # Read before the blocks: a change in between is then sent again, never missed.
-        last_event = workspace.event_range()[1]
-        overview = workspace.sessions.overview(session_id)
-        session, blocks = overview.session, workspace.blocks.list(session_id)
-        spending = compute_spending(session, overview.zone_sizes)
-        shown = [block for block in blocks if board_filter.type in ("", block.content.type)]
-        zones = []
-        for zone in Zone:
-            zone_blocks = [block for block in shown if block.zone is zone]
-            zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone]))
-        # The error is shown on its card, or above the board if that is not shown.
-        failed_id = request.path_params.get("block") if error else None
-        is_on_card = any(card.block.id == failed_id for zone in zones for card in zone.cards)
-        return render(
-            request,
-            "board.html",
-            session.name,
-            error=error,
-            session=session,
-            zones=zones,
-            total=spending[None],
-            board_filter=board_filter,
-            url=board_filter.board_url(session_id),
-            type_counts=Counter(block.content.type for block in blocks),
-            block_count=len(blocks),  # of all types
-            last_event=last_event,
-            failed_block=failed_id if is_on_card else None,
-        )
+
+def restore(request: PageRequest) -> Response:
+    """Restore a deleted block at its former position."""
+    session_id, block_id = request.path_params["id"], request.path_params["block"]
+    block = request.workspace.blocks.restore(session_id, block_id)
+    url = f"/session/{session_id}#block-{block.id}"
+    return request.redirect(url, "undone", block_name(request, block))
 
 
 def block_name(request: PageRequest, block: Block) -> str:

@@ -1,165 +1,141 @@
 """Pages that import skills into a session, with a review if one is needed."""
 
-from __future__ import annotations
+from starlette.responses import Response
 
-from typing import TYPE_CHECKING
-
-from skillhall._internal.cache import PendingStore
-from skillhall._internal.web.rendering import redirect, render
-from skillhall._internal.web.site import PageHandlers
+from skillhall._internal.web.page_request import PageRequest, on_error, redirect
+from skillhall._internal.web.rendering import render
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
 from skillhall._internal.wiring.sources import read_upload
 from skillhall._internal.workspace import Zone
-from skillhall._internal.workspace.importer import ImportChoices, ImportConflict, ImportOptions
+from skillhall._internal.workspace.importer import (
+    ImportChoices,
+    ImportConflict,
+    ImportOptions,
+    SkillImporter,
+)
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE, UPLOAD_SOURCE, Provenance
 from skillhall._internal.workspace.validation import parse_zone
-from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from starlette.responses import Response
-
-    from skillhall._internal.web.page_request import PageRequest
-    from skillhall._internal.web.site import Site
 
 MAX_LISTED_SKILLS = 200  # of this server
 
 
-class SessionImportPages(PageHandlers):
-    """Handlers of the session import pages."""
+def show_form(request: PageRequest) -> Response:
+    """Show the import forms."""
+    session = request.workspace.sessions.find(request.path_params["id"])
+    text = request.query_params.get("q", "").strip()[:200]
+    collection, listed = request.collection, request.collection.snapshot()
+    ids = [result.id for result in collection.search(text).skills] if text else listed.ids
+    skills = [listed.skills[skill_id] for skill_id in ids if skill_id in listed.skills]
+    return render(
+        request,
+        "session_import.html",
+        session=session,
+        skills=tuple(skills[:MAX_LISTED_SKILLS]),
+        is_truncated=len(skills) > MAX_LISTED_SKILLS,
+        query=text,
+        source=request.field("source"),
+        folder=request.field("folder") or DEFAULT_FOLDER,
+        can_scan=request.site.settings.server.folder_scan,
+    )
 
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
-        self._pending: PendingStore[ImportChoices] = PendingStore()
 
-    def show_form(
-        self, request: PageRequest, failed_form: str = "", error: SkillhallError | None = None
-    ) -> Response:
-        """Show the import forms."""
-        session = self._workspace.sessions.find(request.path_params["id"])
-        text = request.query_params.get("q", "").strip()[:200]
-        collection, listed = self._collection, self._collection.snapshot()
-        ids = [result.id for result in collection.search(text).skills] if text else listed.ids
-        skills = [listed.skills[skill_id] for skill_id in ids if skill_id in listed.skills]
-        return render(
-            request,
-            "session_import.html",
-            error=error,
-            session=session,
-            skills=tuple(skills[:MAX_LISTED_SKILLS]),
-            is_truncated=len(skills) > MAX_LISTED_SKILLS,
-            query=text,
-            source=request.field("source"),
-            folder=request.field("folder") or DEFAULT_FOLDER,
-            can_scan=self._site.settings.server.folder_scan,
-            failed_form=failed_form,
-        )
+@on_error(show_form, "files")
+def import_files(request: PageRequest) -> Response:
+    """Import uploaded files."""
+    files, importer = request.files, _open_importer(request)
+    if len(files) == 1 and "/" not in files[0][0]:
+        return _import_or_review(request, importer.read_upload(files[0][1], files[0][0]))
+    provenance = Provenance(UPLOAD_SOURCE, files[0][0].partition("/")[0] if files else "")
+    return _import_or_review(request, importer.read_bundles(read_upload(files), provenance))
 
-    def import_files(self, request: PageRequest) -> Response:
-        """Import uploaded files."""
-        return self._import_or_review(request, "files", self._read_uploaded)
 
-    def import_source(self, request: PageRequest) -> Response:
-        """Import from a repository or URL."""
-        text, importer = request.field("source").strip(), self._workspace.importer
-        return self._import_or_review(request, "source", lambda _: importer.read_source(text))
+@on_error(show_form, "source")
+def import_source(request: PageRequest) -> Response:
+    """Import from a repository or URL."""
+    text = request.field("source").strip()
+    return _import_or_review(request, _open_importer(request).read_source(text))
 
-    def import_folder(self, request: PageRequest) -> Response:
-        """Import from a folder on the server."""
-        text, importer = request.field("folder").strip(), self._workspace.importer
-        return self._import_or_review(request, "folder", lambda _: importer.read_folder(text))
 
-    def import_from_collection(self, request: PageRequest) -> Response:
-        """Import skills of this server."""
-        return self._import_or_review(request, "skills", self._read_selected)
+@on_error(show_form, "folder")
+def import_folder(request: PageRequest) -> Response:
+    """Import from a folder on the server."""
+    text = request.field("folder").strip()
+    return _import_or_review(request, _open_importer(request).read_folder(text))
 
-    def show_review(self, request: PageRequest) -> Response:
-        """Show the candidates of a pending import."""
-        choices = self._find_pending(request)
-        chosen = frozenset(row.id for row in choices.candidates if not row.reasons)
-        return self._render_review(request, choices, chosen)
 
-    def confirm(self, request: PageRequest) -> Response:
-        """Import the selected candidates."""
-        choices = self._find_pending(request)
-        chosen = tuple(request.fields.getlist("chosen"))
-        if not chosen:
-            return self._render_review(request, choices, frozenset())
-        try:
-            zone = parse_zone(request.field("zone")) if request.field("zone") else None
-            on_conflict, refuse = request.field("on_conflict"), ImportConflict.REFUSE
-            conflict = ImportConflict(on_conflict) if on_conflict in [*ImportConflict] else refuse
-            options = ImportOptions(zone, conflict, chosen)
-            response = self._import(request.path_params["id"], choices, options)
-        except SkillhallError as error:
-            return self._render_review(request, choices, frozenset(chosen), error)
-        self._pending.drop(request.path_params["review"])
-        return response
+@on_error(show_form, "skills")
+def import_from_collection(request: PageRequest) -> Response:
+    """Import skills of this server."""
+    importer, candidates = _open_importer(request), []
+    for skill_id in request.fields.getlist("skill")[:MAX_LISTED_SKILLS]:
+        provenance = Provenance(LOCAL_SOURCE, skill_id)
+        choices = importer.read_bundles([request.collection.bundle(skill_id)], provenance)
+        candidates += [row._replace(local_path=skill_id) for row in choices.candidates]
+    choices = ImportChoices(tuple(candidates), Provenance(LOCAL_SOURCE, "skillhall"))
+    return _import_or_review(request, choices, is_explicit=True)
 
-    def _import_or_review(
-        self, request: PageRequest, form_name: str, read: Callable[[PageRequest], ImportChoices]
-    ) -> Response:
-        """Import candidates without findings or conflicts; review all others first."""
-        workspace = self._workspace
-        session_id = workspace.sessions.find(request.path_params["id"]).id
-        try:
-            choices = read(request)
-            is_explicit = len(choices.candidates) == 1 or form_name == "skills"
-            is_clean = not any(row.findings or row.reasons for row in choices.candidates)
-            conflicts = workspace.importer.find_conflicts
-            if is_explicit and is_clean and not conflicts(session_id, choices):
-                return self._import(session_id, choices, ImportOptions())
-        except SkillhallError as error:
-            return self.show_form(request, form_name, error)
-        key = self._pending.add(choices, choices.size)
-        return redirect(f"/session/{session_id}/import/{key}")
 
-    def _import(self, session: str, choices: ImportChoices, options: ImportOptions) -> Response:
-        blocks = self._workspace.importer.import_choices(session, choices, options).blocks
-        names = ", ".join(row.content.skill.name for row in blocks if row.content.skill)
-        return self._site.redirect(f"/session/{session}", "imported", names)
+def _open_importer(request: PageRequest) -> SkillImporter:
+    """Return the importer; the session is checked before anything is fetched or read."""
+    request.workspace.sessions.find(request.path_params["id"])
+    return request.workspace.importer
 
-    def _read_uploaded(self, request: PageRequest) -> ImportChoices:
-        files, importer = request.files, self._workspace.importer
-        if len(files) == 1 and "/" not in files[0][0]:
-            return importer.read_upload(files[0][1], files[0][0])
-        name = files[0][0].partition("/")[0] if files else ""
-        return importer.read_bundles(read_upload(files), Provenance(UPLOAD_SOURCE, name))
 
-    def _read_selected(self, request: PageRequest) -> ImportChoices:
-        collection, importer = self._collection, self._workspace.importer
-        candidates = []
-        for skill_id in request.fields.getlist("skill")[:MAX_LISTED_SKILLS]:
-            provenance = Provenance(LOCAL_SOURCE, skill_id)
-            choices = importer.read_bundles([collection.bundle(skill_id)], provenance)
-            candidates += [row._replace(local_path=skill_id) for row in choices.candidates]
-        return ImportChoices(tuple(candidates), Provenance(LOCAL_SOURCE, "skillhall"))
+def _import_or_review(
+    request: PageRequest, choices: ImportChoices, *, is_explicit: bool = False
+) -> Response:
+    """Import candidates without findings or conflicts; review all others first."""
+    session_id = request.path_params["id"]
+    is_clean = not any(row.findings or row.reasons for row in choices.candidates)
+    if (
+        is_clean
+        and (is_explicit or len(choices.candidates) == 1)
+        and not request.workspace.importer.find_conflicts(session_id, choices)
+    ):
+        return _import(request, choices, ImportOptions())
+    key = request.site.pending_session_imports.add(choices, choices.size)
+    return redirect(f"/session/{session_id}/import/{key}")
 
-    def _find_pending(self, request: PageRequest) -> ImportChoices:
-        choices = self._pending.find(request.path_params["review"])
-        self._workspace.sessions.find(request.path_params["id"])  # 404 if the session was deleted
-        return choices
 
-    def _render_review(
-        self,
-        request: PageRequest,
-        choices: ImportChoices,
-        chosen: frozenset[str],
-        error: SkillhallError | None = None,
-    ) -> Response:
-        workspace = self._workspace
-        session = workspace.sessions.find(request.path_params["id"])
-        return render(
-            request,
-            "session_review.html",
-            request.translations("session_import.choose_title"),
-            error=error,
-            session=session,
-            import_id=request.path_params["review"],
-            choices=choices,
-            existing_names=workspace.importer.find_conflicts(session.id, choices),
-            chosen=chosen,
-            on_conflict=request.field("on_conflict") or ImportConflict.REPLACE,
-            zone=request.field("zone") or Zone.STABLE,
-        )
+def _import(request: PageRequest, choices: ImportChoices, options: ImportOptions) -> Response:
+    session_id = request.path_params["id"]
+    blocks = request.workspace.importer.import_choices(session_id, choices, options).blocks
+    names = ", ".join(row.content.skill.name for row in blocks if row.content.skill)
+    return request.redirect(f"/session/{session_id}", "imported", names)
+
+
+def show_review(request: PageRequest) -> Response:
+    """Show the candidates of a pending import."""
+    workspace = request.workspace
+    choices = request.site.pending_session_imports.find(request.path_params["review"])
+    session = workspace.sessions.find(request.path_params["id"])
+    is_new = request.method == "GET"
+    acceptable = [row.id for row in choices.candidates if not row.reasons]
+    return render(
+        request,
+        "session_review.html",
+        request.translations("session_import.choose_title"),
+        session=session,
+        import_id=request.path_params["review"],
+        choices=choices,
+        existing_names=workspace.importer.find_conflicts(session.id, choices),
+        chosen=frozenset(acceptable if is_new else request.fields.getlist("chosen")),
+        on_conflict=request.field("on_conflict") or ImportConflict.REPLACE,
+        zone=request.field("zone") or Zone.STABLE,
+    )
+
+
+@on_error(show_review)
+def confirm(request: PageRequest) -> Response:
+    """Import the selected candidates."""
+    pending, import_id = request.site.pending_session_imports, request.path_params["review"]
+    choices = pending.find(import_id)
+    chosen = tuple(request.fields.getlist("chosen"))
+    if not chosen:
+        return show_review(request)
+    zone = parse_zone(request.field("zone")) if request.field("zone") else None
+    on_conflict, refuse = request.field("on_conflict"), ImportConflict.REFUSE
+    conflict = ImportConflict(on_conflict) if on_conflict in [*ImportConflict] else refuse
+    response = _import(request, choices, ImportOptions(zone, conflict, chosen))
+    pending.drop(import_id)
+    return response

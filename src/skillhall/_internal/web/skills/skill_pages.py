@@ -1,31 +1,20 @@
 """Pages that show skills: the table, one skill, its files and one file."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 from urllib.parse import quote, urlencode
 
 from markupsafe import Markup
 from starlette.responses import Response
 
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import SOURCES
 from skillhall._internal.web.highlight import escape_text, highlight_code
-from skillhall._internal.web.page_request import parse_number
+from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
-from skillhall._internal.web.site import PageHandlers
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.skill_store.collection import (
-        CollectionSnapshot,
-    )
-    from skillhall._internal.web.page_request import PageRequest
 
 ROWS_PER_PAGE = 50
 MAX_AGE = 2.0  # seconds; the table may miss younger changes of other programs
@@ -35,112 +24,109 @@ SORT_KEYS = ("id", "name", "source", "tokens")
 _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 
-class SkillPages(PageHandlers):
-    """Handlers of the pages that show skills."""
+def list_skills(request: PageRequest) -> Response:
+    """Show the table of skills, filtered, searched and sorted."""
+    snapshot = request.collection.snapshot(MAX_AGE)
+    query = TableQuery.from_request(request)
+    skills, source = snapshot.skills, query.source
+    matches: Sequence[str] = snapshot.ids
+    if query.text:
+        results = request.collection.search(query.text, max_age=MAX_AGE).skills
+        matches = [result.id for result in results if result.id in skills]
+    ids = [match for match in matches if not source or skills[match].source == source]
+    measure = request.collection.measure_skill
+    if not query.text:  # search results are sorted by relevance
+        if query.sort == "name":
+            ids.sort(key=lambda row: (skills[row].name.casefold(), row))
+        elif query.sort == "tokens":  # largest first
+            ids.sort(key=lambda row: (-measure(skills[row]).tokens, row))
+        elif query.sort == "source":
+            ids.sort(key=lambda row: (SOURCES.index(skills[row].source), row))
+    page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
+    number = min(query.page, page_count)
+    start = (number - 1) * ROWS_PER_PAGE
+    rows = [
+        (snapshot.get_entry(row), measure(skills[row]))
+        for row in ids[start : start + ROWS_PER_PAGE]
+    ]
+    return render(
+        request,
+        "skills.html",
+        rows=rows,
+        total=len(ids),
+        first=start + 1,
+        last=start + len(rows),
+        table=query,
+        sources=SOURCES,
+        sort_keys=SORT_KEYS,
+        source_counts=Counter(skills[match].source for match in matches),
+        match_count=len(matches),  # of all sources
+        previous_url=query.url(page=number - 1) if number > 1 else "",
+        next_url=query.url(page=number + 1) if number < page_count else "",
+        url=query.url(page=number),
+        revision=snapshot.revision,
+        skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
+        skipped_total=len(snapshot.skipped),
+    )
 
-    def list_skills(self, request: PageRequest) -> Response:
-        """Show the table of skills, filtered, searched and sorted."""
-        snapshot = self._collection.snapshot(MAX_AGE)
-        query = TableQuery.from_request(request)
-        skills, source = snapshot.skills, query.source
-        matches: Sequence[str] = snapshot.ids
-        if query.text:
-            results = self._collection.search(query.text, max_age=MAX_AGE).skills
-            matches = [result.id for result in results if result.id in skills]
-        ids = [match for match in matches if not source or skills[match].source == source]
-        if query.sort != "id" and not query.text:  # search results are sorted by relevance
-            ids = self._sort_ids(ids, snapshot, query.sort)
-        page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
-        number = min(query.page, page_count)
-        start = (number - 1) * ROWS_PER_PAGE
-        rows = [
-            (snapshot.get_entry(row), self._collection.measure_skill(skills[row]))
-            for row in ids[start : start + ROWS_PER_PAGE]
-        ]
-        return render(
-            request,
-            "skills.html",
-            rows=rows,
-            total=len(ids),
-            first=start + 1,
-            last=start + len(rows),
-            table=query,
-            sources=SOURCES,
-            sort_keys=SORT_KEYS,
-            source_counts=Counter(skills[match].source for match in matches),
-            match_count=len(matches),  # of all sources
-            previous_url=query.url(page=number - 1) if number > 1 else "",
-            next_url=query.url(page=number + 1) if number < page_count else "",
-            url=query.url(page=number),
-            revision=snapshot.revision,
-            skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
-            skipped_total=len(snapshot.skipped),
-        )
 
-    def check_for_changes(self, request: PageRequest) -> Response:
-        """Trigger a reload of the table if the revision has changed."""
-        if request.query_params.get("revision") == self._collection.snapshot(MAX_AGE).revision:
-            return Response(status_code=204)
-        return Response(status_code=204, headers={"hx-trigger": "skills-changed"})
+def check_for_changes(request: PageRequest) -> Response:
+    """Trigger a reload of the table if the revision has changed."""
+    if request.query_params.get("revision") == request.collection.snapshot(MAX_AGE).revision:
+        return Response(status_code=204)
+    return Response(status_code=204, headers={"hx-trigger": "skills-changed"})
 
-    def show_skill(self, request: PageRequest) -> Response:
-        """Show one skill."""
-        skill_id = request.path_params["id"]
-        details = self._collection.details(skill_id)
-        entry, skill = details.entry, self._collection.find(skill_id)
-        origin, folder = self._collection.origin(skill_id), _SOURCE_FOLDERS.get(entry.source)
-        files_url = f"/skill/{quote(skill_id, safe='')}/files"
-        accepted, actionable = _split_findings(details.findings)
-        return render(
-            request,
-            "skill.html",
-            entry.name,
-            details=details,
-            file=skill.file,
-            location=f"{folder}/{skill.folder}".strip("/") if folder else origin.repository,
-            commit=origin.commit,
-            body=self._site.markdown.render(details.body, files_url),
-            accepted_findings=accepted,
-            actionable_findings=actionable,
-            listing=self._site.agent_skills.render_prompt_for_skill(skill_id),
-            activation=self._site.agent_skills.render_activation_text(skill_id),
-            is_editable=entry.source == "user",
-        )
 
-    def list_files(self, request: PageRequest) -> Response:
-        """Show the files of a skill."""
-        skill_id = request.path_params["id"]
-        files = tuple(self._collection.bundle(skill_id).files.values())
-        return render(request, "files.html", skill_id, id=skill_id, files=files)
+def show_skill(request: PageRequest) -> Response:
+    """Show one skill."""
+    skill_id = request.path_params["id"]
+    details = request.collection.details(skill_id)
+    entry, skill = details.entry, request.collection.find(skill_id)
+    origin, folder = request.collection.origin(skill_id), _SOURCE_FOLDERS.get(entry.source)
+    files_url = f"/skill/{quote(skill_id, safe='')}/files"
+    accepted, actionable = _split_findings(details.findings)
+    return render(
+        request,
+        "skill.html",
+        entry.name,
+        details=details,
+        file=skill.file,
+        location=f"{folder}/{skill.folder}".strip("/") if folder else origin.repository,
+        commit=origin.commit,
+        body=request.site.markdown.render(details.body, files_url),
+        accepted_findings=accepted,
+        actionable_findings=actionable,
+        listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
+        activation=request.site.default_agent_skills.render_activation_text(skill_id),
+        is_editable=entry.source == "user",
+    )
 
-    def show_file(self, request: PageRequest) -> Response:
-        """Show one file of a skill: highlighted text, or only size and digest."""
-        skill_id, path = request.path_params["id"], request.path_params["path"]
-        data = self._collection.read_file(skill_id, path)
-        findings = self._collection.details(skill_id).findings
-        accepted, actionable = _split_findings(
-            [row for row in findings if row.finding.path == path]
-        )
-        return render(
-            request,
-            "file.html",
-            f"{path} · {skill_id}",
-            id=skill_id,
-            path=path,
-            size=len(data),
-            digest=f"sha256:{sha256_hex(data)}",
-            lines=_highlight_lines(data, path),  # None if it is not text or too large
-            findings=[*actionable, *accepted],
-            finding_lines={row.finding.line for row in (*actionable, *accepted)},
-        )
 
-    def _sort_ids(self, ids: Iterable[str], snapshot: CollectionSnapshot, sort: str) -> list[str]:
-        skills, measure = snapshot.skills, self._collection.measure_skill
-        if sort == "name":
-            return sorted(ids, key=lambda row: (skills[row].name.casefold(), row))
-        if sort == "tokens":  # largest first
-            return sorted(ids, key=lambda row: (-measure(skills[row]).tokens, row))
-        return sorted(ids, key=lambda row: (SOURCES.index(skills[row].source), row))
+def list_files(request: PageRequest) -> Response:
+    """Show the files of a skill."""
+    skill_id = request.path_params["id"]
+    files = tuple(request.collection.bundle(skill_id).files.values())
+    return render(request, "files.html", skill_id, id=skill_id, files=files)
+
+
+def show_file(request: PageRequest) -> Response:
+    """Show one file of a skill: highlighted text, or only size and digest."""
+    skill_id, path = request.path_params["id"], request.path_params["path"]
+    data = request.collection.read_file(skill_id, path)
+    findings = request.collection.details(skill_id).findings
+    accepted, actionable = _split_findings([row for row in findings if row.finding.path == path])
+    return render(
+        request,
+        "file.html",
+        f"{path} · {skill_id}",
+        id=skill_id,
+        path=path,
+        size=len(data),
+        digest=f"sha256:{sha256_hex(data)}",
+        lines=_highlight_lines(data, path),  # None if it is not text or too large
+        findings=[*actionable, *accepted],
+        finding_lines={row.finding.line for row in (*actionable, *accepted)},
+    )
 
 
 class TableQuery(NamedTuple):
@@ -152,7 +138,7 @@ class TableQuery(NamedTuple):
     page: int
 
     @classmethod
-    def from_request(cls, request: PageRequest) -> TableQuery:
+    def from_request(cls, request: PageRequest) -> Self:
         """Parse the query of a request; invalid values count as absent."""
         query = request.query_params
         source, sort = query.get("source", ""), query.get("sort", "id")

@@ -134,7 +134,7 @@ def test_prompt_schema_prints_the_json_schema(cli: Cli) -> None:
 
 
 def test_stats_list_the_most_loaded_skills_first(cli: Cli, tmp_path: Path) -> None:
-    assert cli("stats") == (0, "", "No usage recorded yet.\n")
+    assert cli("stats") == (0, "", "no usage recorded yet\n")
     for name in ("csv", "pdf"):
         make_skill(tmp_path / "skills", name)
     for name in ("pdf", "csv", "pdf"):

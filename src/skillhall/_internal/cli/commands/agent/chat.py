@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
 from skillhall._internal.agents.chat.events import (
     ChatEvent,
@@ -36,10 +38,7 @@ from skillhall._internal.cli.terminal import (
 )
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from skillhall._internal.agents.agent_skills import AgentSkills
+if TYPE_CHECKING:  # of an optional extra
     from skillhall._internal.agents.chat.chat import Chat
 
 _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"
@@ -88,7 +87,7 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
         )
     chat_class = load_chat_class()
     if chat_class is None:
-        raise CommandFailed("usage", "the chat is not installed", INSTALL_COMMAND)
+        raise CommandFailed("usage", "the packages for chats are not installed", INSTALL_COMMAND)
     return chat_class(skills, model)
 
 
@@ -115,10 +114,9 @@ def _run_interactive(chat: Chat) -> None:
 
 def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
     """Send one line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
-    caught: tuple[type[BaseException], ...] = (SkillhallError, KeyboardInterrupt)
     try:
         runner.run(_send_message(chat, line))
-    except caught as error:
+    except (SkillhallError, KeyboardInterrupt) as error:
         if not is_interactive():
             raise
         print_text("\n")
@@ -166,25 +164,19 @@ def _print_event(event: ChatEvent) -> None:
 
 
 def _serialize_reply(chat: Chat, events: Sequence[ChatEvent]) -> dict[str, object]:
-    done = events[-1]
-    data: dict[str, object] = {
-        "agent": chat.skills.agent.id,
-        "events": [*_serialize_events(events)],
-    }
-    if isinstance(done, Done):
-        counts = done.requests, done.input_tokens, done.output_tokens
-        usage = dict(zip(("requests", "inputTokens", "outputTokens"), counts, strict=True))
-        data |= {"answer": done.text, "usage": usage}
-    return data
-
-
-def _serialize_events(events: Sequence[ChatEvent]) -> Iterator[dict[str, object]]:
+    activity: list[dict[str, object]] = []
+    data: dict[str, object] = {"agent": chat.skills.agent.id, "events": activity}
     for event in events:
         if isinstance(event, SkillLoaded):
             by = "person" if event.by_user else "model"
-            yield {"event": "loaded", "skill": event.skill, "tokens": event.tokens, "by": by}
+            entry = {"event": "loaded", "skill": event.skill, "tokens": event.tokens, "by": by}
+            activity.append(entry)
         elif isinstance(event, FileRead):
             where = {"skill": event.skill} if event.skill else {}
-            yield {"event": "read", **where, "path": event.path, "tokens": event.tokens}
+            activity.append({"event": "read", **where, "path": event.path, "tokens": event.tokens})
         elif isinstance(event, ToolFailed):
-            yield {"event": "failed", "tool": event.tool, "message": event.message}
+            activity.append({"event": "failed", "tool": event.tool, "message": event.message})
+        elif isinstance(event, Done):
+            tokens = {"inputTokens": event.input_tokens, "outputTokens": event.output_tokens}
+            data |= {"answer": event.text, "usage": {"requests": event.requests, **tokens}}
+    return data

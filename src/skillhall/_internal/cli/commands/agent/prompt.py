@@ -1,11 +1,11 @@
 """`skillhall prompt`: prints the text for a model, and nothing else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
+from click.core import ParameterSource
 
+from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.reader import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
     SearchOptions,
@@ -17,6 +17,7 @@ from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.options import (
     config_option,
     configured_agent_option,
+    flag,
     json_command,
     root_search_options,
 )
@@ -32,11 +33,6 @@ from skillhall._internal.render.listing import (
 )
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.catalog.catalog import Catalog
-
 _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 
 
@@ -46,7 +42,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @configured_agent_option(
     "Print the system prompt of this agent from the config; 'default' needs no config."
 )
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of the config and exit.")
+@flag("--schema", help="Print the JSON Schema of the config and exit.")
 def command(
     *,
     search: SearchOptions,
@@ -69,9 +65,9 @@ def command(
             raise click.UsageError(
                 "ROOT cannot be combined with --agent or --config: the config sets the roots"
             )
-        if output_format not in ("xml", "json") or any(
-            map(_is_on_command_line, ("profile", "no_index", "depth"))
-        ):
+        source_of = click.get_current_context().get_parameter_source
+        sources = {source_of(name) for name in ("profile", "no_index", "depth")}
+        if output_format not in ("xml", "json") or ParameterSource.COMMANDLINE in sources:
             options = "--format, --profile, --no-index and --depth"
             raise click.UsageError(f"{options} cannot be combined with --agent or --config")
         return _build_instructions(config, agent, follow_links=search.follow_links)
@@ -90,11 +86,6 @@ def command(
         text=f"{text}\n" if text else "",
         warnings=summarize_skipped(catalog, search),
     )
-
-
-def _is_on_command_line(parameter: str) -> bool:
-    source = click.get_current_context().get_parameter_source(parameter)
-    return source is click.core.ParameterSource.COMMANDLINE
 
 
 def _read_bodies(catalog: Catalog) -> Iterator[InlineSkill]:

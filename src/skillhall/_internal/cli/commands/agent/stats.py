@@ -1,7 +1,5 @@
 """`skillhall stats`: shows which skills agents use."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from skillhall._internal.agents.usage_stats import count_usage
@@ -21,7 +19,7 @@ def command(*, agent: str | None) -> CommandResult:
     uses = count_usage(read_settings(), agent)
     data = {"skills": [asdict(use) for use in uses]}
     if not uses:
-        return CommandResult(data, messages=["No usage recorded yet."])
+        return CommandResult(data, messages=["no usage recorded yet"])
     headings = ["skill", "loaded", "read", "offered", "tokens", "last used"]
     rows = [(use.skill, use.loaded, use.read, use.offered, use.tokens, use.last) for use in uses]
     return CommandResult(data, headings=headings, rows=rows)

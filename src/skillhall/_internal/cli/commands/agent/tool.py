@@ -1,15 +1,14 @@
 """`skillhall tool`: lists and calls the tools of agents."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.agents.tool_definition import Tool
 from skillhall._internal.api.compat.toolbox import tools_for
 from skillhall._internal.cli.agent_selection import open_agent_skills
 from skillhall._internal.cli.catalog_loader import read_settings
@@ -21,11 +20,6 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillhall._internal.agents.tool_definition import Tool
 
 _EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""
 

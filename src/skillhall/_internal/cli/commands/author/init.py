@@ -1,14 +1,12 @@
 """`skillhall init`: creates a skill."""
 
-from __future__ import annotations
-
 import os
 
 import click
 
 from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.options import can_ask, json_command
+from skillhall._internal.cli.options import can_ask, flag, json_command
 
 
 @json_command("init", 'skillhall init pdf-tools --description "Reads PDF files."')
@@ -20,8 +18,10 @@ from skillhall._internal.cli.options import can_ask, json_command
     metavar="DIR",
     help="Create the skill in this folder.  [default: the working directory]",
 )
-@click.option("--description", metavar="TEXT", help="Say what the skill does and when to use it.")
-@click.option("--no-input", is_flag=True, help="Never prompt for input.")
+@click.option(
+    "--description", metavar="TEXT", help="Describe what the skill does and when to use it."
+)
+@flag("--no-input", help="Never prompt for input.")
 def command(
     *, name: str | None, directory: str, description: str | None, no_input: bool
 ) -> CommandResult:

@@ -1,20 +1,15 @@
 """Output formats of findings: text, GitHub workflow commands and SARIF."""
 
-from __future__ import annotations
-
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 from urllib.parse import quote
 
 from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill.code_descriptions import CODE_DESCRIPTIONS
+from skillhall._internal.skill.finding import Finding
 from skillhall._version import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from skillhall._internal.skill.finding import Finding
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _SARIF_LEVELS = {Effect.REJECT: "error", Effect.WARN: "warning", Effect.ACCEPT: "note"}
@@ -66,45 +61,34 @@ def to_sarif_results(findings: Iterable[JudgedFinding]) -> list[SarifResult]:
 def build_sarif(results: Iterable[SarifResult], working_directory: str) -> dict[str, object]:
     """Return one SARIF 2.1.0 log."""
     all_results = list(results)
-    rules = {result.finding.code: _build_sarif_rule(result) for result in all_results}
-    codes = sorted(rules)
-    entries = [
-        _build_sarif_result(result, codes.index(result.finding.code), working_directory)
-        for result in all_results
-    ]
-    driver = {"name": "skillhall", "version": VERSION, "rules": [rules[code] for code in codes]}
+    codes = sorted({result.finding.code for result in all_results})
+    rules: dict[str, dict[str, object]] = {
+        code: {"id": code, "shortDescription": {"text": CODE_DESCRIPTIONS[code]}} for code in codes
+    }
+    entries = []
+    for finding, level, severity, fingerprint in all_results:
+        if severity:
+            properties = {"tags": ["security"], "security-severity": severity}
+            rules[finding.code]["properties"] = properties
+        path = shorten_path(finding.path, working_directory).replace(os.sep, "/")
+        uri = quote(path, errors="replace")
+        location = {
+            "artifactLocation": {"uri": f"file://{uri}" if path.startswith("/") else uri},
+            "region": {"startLine": finding.line or 1},
+        }
+        entry: dict[str, object] = {
+            "ruleId": finding.code.value,
+            "ruleIndex": codes.index(finding.code),
+            "level": level,
+            "message": {"text": sanitize_line(_format_with_hint(finding))},
+            "locations": [{"physicalLocation": location}],
+        }
+        if fingerprint:
+            entry["partialFingerprints"] = {"skillhall/v1": fingerprint}
+        entries.append(entry)
+    driver = {"name": "skillhall", "version": VERSION, "rules": [*rules.values()]}
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": entries}
     return {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _build_sarif_rule(result: SarifResult) -> dict[str, object]:
-    code = result.finding.code
-    rule: dict[str, object] = {"id": code, "shortDescription": {"text": CODE_DESCRIPTIONS[code]}}
-    if result.severity:
-        rule["properties"] = {"tags": ["security"], "security-severity": result.severity}
-    return rule
-
-
-def _build_sarif_result(
-    result: SarifResult, index: int, working_directory: str
-) -> dict[str, object]:
-    finding = result.finding
-    path = shorten_path(finding.path, working_directory).replace(os.sep, "/")
-    uri = quote(path, errors="replace")
-    location = {
-        "artifactLocation": {"uri": f"file://{uri}" if path.startswith("/") else uri},
-        "region": {"startLine": finding.line or 1},
-    }
-    entry: dict[str, object] = {
-        "ruleId": finding.code.value,
-        "ruleIndex": index,
-        "level": result.level,
-        "message": {"text": sanitize_line(_format_with_hint(finding))},
-        "locations": [{"physicalLocation": location}],
-    }
-    if result.fingerprint:
-        entry["partialFingerprints"] = {"skillhall/v1": result.fingerprint}
-    return entry
 
 
 def shorten_path(path: str, working_directory: str) -> str:

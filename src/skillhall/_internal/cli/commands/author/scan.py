@@ -1,8 +1,6 @@
 """`skillhall scan`: reports risky content in skills, highest tier first."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
@@ -21,10 +19,6 @@ from skillhall._internal.cli.options import depth_option, follow_links_option, j
 from skillhall._internal.cli.progress import scan_progress
 from skillhall._internal.cli.terminal import format_count, sanitize_line
 from skillhall._internal.skill.risks.tiers import Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 _FORMATS = ["text", "json", "sarif"]
 # SARIF level and security severity of each tier, as GitHub code scanning shows them.
@@ -53,8 +47,18 @@ def command(
         report = scan(paths, settings, progress, depth=depth)
     tiers = [risk.tier for risk in report.risks]
     counts = {tier.value: tiers.count(tier) for tier in Tier}
-    summary = _format_summary(report, counts)
-    result = CommandResult(
+    risks = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
+    unread = f", {len(report.unscanned)} not scanned" if report.unscanned else ""
+    scanned = format_count(len(report.skills), "skill")
+    summary = f"{scanned} scanned: {risks or 'no findings'}{unread}"
+    if output_format == "sarif":
+        results = [
+            SarifResult(risk.judged.finding, *_SARIF_SEVERITIES[risk.tier.value], risk.id)
+            for risk in report.risks
+        ]
+        results = [*to_sarif_results(report.unscanned), *results]
+        print_json_value(build_sarif(results, settings.working_directory))
+    return CommandResult(
         {
             "results": (_serialize_skill(skill) for skill in report.skills),
             "summary": {"skills": len(report.skills), **counts},
@@ -62,13 +66,9 @@ def command(
         (*report.unscanned, *(risk.judged for risk in report.risks)),
         None if report.is_clean else ErrorInfo("risky_content", summary),
         exit_code=0 if report.is_clean else 1,
+        lines=_format_report(report, settings.working_directory) if output_format == "text" else (),
         warnings=[summary],
     )
-    if output_format == "text":
-        return result._replace(lines=_format_report(report, settings.working_directory))
-    if output_format == "sarif":
-        _print_sarif(report, settings.working_directory)
-    return result
 
 
 def _format_report(report: ScanReport, working_directory: str) -> Iterator[str]:
@@ -87,14 +87,6 @@ def _format_report(report: ScanReport, working_directory: str) -> Iterator[str]:
             yield f"      hint: {sanitize_line(finding.hint)}"
 
 
-def _print_sarif(report: ScanReport, working_directory: str) -> None:
-    risks = [
-        SarifResult(risk.judged.finding, *_SARIF_SEVERITIES[risk.tier.value], fingerprint=risk.id)
-        for risk in report.risks
-    ]
-    print_json_value(build_sarif([*to_sarif_results(report.unscanned), *risks], working_directory))
-
-
 def _serialize_skill(skill: ScannedSkill) -> dict[str, object]:
     name = {"name": skill.name} if skill.name else {}
     risks = [
@@ -102,10 +94,3 @@ def _serialize_skill(skill: ScannedSkill) -> dict[str, object]:
         for risk in skill.risks
     ]
     return {"path": skill.path, **name, "findings": risks}
-
-
-def _format_summary(report: ScanReport, counts: dict[str, int]) -> str:
-    risks = ", ".join(f"{count} {tier}" for tier, count in counts.items() if count)
-    unread = f", {len(report.unscanned)} not scanned" if report.unscanned else ""
-    scanned = format_count(len(report.skills), "skill")
-    return f"{scanned} scanned: {risks or 'no findings'}{unread}"

@@ -1,9 +1,7 @@
 """`skillhall validate`: checks skills and applies safe fixes."""
 
-from __future__ import annotations
-
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
@@ -21,6 +19,7 @@ from skillhall._internal.cli.errors import ErrorInfo
 from skillhall._internal.cli.json_output import print_json_value, serialize_finding
 from skillhall._internal.cli.options import (
     depth_option,
+    flag,
     follow_links_option,
     json_command,
     profile_option,
@@ -37,20 +36,17 @@ from skillhall._internal.cli.terminal import (
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.wiring.catalog import find_profile
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 _FORMATS = ["text", "json", "sarif", "github"]
 
 
 @json_command("validate", "skillhall validate .agents/skills --format github", formats=_FORMATS)
 @click.argument("paths", nargs=-1, metavar="[PATH]...")
 @profile_option("specification")
-@click.option("--fix", "apply_fixes", is_flag=True, help="Fix problems that are safe to fix.")
-@click.option("-n", "--dry-run", is_flag=True, help="With --fix, show the changes only.")
+@flag("--fix", "apply_fixes", help="Fix problems that are safe to fix.")
+@flag("-n", "--dry-run", help="With --fix, show the changes only.")
 @depth_option
 @follow_links_option
-@click.option("-v", "--verbose", is_flag=True, help="Show accepted findings too.")
+@flag("-v", "--verbose", help="Show accepted findings too.")
 def command(
     *,
     paths: tuple[str, ...],
@@ -76,18 +72,28 @@ def command(
         report = validate(paths, chosen, settings, progress)
     shows_diff = dry_run and output_format == "text"
     if output_format != "json":
-        if fixed is not None:
-            _print_fixes(fixed, shows_diff=shows_diff)
+        for result in fixed or ():
+            if shows_diff:
+                print_text(result.diff)
+            status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
+            print_message(f"{status} {result.path}: {result.problem or '; '.join(result.changes)}")
         if not shows_diff:
             _print_findings(output_format, report, settings.working_directory, verbose=verbose)
-    counts = _count_results(report)
-    data = {
+    accepted = sum(result.accepted for result in report.results)
+    rejected = len(report.results) - accepted
+    warnings = sum(judged.effect is Effect.WARN for judged in report.findings)
+    counts = {"accepted": accepted, "rejected": rejected, "warnings": warnings}
+    data: dict[str, object] = {
         "profile": report.profile,
         "results": (_serialize_result(result) for result in report.results),
-        "summary": counts,
-        **({} if fixed is None else {"fixed": _serialize_fixes(fixed)}),
+        "summary": {"skills": len(report.results), **counts},
     }
-    summary = _format_summary(counts, report.profile)
+    if fixed is not None:
+        data["fixed"] = [_serialize_fix(result) for result in fixed]
+    summary = f"{format_count(len(report.results), 'skill')}: {accepted} accepted"
+    summary += f", {rejected} rejected" if rejected else ""
+    summary += f", {format_count(warnings, 'warning')}" if warnings else ""
+    summary += f" (profile {report.profile!r})"
     return CommandResult(
         data,
         report.findings,
@@ -95,14 +101,6 @@ def command(
         exit_code=0 if report.accepted else 1,
         warnings=[summary],
     )
-
-
-def _print_fixes(results: Sequence[FixResult], *, shows_diff: bool) -> None:
-    for result in results:
-        if shows_diff:
-            print_text(result.diff)
-        status = "fixed" if result.written else "not fixed" if result.problem else "would fix"
-        print_message(f"{status} {result.path}: {result.problem or '; '.join(result.changes)}")
 
 
 def _print_findings(
@@ -117,37 +115,13 @@ def _print_findings(
         print_lines(format_text(shown, working_directory, color=has_color(sys.stdout)))
 
 
-def _serialize_fixes(results: Sequence[FixResult]) -> list[dict[str, object]]:
-    return [
-        {
-            "path": result.path,
-            "changes": list(result.changes),
-            "diff": result.diff,
-            "written": result.written,
-            **({"problem": sanitize_line(result.problem)} if result.problem else {}),
-        }
-        for result in results
-    ]
+def _serialize_fix(result: FixResult) -> dict[str, object]:
+    data = asdict(result)
+    problem = sanitize_line(data.pop("problem"))
+    return {**data, "problem": problem} if problem else data
 
 
 def _serialize_result(result: ValidationResult) -> dict[str, object]:
     name = {"name": result.name} if result.name else {}
     findings = [serialize_finding(judged) for judged in result.findings]
     return {"path": result.path, **name, "accepted": result.accepted, "findings": findings}
-
-
-def _count_results(report: ValidationReport) -> dict[str, int]:
-    accepted = sum(result.accepted for result in report.results)
-    return {
-        "skills": len(report.results),
-        "accepted": accepted,
-        "rejected": len(report.results) - accepted,
-        "warnings": sum(judged.effect is Effect.WARN for judged in report.findings),
-    }
-
-
-def _format_summary(counts: dict[str, int], profile: str) -> str:
-    summary = f"{format_count(counts['skills'], 'skill')}: {counts['accepted']} accepted"
-    summary += f", {counts['rejected']} rejected" if counts["rejected"] else ""
-    summary += f", {format_count(counts['warnings'], 'warning')}" if counts["warnings"] else ""
-    return f"{summary} (profile {profile!r})"

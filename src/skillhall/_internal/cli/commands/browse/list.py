@@ -1,28 +1,15 @@
 """`skillhall list`: the options; the output is in `list_output`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-import click
-
+from skillhall._internal.cli.catalog_loader import SearchOptions
 from skillhall._internal.cli.command_result import is_json
 from skillhall._internal.cli.commands.browse.list_output import print_list
 from skillhall._internal.cli.fast_list import ListRequest
-from skillhall._internal.cli.options import json_command, root_search_options
-
-if TYPE_CHECKING:
-    from skillhall._internal.cli.catalog_loader import SearchOptions
+from skillhall._internal.cli.options import flag, json_command, root_search_options
 
 
 @json_command("list", "skillhall list .agents/skills --json")
 @root_search_options
-@click.option(
-    "-l",
-    "--long",
-    is_flag=True,
-    help="Show the numbers of tokens and files; reads each skill completely.",
-)
+@flag("-l", "--long", help="Show the numbers of tokens and files; reads each skill completely.")
 def command(*, search: SearchOptions, long: bool) -> int:
     """List the skills below each ROOT, or in the default skill folders.
 

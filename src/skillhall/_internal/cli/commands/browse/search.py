@@ -1,7 +1,5 @@
 """`skillhall search`: searches skills, best matches first."""
 
-from __future__ import annotations
-
 import sys
 
 import click
@@ -15,7 +13,7 @@ from skillhall._internal.cli.catalog_loader import (
 )
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import FAILED, OK
-from skillhall._internal.cli.options import json_command, skill_search_options
+from skillhall._internal.cli.options import flag, json_command, skill_search_options
 from skillhall._internal.cli.terminal import format_count, is_smart_terminal
 
 _SCORE_DIGITS = 4
@@ -31,7 +29,7 @@ _SCORE_DIGITS = 4
     show_default=True,
     help="Show at most this many skills.",
 )
-@click.option("--body", is_flag=True, help="Search the bodies too; slow with thousands of skills.")
+@flag("--body", help="Search the bodies too; slow with thousands of skills.")
 def command(
     *, terms: tuple[str, ...], search: SearchOptions, limit: int, body: bool
 ) -> CommandResult:

@@ -1,32 +1,26 @@
 """`skillhall show`, `skillhall read` and `skillhall why`: the commands on one skill."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import click
 
 from skillhall._internal.authoring.validate import SkillExamination, examine_skill
+from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
 from skillhall._internal.catalog.reader import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
 from skillhall._internal.cli.commands.browse.list_output import serialize_skill
 from skillhall._internal.cli.json_output import serialize_finding
 from skillhall._internal.cli.options import json_command, skill_search_options
-from skillhall._internal.cli.param_types import SkillNameParam
+from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.render.json_manifest import build_manifest
 from skillhall._internal.skill.token_count import estimate_tokens
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
-
 
 @json_command("read", "skillhall read pdf-tools references/forms.md")
-@click.argument("name", type=SkillNameParam())
+@click.argument("name", shell_complete=complete_skill)
 @click.argument("file", required=False)
 @skill_search_options
 def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult:
@@ -46,7 +40,7 @@ def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult
 
 
 @json_command("show", "skillhall show pdf-tools")
-@click.argument("name", type=SkillNameParam())
+@click.argument("name", shell_complete=complete_skill)
 @skill_search_options
 def command(*, name: str, search: SearchOptions) -> CommandResult:
     """Show the frontmatter, files, size and findings of the skill NAME."""
@@ -100,7 +94,7 @@ def _format_fields(skill: CatalogSkill, examination: SkillExamination) -> Iterat
 
 
 @json_command("why", "skillhall why pdf-tools")
-@click.argument("name", type=SkillNameParam())
+@click.argument("name", shell_complete=complete_skill)
 @skill_search_options
 def why(*, name: str, search: SearchOptions) -> CommandResult:
     """Explain which copy of the skill NAME is used, and why the others are not."""

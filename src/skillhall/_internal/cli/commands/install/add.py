@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -13,13 +15,14 @@ from skillhall._internal.cli.options import (
     can_ask,
     confirm,
     dry_run_option,
+    flag,
     follow_links_option,
     json_command,
     yes_option,
 )
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
-    CodingAgentParam,
+    complete_coding_agent,
     open_project,
     user_scope_option,
 )
@@ -40,16 +43,13 @@ from skillhall._internal.installer.install import (
     read_bundle_name,
     select_bundles,
 )
+from skillhall._internal.installer.project import Project
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+if TYPE_CHECKING:  # imported only for a checklist
     from prompt_toolkit.input import Input
     from prompt_toolkit.output import Output
-
-    from skillhall._internal.installer.project import Project
-    from skillhall._internal.skill.bundle import Bundle
 
 ALL_SKILLS = "*"
 _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
@@ -62,7 +62,7 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
     "--agent",
     "agents",
     multiple=True,
-    type=CodingAgentParam(),
+    shell_complete=complete_coding_agent,
     metavar="AGENT",
     help="Install for this agent; '*' means every agent detected here. Repeatable.",
 )
@@ -81,17 +81,11 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
     metavar="NAME",
     help="Add only this skill; '*' means all. Repeatable.",
 )
-@click.option(
-    "--copy",
-    is_flag=True,
-    help="Copy the skill into each agent's folder instead of linking to one copy.",
-)
-@click.option(
-    "-l", "--list", "is_listing", is_flag=True, help="List the skills in SOURCE and exit."
-)
+@flag("--copy", help="Copy the skill into each agent's folder instead of linking to one copy.")
+@flag("-l", "--list", "is_listing", help="List the skills in SOURCE and exit.")
 @follow_links_option
 @yes_option
-@click.option("--overwrite", is_flag=True, help="Replace skills that already exist.")
+@flag("--overwrite", help="Replace skills that already exist.")
 @dry_run_option
 def command(
     *,
@@ -119,7 +113,7 @@ def command(
       python:package, for skills in an installed Python package
       mcp:label, mcp:label/skill, for skills of a registered MCP server
 
-    Everything is checked before anything is written. Existing skills are kept unless you use
+    Everything is checked before anything is written. Existing skills are replaced only with
     --overwrite; 'skillhall rollback' restores the previous version. Code in a skill is never run.
     """  # noqa: D301 - click needs the backspace character itself
     if directory is not None and (agents or is_user):
@@ -137,14 +131,22 @@ def command(
     if is_listing:
         return _list_bundles(opened, bundles, notes)
     targets = _find_targets(project, directory, agents, copy=copy)
+
+    def add_skills(*, dry_run: bool) -> AddReport:
+        if isinstance(targets, InstallTargets):
+            return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
+        # A folder outside of the project is not in its lock file.
+        loaded = [opened.load_bundle(bundle) for bundle in bundles]
+        return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
+
     if asks:
         # Findings are shown before anything is written.
-        plan = _add_skills(project, opened, bundles, targets, overwrite=overwrite, dry_run=True)
+        plan = add_skills(dry_run=True)
         for line in format_findings(plan.findings):
             print_message(line)
         if plan.findings and plan.added:
             confirm(f"Add {', '.join(skill.id for skill in plan.added)} anyway?")
-    report = _add_skills(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
+    report = add_skills(dry_run=dry_run)
     report.notes.extend(notes)
     messages = [] if asks else [*format_findings(report.findings)]
     return _to_command_result(report, messages, verb="would add" if dry_run else "added")
@@ -228,22 +230,6 @@ def _find_targets(
     return os.path.normpath(path) if key is None else InstallTargets(key)
 
 
-def _add_skills(
-    project: Project,
-    opened: OpenedSource,
-    bundles: Sequence[Bundle],
-    targets: InstallTargets | str,
-    *,
-    overwrite: bool,
-    dry_run: bool,
-) -> AddReport:
-    if isinstance(targets, InstallTargets):
-        return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
-    # A folder outside of the project is not in its lock file.
-    loaded = [opened.load_bundle(bundle) for bundle in bundles]
-    return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
-
-
 def _to_command_result(report: AddReport, messages: list[str], verb: str) -> CommandResult:
     error = None
     names = ", ".join(skill.id for skill in report.skipped)
@@ -262,11 +248,8 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
         {"id": skill.id, "name": skill.name, "path": skill.path, "digest": skill.digest}
         for skill in report.added
     ]
-    skipped_skills = [
-        {"id": skill.id, "name": skill.name, "reason": skill.reason} for skill in report.skipped
-    ]
     return CommandResult(
-        {"added": added, "skipped": skipped_skills, "notes": report.notes},
+        {"added": added, "skipped": [*map(asdict, report.skipped)], "notes": report.notes},
         report.findings,
         error,
         error.exit_code if error else 0,

@@ -1,19 +1,15 @@
 """`skillhall install`, `verify` and `agents`: the lock file and the folders of coding agents."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING
-
-import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import to_error_info
-from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
-    InstalledSkillParam,
+    installed_skills_argument,
     open_project,
     user_scope_option,
 )
@@ -22,15 +18,12 @@ from skillhall._internal.installer.agent_folders import AGENTS, detect_agents
 from skillhall._internal.installer.locked_install import install_locked
 from skillhall._internal.installer.verify import VerifyResult, verify
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 @json_command("install", "skillhall install --frozen")
 @user_scope_option
-@click.option("--frozen", is_flag=True, help="Fail if anything differs from the lock file.")
+@flag("--frozen", help="Fail if anything differs from the lock file.")
 def command(*, is_user: bool, frozen: bool) -> CommandResult:
-    """Install the skills of the lock file that are missing.
+    """Install the skills in the lock file that are not installed yet.
 
     Reads skillhall-lock.json, then any other skills in skills-lock.json, the lock file of
     'npx skills'. Installed skills are not changed. With --frozen, the command fails if a skill was
@@ -60,7 +53,7 @@ def command(*, is_user: bool, frozen: bool) -> CommandResult:
 
 
 @json_command("verify", "skillhall verify --json")
-@click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
+@installed_skills_argument
 @user_scope_option
 def verify_skills(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     """Compare the files of installed skills with the lock file.

@@ -1,14 +1,12 @@
 """`skillhall remove` and `skillhall rollback`: removes skills and undoes changes."""
 
-from __future__ import annotations
-
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
-from skillhall._internal.cli.options import confirm, json_command, yes_option
+from skillhall._internal.cli.options import confirm, flag, json_command, yes_option
 from skillhall._internal.cli.project_options import (
-    InstalledSkillParam,
-    RollbackSkillParam,
+    complete_changed_skill,
+    complete_installed_skill,
     open_project,
     user_scope_option,
 )
@@ -17,14 +15,11 @@ from skillhall._internal.installer.rollback import list_changes, roll_back
 
 
 @json_command("remove", "skillhall remove pdf --yes")
-@click.argument("names", nargs=-1, required=True, type=InstalledSkillParam(), metavar="NAME...")
-@user_scope_option
-@click.option(
-    "-f",
-    "--force",
-    is_flag=True,
-    help="Remove skills even if they were edited or are not in the lock file.",
+@click.argument(
+    "names", nargs=-1, required=True, metavar="NAME...", shell_complete=complete_installed_skill
 )
+@user_scope_option
+@flag("-f", "--force", help="Remove skills even if they were edited or are not in the lock file.")
 @yes_option
 def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) -> CommandResult:
     """Remove the skills NAME... from every agent's folder and from the lock file.
@@ -39,11 +34,9 @@ def command(*, names: tuple[str, ...], is_user: bool, force: bool, yes: bool) ->
 
 
 @json_command("rollback", "skillhall rollback pdf")
-@click.argument("name", required=False, type=RollbackSkillParam())
+@click.argument("name", required=False, shell_complete=complete_changed_skill)
 @user_scope_option
-@click.option(
-    "-f", "--force", is_flag=True, help="Roll back even if the skill was edited after the change."
-)
+@flag("-f", "--force", help="Roll back even if the skill was edited after the change.")
 def rollback(*, name: str | None, is_user: bool, force: bool) -> CommandResult:
     """Undo the last change to the skill NAME: an add, update or removal.
 

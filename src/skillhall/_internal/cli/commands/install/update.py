@@ -1,34 +1,21 @@
 """`skillhall update` and `skillhall outdated`: updates skills and keeps local edits."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from skillhall._internal.cli.command_result import CommandResult, format_errors
-from skillhall._internal.cli.errors import (
-    CONFLICT,
-    FAILED,
-    OK,
-    REJECTED,
-    ErrorInfo,
-    to_error_info,
-)
-from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.errors import CONFLICT, FAILED, OK, REJECTED, ErrorInfo, to_error_info
+from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
-    InstalledSkillParam,
+    installed_skills_argument,
     open_project,
     user_scope_option,
 )
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer import update as updater
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillhall._internal.installer.update import ConflictChoice, UpdateResult
+from skillhall._internal.installer.update import ConflictChoice, UpdateResult
 
 _STATUS_EXIT_CODES: Mapping[str, int] = {
     "outdated": FAILED,
@@ -39,7 +26,7 @@ _SHORT_COMMIT_LENGTH = 12  # digits
 
 
 @json_command("outdated", "skillhall outdated --json")
-@click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
+@installed_skills_argument
 @user_scope_option
 def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     """Show which skills in the lock file have changed upstream, without updating them.
@@ -52,28 +39,23 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
 
 
 @json_command("update", "skillhall update pdf --conflicts theirs")
-@click.argument("names", nargs=-1, type=InstalledSkillParam(), metavar="[NAME]...")
+@installed_skills_argument
 @user_scope_option
 @click.option(
     "--conflicts",
     type=click.Choice(["mine", "theirs"]),
     help="Resolve conflicting lines with your version or the upstream one.",
 )
-@click.option(
-    "--check",
-    "-n",
-    "--dry-run",
-    "is_check",
-    is_flag=True,
-    help="Only show available updates, like 'outdated'.",
+@flag(
+    "--check", "-n", "--dry-run", "is_check", help="Only show available updates, like 'outdated'."
 )
 def command(
     *, names: tuple[str, ...], is_user: bool, conflicts: ConflictChoice | None, is_check: bool
 ) -> CommandResult:
     """Update the skills NAME..., or all skills in the lock file.
 
-    Unedited files are replaced; your edits are merged with the upstream changes. If both changed
-    the same lines, the skill is not updated and the conflicting files are listed.
+    Unedited files are replaced; your edits are merged with the upstream changes. If you and
+    upstream changed the same lines, the skill is not updated and the conflicts are listed.
     'skillhall rollback NAME' undoes an update.
     """
     project = open_project(is_user=is_user)

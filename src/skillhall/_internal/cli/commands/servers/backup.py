@@ -1,7 +1,5 @@
 """`skillhall backup` and `skillhall restore`: the database as a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click
@@ -9,13 +7,13 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import CommandFailed, require_database
-from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.terminal import format_count
 
 
 @json_command("backup", "skillhall backup sessions.backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
+@flag("--overwrite", help="Replace FILE if it exists.")
 def command(*, file: Path, overwrite: bool) -> CommandResult:
     """Back up all sessions, templates and shared files to FILE.
 
@@ -33,7 +31,7 @@ def command(*, file: Path, overwrite: bool) -> CommandResult:
 
 @json_command("restore", "skillhall restore sessions.backup")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--overwrite", is_flag=True, help="Overwrite the existing database.")
+@flag("--overwrite", help="Overwrite the existing database.")
 def restore(*, file: Path, overwrite: bool) -> CommandResult:
     """Restore the backup in FILE, completely or not at all."""
     if not file.is_file():

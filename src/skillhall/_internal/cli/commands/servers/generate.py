@@ -1,17 +1,15 @@
 """`skillhall generate`: writes the prompts of a server as skills for coding agents."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
 from skillhall._internal.cli.command_result import CommandResult, format_errors
 from skillhall._internal.cli.errors import CommandFailed, to_error_info
-from skillhall._internal.cli.options import dry_run_option, json_command
+from skillhall._internal.cli.options import dry_run_option, flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
-    CodingAgentParam,
+    complete_coding_agent,
     open_project,
     user_scope_option,
 )
@@ -21,11 +19,11 @@ from skillhall._internal.cli.server_options import (
     source_selector_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message
+from skillhall._internal.installer.project import Project
 from skillhall._internal.prompts.generate.claude_hook import HookReport, install_hook, remove_hook
 from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
 from skillhall._internal.prompts.generate.prompt_server import build_origin
 from skillhall._internal.prompts.generate.writer import (
-    GeneratedResult,
     GenerateOptions,
     GenerateReport,
     GenerateTarget,
@@ -33,11 +31,6 @@ from skillhall._internal.prompts.generate.writer import (
     generate,
 )
 from skillhall.errors import AgentHasNoPlace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillhall._internal.installer.project import Project
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
 _NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "output_format"}
@@ -55,7 +48,7 @@ _HOOK_MESSAGES = {
     "--agent",
     "agents",
     multiple=True,
-    type=CodingAgentParam(),
+    shell_complete=complete_coding_agent,
     metavar="AGENT",
     help="Write skills for this agent. Repeatable.  [default: '*', every agent detected here]",
 )
@@ -75,7 +68,7 @@ _HOOK_MESSAGES = {
     metavar="GLOB",
     help="Skip prompts with a matching name. Repeatable.",
 )
-@click.option("--force", is_flag=True, help="Replace generated skills even if they were edited.")
+@flag("--force", help="Replace generated skills even if they were edited.")
 @dry_run_option
 @click.option(
     "--install-hook",
@@ -84,7 +77,7 @@ _HOOK_MESSAGES = {
     help="Make Claude Code run this command at every start, and exit.",
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Remove the hook and exit.")
-@click.option("--as-hook", is_flag=True, hidden=True, help="Print nothing on stdout.")
+@flag("--as-hook", hidden=True, help="Print nothing on stdout.")
 def command(
     *,
     agents: tuple[str, ...],
@@ -103,8 +96,8 @@ def command(
 
     Run it again to update them; skills whose prompts no longer exist are removed. Folders that it
     did not create, or that were edited, are skipped with a warning; the exit code is still 0. If
-    the server fails to return a prompt, the others are written and the exit code says why. The
-    token is read from SKILLHALL_SERVER_TOKEN.
+    the server fails to return a prompt, the others are written and the exit code tells you why.
+    The token is read from SKILLHALL_SERVER_TOKEN.
     """
     project = open_project(is_user=is_user)
     if hook == "remove":
@@ -123,13 +116,10 @@ def command(
         report.merge(generate(batch, target, options))
     errors = [(failure.prompt, to_error_info(failure.error)) for failure in report.failed]
     data = {
-        "written": _serialize_generated(report.written),
-        "unchanged": _serialize_generated(report.unchanged),
+        "written": [result._asdict() for result in report.written],
+        "unchanged": [result._asdict() for result in report.unchanged],
         "removed": [{"name": result.name, "path": result.path} for result in report.removed],
-        "left": [
-            {"name": result.name, "path": result.path, "reason": result.reason}
-            for result in report.skipped
-        ],
+        "left": [result._asdict() for result in report.skipped],
         "failed": [{"name": name, **info.serialize()} for name, info in errors],
     }
     return CommandResult(
@@ -184,20 +174,7 @@ def _report_hook(report: HookReport) -> CommandResult:
     messages = [_HOOK_MESSAGES[report.change]]
     if report.backup:
         messages.append(f"backup of the previous settings: {report.backup}")
-    hook = {
-        "path": report.path,
-        "change": report.change,
-        "command": report.command,
-        "backup": report.backup,
-    }
-    return CommandResult({"hook": hook}, lines=[report.path], messages=messages)
-
-
-def _serialize_generated(results: Sequence[GeneratedResult]) -> list[dict[str, object]]:
-    return [
-        {"name": result.name, "path": result.path, "executables": [*result.executables]}
-        for result in results
-    ]
+    return CommandResult({"hook": report._asdict()}, lines=[report.path], messages=messages)
 
 
 def _format_report(report: GenerateReport, *, is_dry_run: bool) -> Iterator[str]:

@@ -1,10 +1,8 @@
 """`skillhall local`: manages the skills below `.agents` in a run directory."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +13,7 @@ from skillhall._internal.cli.options import (
     can_ask,
     command_group,
     confirm,
+    flag,
     json_command,
     run_directory_option,
     yes_option,
@@ -23,14 +22,9 @@ from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
+from skillhall._internal.skill_store.input_checks import StoredSkill
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.input_checks import StoredSkill
 
 command = command_group(
     "local",
@@ -61,17 +55,12 @@ def list_skills(*, root: str) -> CommandResult:
     "--description",
     required=True,
     metavar="TEXT",
-    help="Say what the skill does and when to use it.",
+    help="Describe what the skill does and when to use it.",
 )
 @click.option("--body", default="", metavar="TEXT", help="Set the instructions; '-' reads stdin.")
 @run_directory_option
 def add(
-    *,
-    skill_id: str,
-    name: str | None,
-    description: str,
-    body: str,
-    root: str,
+    *, skill_id: str, name: str | None, description: str, body: str, root: str
 ) -> CommandResult:
     """Create the user skill ID: a folder of that name with a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
@@ -82,16 +71,11 @@ def add(
 @json_command("import", "skillhall local import ./pdf-tools --replace", group=command)
 @click.argument("source")
 @click.option("--id", "skill_id", metavar="ID", help="Use this id instead of the folder's name.")
-@click.option("--replace", is_flag=True, help="Replace an existing user skill with the same id.")
-@click.option("-y", "--yes", is_flag=True, help="Import several skills without confirmation.")
+@flag("--replace", help="Replace an existing user skill with the same id.")
+@flag("-y", "--yes", help="Import several skills without confirmation.")
 @run_directory_option
 def import_(
-    *,
-    source: str,
-    skill_id: str | None,
-    replace: bool,
-    yes: bool,
-    root: str,
+    *, source: str, skill_id: str | None, replace: bool, yes: bool, root: str
 ) -> CommandResult:
     """Import the skills in SOURCE.
 
@@ -101,25 +85,24 @@ def import_(
     bundles = open_source(source, read_settings()).bundles
     if len(bundles) > 1 and not yes:
         confirm(f"Import {format_count(len(bundles), 'skill')}?")
-    return _report_import(
-        "imported", _import_or_confirm(_open_store(root), bundles, skill_id, replace=replace)
-    )
+    store = _open_store(root)
+    try:
+        report = store.import_(bundles, skill_id, replace=replace)
+    except Conflict as error:
+        if replace or not can_ask():
+            error.hint = "use --replace to replace it, or choose another id with --id"
+            raise
+        confirm(f"{error.path} already exists. Replace it?")
+        report = store.import_(bundles, skill_id, replace=True)
+    return _report_import("imported", report)
 
 
 @json_command("delete", "skillhall local delete pdf-tools --yes", group=command)
 @click.argument("skill_id", metavar="ID")
 @yes_option
-@click.option(
-    "--shadowed", is_flag=True, help="Delete a user skill that is shadowed by a system skill."
-)
+@flag("--shadowed", help="Delete a user skill that is shadowed by a system skill.")
 @run_directory_option
-def delete(
-    *,
-    skill_id: str,
-    yes: bool,
-    shadowed: bool,
-    root: str,
-) -> CommandResult:
+def delete(*, skill_id: str, yes: bool, shadowed: bool, root: str) -> CommandResult:
     """Delete the user skill ID with all its files. System skills are read-only.
 
     A user skill shadowed by a system skill with the same ID needs --shadowed.
@@ -131,12 +114,12 @@ def delete(
 
 
 @json_command("share", "skillhall local share", group=command)
-@click.option("--replace", is_flag=True, help="Replace shared skills with the same ids.")
+@flag("--replace", help="Replace shared skills with the same ids.")
 @run_directory_option
 def share(*, replace: bool, root: str) -> CommandResult:
     """Copy the user skills to the database, for all servers on it.
 
-    Sharing needs PostgreSQL. Either all skills are copied or none. The folders are kept.
+    Sharing needs PostgreSQL. Either all skills are copied or none. The folders stay.
     """
     with require_database():
         from skillhall._internal.wiring.database import open_database_services
@@ -175,19 +158,6 @@ def _open_store(root: str) -> FolderStore:
     with suppress(OSError):  # a read-only run directory can still be read
         store.sweep()
     return store
-
-
-def _import_or_confirm(
-    store: FolderStore, bundles: Sequence[Bundle], skill_id: str | None, *, replace: bool
-) -> ImportReport:
-    try:
-        return store.import_(bundles, skill_id, replace=replace)
-    except Conflict as error:
-        if replace or not can_ask():
-            error.hint = "use --replace to replace it, or choose another id with --id"
-            raise
-        confirm(f"{error.path} already exists. Replace it?")
-    return store.import_(bundles, skill_id, replace=True)
 
 
 def _report_import(key: str, report: ImportReport) -> CommandResult:

@@ -1,28 +1,21 @@
 """`skillhall mcp`: serves skills to the MCP client that started the process."""
 
-from __future__ import annotations
-
 import gc
-from typing import TYPE_CHECKING
-
-import click
 
 from skillhall._internal.catalog.manifests import list_published
+from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.cli.catalog_loader import SearchOptions, read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import require_extra
-from skillhall._internal.cli.options import json_command, root_search_options
+from skillhall._internal.cli.options import flag, json_command, root_search_options
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 
-if TYPE_CHECKING:
-    from skillhall._internal.catalog.skill_view import FolderSkillProvider
-
 
 @json_command("mcp", "claude mcp add skills -- skillhall mcp ~/skills")
 @root_search_options
-@click.option("--check", is_flag=True, help="Show what clients would see and exit.")
+@flag("--check", help="Show what clients would see and exit.")
 def command(*, search: SearchOptions, check: bool) -> CommandResult | None:
     """Serve the skills below each ROOT, or in the default skill folders, over MCP.
 

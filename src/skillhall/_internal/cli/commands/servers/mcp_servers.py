@@ -1,20 +1,14 @@
 """`skillhall mcp-servers`: manages registered MCP servers and reads their skills."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, FileContent
-from skillhall._internal.cli.options import command_group, json_command
+from skillhall._internal.cli.options import command_group, flag, json_command
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.wiring import sources
+from skillhall._internal.wiring.sources import McpServer, McpSkill
 from skillhall.errors import Conflict
-
-if TYPE_CHECKING:
-    from skillhall._internal.wiring.sources import McpServer, McpSkill
 
 SKILL_MD = "SKILL.md"
 
@@ -53,7 +47,7 @@ def list_servers() -> CommandResult:
     metavar="NAME",
     help="Pass this environment variable to COMMAND. Repeatable.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace an existing server with this label.")
+@flag("--overwrite", help="Replace an existing server with this label.")
 def add_server(
     *,
     label: str,
@@ -86,7 +80,7 @@ def add_server(
 @json_command("remove", "skillhall mcp-servers remove acme", group=command)
 @click.argument("label")
 def remove_server(*, label: str) -> CommandResult:
-    """Remove a server and its cached skills. Installed skills are kept."""
+    """Remove a server and its cached skills. Installed skills stay."""
     sources.remove_server(read_settings(), label)
     return CommandResult({"label": label}, messages=[f"removed {label}"])
 
@@ -115,9 +109,7 @@ def list_skills(*, label: str) -> CommandResult:
 @click.argument("label")
 @click.argument("skill")
 @click.argument("path", default=SKILL_MD)
-@click.option(
-    "--activate", is_flag=True, help="Print the text that a model gets when it loads SKILL."
-)
+@flag("--activate", help="Print the text that a model gets when it loads SKILL.")
 def read_skill(*, label: str, skill: str, path: str, activate: bool) -> CommandResult:
     """Print a file of a server's skill without installing it.
 

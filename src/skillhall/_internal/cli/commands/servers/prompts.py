@@ -1,8 +1,6 @@
 """`skillhall prompts`: lists, prints, refreshes and uploads prompts of a server."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
@@ -20,10 +18,6 @@ from skillhall._internal.prompts.generate.prompt_server import (
     read_upload_folder,
     write_prompt_files,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
 
 command = command_group(
     "prompts",
@@ -67,7 +61,10 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     "--arg", "arguments", multiple=True, metavar="NAME=TEXT", help="Set an argument. Repeatable."
 )
 @click.option(
-    "--files", "directory", metavar="DIR", help="Write the files of the prompt to this new folder."
+    "--files",
+    "directory",
+    metavar="DIR",
+    help="Write the files of the prompt to this folder and create it.",
 )
 @server_option
 @source_selector_options

@@ -12,13 +12,13 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import is_json
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.json_output import print_json_report
-from skillhall._internal.cli.options import json_command
+from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.prompts.prompt_model import BUILT_IN
+from skillhall._internal.settings import Settings
 from skillhall.errors import without_credentials
 
-if TYPE_CHECKING:
-    from skillhall._internal.settings import Settings
+if TYPE_CHECKING:  # of an optional extra
     from skillhall._internal.wiring.database import DatabaseServices
 
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
     help="Use this run directory.  [default: the working directory]",
 )
-@click.option("--verbose", is_flag=True, help="Log health checks too.")
+@flag("--verbose", help="Log health checks too.")
 def command(
     *,
     host: str | None,

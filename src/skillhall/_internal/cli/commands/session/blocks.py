@@ -1,25 +1,20 @@
 """The `skillhall session` commands that change blocks."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.session.lookup import find_block, workspace_command
 from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.options import flag
+from skillhall._internal.workspace import Session
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.serializers import serialize_block
 from skillhall._internal.workspace.validation import parse_zone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from skillhall._internal.workspace import Session
-    from skillhall._internal.workspace.workspace import Workspace
+from skillhall._internal.workspace.workspace import Workspace
 
 _STDIN_ARGUMENT = "-"
 
@@ -43,7 +38,7 @@ def _placement_options(function: Callable[..., CommandResult]) -> Callable[..., 
         return function(workspace, session, placement=placement, **others)
 
     for option in (
-        click.option("--first", is_flag=True, help="Insert it at the start of its zone."),
+        flag("--first", help="Insert it at the start of its zone."),
         click.option("--before", default="", metavar="BLOCK", help="Insert it before this block."),
         click.option("--after", default="", metavar="BLOCK", help="Insert it after this block."),
     ):

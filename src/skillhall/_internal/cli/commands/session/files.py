@@ -1,17 +1,15 @@
 """The `skillhall session` commands that import and export."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.session.lookup import workspace_command
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.options import can_ask, confirm
+from skillhall._internal.cli.options import can_ask, confirm, flag
 from skillhall._internal.cli.terminal import format_findings
+from skillhall._internal.workspace import Session
 from skillhall._internal.workspace.export import export_session, write_output_file
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.serializers import (
@@ -21,11 +19,8 @@ from skillhall._internal.workspace.serializers import (
 )
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE
 from skillhall._internal.workspace.validation import parse_zone
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import Conflict
-
-if TYPE_CHECKING:
-    from skillhall._internal.workspace import Session
-    from skillhall._internal.workspace.workspace import Workspace
 
 
 @workspace_command("import", "import Research acme/skills/pdf")
@@ -40,10 +35,8 @@ if TYPE_CHECKING:
     help="Import only this skill. Repeatable.",
 )
 @click.option("--zone", metavar="ZONE", help="Add the blocks to this zone.  [default: STABLE]")
-@click.option("--replace", is_flag=True, help="Replace blocks of the same skills.")
-@click.option(
-    "--keep", is_flag=True, help="Keep existing blocks of the same skills and add new ones."
-)
+@flag("--replace", help="Replace blocks of the same skills.")
+@flag("--keep", help="Keep existing blocks of the same skills and add new ones.")
 def import_(
     workspace: Workspace,
     session: Session,
@@ -75,10 +68,12 @@ def import_(
         confirm(f"{error.path} already exists. Replace it?")
         replacing = options._replace(on_conflict=ImportConflict.REPLACE)
         result = workspace.importer.import_choices(session.id, choices, replacing)
-    data = serialize_import_result(result)
-    lines = [block.id for block in result.blocks]
-    messages = format_findings(result.findings)
-    return CommandResult(data, result.findings, lines=lines, messages=messages)
+    return CommandResult(
+        serialize_import_result(result),
+        result.findings,
+        lines=[block.id for block in result.blocks],
+        messages=format_findings(result.findings),
+    )
 
 
 @workspace_command("scan", "scan ~/skills")
@@ -101,7 +96,7 @@ def scan(workspace: Workspace, *, folder: str) -> CommandResult:
 @workspace_command("export", "export Research research.zip")
 @click.argument("session")
 @click.argument("file", type=click.Path(dir_okay=False), required=False)
-@click.option("--overwrite", is_flag=True, help="Replace FILE if it exists.")
+@flag("--overwrite", help="Replace FILE if it exists.")
 def export(
     workspace: Workspace, session: Session, *, file: str | None, overwrite: bool
 ) -> CommandResult:

@@ -1,23 +1,17 @@
 """Session commands: the workspace that they get, and lookup of sessions and blocks."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import TYPE_CHECKING
 
 import click
 
 from skillhall._internal.cli.catalog_loader import read_settings
+from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import json_command
+from skillhall._internal.workspace import Block, Session
+from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import RecordNotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.cli.command_result import CommandResult
-    from skillhall._internal.workspace import Block, Session
-    from skillhall._internal.workspace.workspace import Workspace
 
 _PAGE_SIZE = 1000  # sessions per query
 

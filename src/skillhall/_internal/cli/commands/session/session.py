@@ -1,9 +1,5 @@
 """`skillhall session`: sessions, whose blocks are compiled into the context of a model."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
@@ -21,9 +17,7 @@ from skillhall._internal.workspace.serializers import (
     serialize_session,
 )
 from skillhall._internal.workspace.validation import parse_zone, validate_block_type
-
-if TYPE_CHECKING:
-    from skillhall._internal.workspace.workspace import Workspace
+from skillhall._internal.workspace.workspace import Workspace
 
 _MAX_TITLE_LENGTH = 60  # characters of a block's text in a list
 

@@ -1,24 +1,18 @@
 """The `skillhall session` commands on templates and snapshots."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import click
 
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.session.lookup import workspace_command
-from skillhall._internal.cli.options import command_group
+from skillhall._internal.cli.options import command_group, flag
+from skillhall._internal.workspace import Session
 from skillhall._internal.workspace.serializers import (
     serialize_session,
     serialize_snapshot,
     serialize_template,
 )
 from skillhall._internal.workspace.templates import ApplyMode
-
-if TYPE_CHECKING:
-    from skillhall._internal.workspace import Session
-    from skillhall._internal.workspace.workspace import Workspace
+from skillhall._internal.workspace.workspace import Workspace
 
 template_group = command_group("template", "Manage templates: saved blocks for new sessions.")
 
@@ -37,7 +31,7 @@ def list_templates(workspace: Workspace) -> CommandResult:
 @click.argument("session")
 @click.argument("name")
 @click.option("--description", default="", metavar="TEXT", help="Describe the template.")
-@click.option("--update", is_flag=True, help="Replace the existing template NAME.")
+@flag("--update", help="Replace the existing template NAME.")
 def save_template(
     workspace: Workspace, session: Session, *, name: str, description: str, update: bool
 ) -> CommandResult:
@@ -55,7 +49,7 @@ def save_template(
 @workspace_command("apply", "template apply Start Research")
 @click.argument("template")
 @click.argument("session")
-@click.option("--replace", is_flag=True, help="Replace the existing blocks.")
+@flag("--replace", help="Replace the existing blocks.")
 def apply_template(
     workspace: Workspace, session: Session, *, template: str, replace: bool
 ) -> CommandResult:

@@ -26,5 +26,5 @@ def as_number(text: str) -> float | None:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit("usage: summarise.py FILE.csv")
+        sys.exit("usage: summarize.py FILE.csv")
     main(sys.argv[1])
