@@ -54,7 +54,7 @@ def _prompt(number: int) -> Prompt:
 
 def _bare_server(snapshot: PreparedSnapshot) -> uvicorn.Server:
     """The least that a framework does for the same bytes, in the same server."""
-    listed = b"".join(success_response(snapshot.list_json(), "0" * 24).parts)
+    listed = b"".join(success_response(snapshot.list_json, "0" * 24).parts)
     one = b"".join(success_response(snapshot.prompt_json("prompt-7"), "0" * 24).parts)
 
     async def list_prompts(request: Request) -> Response:

@@ -24,6 +24,7 @@ from skillhall._internal.prompts.prompt_model import (
     SourceStatus,
     Stale,
     Upload,
+    serialize_prompt,
 )
 from skillhall.errors import (
     PromptNotFound,
@@ -64,7 +65,7 @@ class MemorySnapshot:
 
     @property
     def digest(self) -> str:
-        return hashlib.sha256(self.list_json() + repr(self.prompts).encode()).hexdigest()
+        return hashlib.sha256(self.list_json + repr(self.prompts).encode()).hexdigest()
 
     @property
     def names(self) -> Sequence[str]:
@@ -78,8 +79,9 @@ class MemorySnapshot:
     def summary(self, name: str) -> Prompt:
         return replace(self.prompt(name), files=())
 
+    @property
     def list_json(self) -> bytes:
-        listed = [_serialize_prompt(prompt) for prompt in self.prompts.values()]
+        listed = [serialize_prompt(prompt) for prompt in self.prompts.values()]
         return _encode({"prompts": listed, "source": self.source})
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
@@ -108,13 +110,14 @@ class PreparedSnapshot(MemorySnapshot):
 
     def __init__(self, source: str, prompts: Mapping[str, Prompt]) -> None:
         super().__init__(source, prompts)
-        object.__setattr__(self, "_list", super().list_json())
+        object.__setattr__(self, "_list", super().list_json)
         object.__setattr__(self, "_digest", super().digest)
 
     @property
     def digest(self) -> str:
         return str(self.__dict__["_digest"])
 
+    @property
     def list_json(self) -> bytes:
         return bytes(self.__dict__["_list"])
 
@@ -242,13 +245,6 @@ class PreparedPromptService(MemoryPromptService):
 
     def cached_snapshot(self, selector: SourceSelector = SourceSelector()) -> PromptSnapshot | None:  # noqa: ARG002, B008
         return self._snapshot
-
-
-def _serialize_prompt(prompt: Prompt) -> dict[str, object]:
-    listed: dict[str, object] = {"name": prompt.name, "description": prompt.description}
-    if prompt.arguments:
-        listed["arguments"] = [argument._asdict() for argument in prompt.arguments]
-    return listed
 
 
 def _encode(value: object) -> bytes:

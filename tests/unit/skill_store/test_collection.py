@@ -8,15 +8,12 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkills
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill.edit import SkillText
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill_store.collection import (
-    Collection,
-    RepositoryOrigin,
-    RepositorySkillSet,
-)
+from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.archive.source import read_archive
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
@@ -48,11 +45,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 def collection(run_directory: Path, repository: Path | None = None) -> Collection:
-    def current() -> RepositorySkillSet:
+    def current() -> RepositorySkills:
         if repository is None:
-            return RepositorySkillSet()
+            return RepositorySkills()
         skills = tuple(load_roots([Root(str(repository))], PROMPT_REPOSITORY))
-        return RepositorySkillSet(
+        return RepositorySkills(
             "c0ffee", skills, {str(repository): RepositoryOrigin("acme/skills", "0123")}
         )
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.mcp.list_pages import CURSOR_PREFIX, find_start
 from skillhall._internal.mcp.serializers import mark_complete, serialize_page
+from skillhall._internal.prompts.prompt_model import serialize_prompt
 from skillhall._internal.prompts.skill_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
@@ -48,10 +49,7 @@ class PromptSource:
                 continue
             if len(rows) == PROMPTS_PAGE_SIZE:
                 return serialize_page("prompts", rows, f"{CURSOR_PREFIX}{rows[-1]['name']}")
-            row: JsonObject = {"name": prompt.name, "description": prompt.description}
-            if prompt.arguments:
-                row["arguments"] = [argument._asdict() for argument in prompt.arguments]
-            rows.append(row)
+            rows.append(serialize_prompt(prompt))
         return serialize_page("prompts", rows, None)
 
     def get(self, params: GetPromptRequestParams) -> JsonObject:

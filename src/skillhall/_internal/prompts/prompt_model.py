@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Secret
     from skillhall.errors import SkillhallError
@@ -49,9 +48,13 @@ class Prompt:
     files: tuple[PromptFile, ...] = ()
     hidden: bool = False  # hidden from models; users may still call it
 
-    def with_files(self, files: tuple[PromptFile, ...]) -> Prompt:
-        """Return a copy of the prompt with the contents of its files."""
-        return replace(self, files=files)
+
+def serialize_prompt(prompt: Prompt) -> dict[str, object]:
+    """Serialize a prompt as a row of a list, for REST and MCP."""
+    row: dict[str, object] = {"name": prompt.name, "description": prompt.description}
+    if prompt.arguments:
+        row["arguments"] = [argument._asdict() for argument in prompt.arguments]
+    return row
 
 
 class Stale(NamedTuple):
@@ -67,7 +70,7 @@ class Stale(NamedTuple):
 class PromptSnapshot(Protocol):
     """Immutable set of all prompts of one source at one commit.
 
-    `list_json` and `prompt_json` return the `data` of the responses to `GET /api/v1/prompts` and
+    `list_json` and `prompt_json` are the `data` of the responses to `GET /api/v1/prompts` and
     `POST /api/v1/prompts/{name}`. Without arguments, the JSON is cached.
     """
 
@@ -88,10 +91,6 @@ class PromptSnapshot(Protocol):
         """Digest that changes with any response; used in ETags."""
 
     @property
-    def findings(self) -> tuple[JudgedFinding, ...]:
-        """All findings, including those of rejected prompts."""
-
-    @property
     def skipped(self) -> tuple[SkippedItem, ...]:
         """Items of the source that are not served."""
 
@@ -99,14 +98,12 @@ class PromptSnapshot(Protocol):
     def names(self) -> Sequence[str]:
         """Names of all prompts, in order."""
 
-    def prompt(self, name: str) -> Prompt:
-        """Return a prompt with its files. Raises: PromptNotFound."""
-
     def summary(self, name: str) -> Prompt:
         """Return a prompt without the contents of its files. Raises: PromptNotFound."""
 
+    @property
     def list_json(self) -> bytes:
-        """Return the name, description and arguments of every prompt, and the source."""
+        """Name, description and arguments of every prompt, and the source."""
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
         """Return a rendered prompt: description, messages, files and source.

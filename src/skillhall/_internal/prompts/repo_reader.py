@@ -1,12 +1,12 @@
-"""Readers of repositories: git, or GitHub's API where git is not available."""
+"""Reader of repositories: git, or GitHub's API where git is not available."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
-from skillhall._internal.sources.git.remote import parse_endpoint
+from skillhall._internal.sources.git.remote import GitAccess, parse_endpoint
 from skillhall._internal.sources.git.source import read_git_level, resolve_commit
 from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import read_github_level, resolve_github_commit
@@ -14,54 +14,34 @@ from skillhall.errors import SourceUnavailable
 
 if TYPE_CHECKING:
     from skillhall._internal.sources.git.git_ref import GitRef
-    from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
     from skillhall._internal.sources.repo_layout import FileTree
 
 _SCAN = PROMPT_REPOSITORY.scan_policy
 
 
-class RepositoryReader(Protocol):
-    """Reads repositories. Both methods raise what `read_git` raises."""
-
-    def resolve_commit(self, reference: GitRef) -> str:
-        """Return the current commit of the ref."""
-
-    def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """Read the prompts at the reference; `text` names it."""
-
-
 @dataclass(frozen=True, slots=True)
-class GitReader:
-    """Reads repositories with git."""
+class RepositoryReader:
+    """Reads repositories. GitHub's API rejects other hosts.
 
-    access: GitAccess
+    Both methods raise what `read_git` raises.
+    """
 
-    def resolve_commit(self, reference: GitRef) -> str:
-        """Return the current commit of the ref."""
-        return resolve_commit(reference, self.access)
-
-    def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """Read the prompts at the reference."""
-        return read_git_level(reference, self.access, _SCAN, source_text=text)
-
-
-@dataclass(frozen=True, slots=True)
-class GitHubReader:
-    """Reads repositories with GitHub's API; other hosts are rejected."""
-
-    access: GitHubAccess
+    access: GitAccess | GitHubAccess
     github_url: str
 
     def resolve_commit(self, reference: GitRef) -> str:
         """Return the current commit of the ref."""
+        if isinstance(self.access, GitAccess):
+            return resolve_commit(reference, self.access)
         return resolve_github_commit(self._to_github_ref(reference), self.access)
 
     def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """Read the prompts at the reference."""
-        return read_github_level(
-            self._to_github_ref(reference), self.access, _SCAN, source_text=text
-        )
+        """Read the prompts at the reference; `text` names it."""
+        if isinstance(self.access, GitAccess):
+            return read_git_level(reference, self.access, _SCAN, source_text=text)
+        github = self._to_github_ref(reference)
+        return read_github_level(github, self.access, _SCAN, source_text=text)
 
     def _to_github_ref(self, reference: GitRef) -> GitHubRef:
         name = reference.url.removeprefix(f"{self.github_url}/").removesuffix(".git")

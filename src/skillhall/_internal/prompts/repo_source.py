@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from skillhall._internal.prompts.folder_reader import read_folder
-from skillhall._internal.prompts.prompt_snapshot import PromptContents
-from skillhall._internal.prompts.refreshing_source import FetchedContents
+from skillhall._internal.prompts.prompt_model import Stale
+from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+from skillhall._internal.prompts.refreshing_source import format_utc
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.git.git_ref import GitRef
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.git.remote import GitAccess
-    from skillhall._internal.sources.repo_layout import FileTree
 
 DEFAULT_BRANCH = "main"  # if no branch is named; falls back to HEAD
 _HOST_AND_PATH = re.compile(
@@ -72,11 +72,6 @@ class Repository:
         )
         return Repository(reference, self.source, may_fall_back=self.may_fall_back and not branch)
 
-    @property
-    def canonical_url(self) -> str:
-        """Host and path, which identify the repository whatever URL is used."""
-        return to_canonical_url(self.reference.url)
-
     def is_affected_by_push(self, urls: Sequence[str], branch: str) -> bool:
         """Whether a push to the branch may change this source."""
         ref = branch.removeprefix("refs/heads/")
@@ -85,11 +80,11 @@ class Repository:
 
     def fetch(
         self,
-        previous: PromptContents | None,
+        previous: SourceSnapshot | None,
         reader: RepositoryReader,
         checkouts: CheckoutStore,
         cache_bytes: int,
-    ) -> FetchedContents:
+    ) -> SourceSnapshot:
         """Read the repository, unless its commit is unchanged. Raises: as `read_git`."""
         reference, findings = self.reference, tuple[Finding, ...]()
         try:
@@ -98,29 +93,26 @@ class Repository:
             reference, findings = self._fall_back_to_head()
             commit = reader.resolve_commit(reference)
         if previous is not None and previous.commit == commit:
-            return FetchedContents(previous)
-        tree, findings = self._read_tree(reference, reader, findings)
+            return previous
+        try:
+            tree = reader.read_prompts(reference, reference.text)
+        except SourceNotFound:
+            # Only a missing branch is replaced by HEAD, not a missing folder.
+            if reference != self.reference or self._has_branch(reader):
+                raise
+            head, findings = self._fall_back_to_head()
+            tree = reader.read_prompts(head, reference.text)
         # Reuse the checkout if no file changed, so that the paths of its skills stay valid.
         checkout = previous.find_same_checkout(tree.files) if previous is not None else None
-        contents = PromptContents(
+        snapshot = SourceSnapshot(
             self.source,
             checkout or checkouts.put(tree),
             commit=tree.commit,
             source_findings=(*tree.findings, *findings),
             response_cache_bytes=cache_bytes,
         )
-        return FetchedContents(contents, tree.stale, tree.checked_at)
-
-    def _read_tree(
-        self, reference: GitRef, reader: RepositoryReader, findings: tuple[Finding, ...]
-    ) -> tuple[FileTree, tuple[Finding, ...]]:
-        try:
-            return reader.read_prompts(reference, reference.text), findings
-        except SourceNotFound:
-            if reference != self.reference or self._has_branch(reader):
-                raise
-            head, findings = self._fall_back_to_head()
-        return reader.read_prompts(head, reference.text), findings
+        stale = Stale(tree.stale, format_utc(tree.checked_at)) if tree.stale else None
+        return snapshot.with_stale(stale)
 
     def _has_branch(self, reader: RepositoryReader) -> bool:
         try:
@@ -145,14 +137,14 @@ class LocalFolder:
     path: str
     source: str
 
-    def fetch(self, previous: PromptContents | None, checkouts: CheckoutStore) -> FetchedContents:
+    def fetch(self, previous: SourceSnapshot | None, checkouts: CheckoutStore) -> SourceSnapshot:
         """Read the folder. Raises: SourceNotFound, TooLarge, OSError."""
         tree = read_folder(self.path, self.source)
         checkout = previous.find_same_checkout(tree.files) if previous is not None else None
         if checkout and previous is not None and previous.source_findings == tree.findings:
-            return FetchedContents(previous)
+            return previous
         checkout = checkout or checkouts.put(tree)
-        return FetchedContents(PromptContents(self.source, checkout, source_findings=tree.findings))
+        return SourceSnapshot(self.source, checkout, source_findings=tree.findings)
 
 
 def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:

@@ -75,7 +75,7 @@ class PromptHandlers:
         if etag_matches(request.header(b"if-none-match"), cached.etag):
             return cached.not_modified
         response = success_response(
-            snapshot.list_json(), request.request_id, headers=cached.headers, snapshot=snapshot
+            snapshot.list_json, request.request_id, headers=cached.headers, snapshot=snapshot
         )
         if not self._gzip_cache.should_compress(request, response):
             return response

@@ -32,6 +32,7 @@ from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from skillhall._internal.catalog.repository_skills import RepositoryOrigin
     from skillhall._internal.http.multipart import MultipartForm
     from skillhall._internal.http.request import HttpRequest
     from skillhall._internal.http.response import Headers
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.collection import (
         Collection,
         CollectionEntry,
-        RepositoryOrigin,
         SkillDetails,
         SkillImportResult,
     )

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import read_signature
 from skillhall._internal.catalog.reader import open_skill_bundle, read_published_file, with_bundle
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkills
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
@@ -69,33 +69,16 @@ if TYPE_CHECKING:
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
     SkillImportResult: TypeAlias = tuple[ImportReport, str]
-    ReadRepositorySkills: TypeAlias = Callable[[], "RepositorySkillSet"]
+    ReadRepositorySkills: TypeAlias = Callable[[], "RepositorySkills"]
 
 SOURCES = ("user", "system", "repository")
 REPOSITORY_SOURCE = "repository"
 _FOLDER_BY_SOURCE = {source: folder for folder, source in LOCAL_SKILLS.roots}
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
+_UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 _PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
 _LOG = logging.getLogger("skillhall.server")
-
-
-class RepositoryOrigin(NamedTuple):
-    """Repository and commit of a skill. The URL contains no credentials."""
-
-    repository: str = ""
-    commit: str = ""
-
-
-_UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
-
-
-class RepositorySkillSet(NamedTuple):
-    """Skills of all repositories of a server, in order of precedence."""
-
-    digest: str = ""  # changes with any repository
-    skills: Sequence[CatalogSkill] = ()
-    origins: Mapping[str, RepositoryOrigin] = MappingProxyType({})  # by root path
 
 
 class CollectionEntry(NamedTuple):
@@ -213,7 +196,7 @@ class Collection:
 
     store: SkillStore
     settings: Settings
-    read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
+    read_repositories: ReadRepositorySkills = field(default=RepositorySkills)
     clock: Callable[[], float] = time.monotonic
     _snapshot: CollectionSnapshot | None = None
     _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills
