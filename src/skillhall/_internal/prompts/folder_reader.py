@@ -24,8 +24,12 @@ def read_folder(folder: str, text: str) -> FileTree:
     if not os.path.isdir(folder):
         raise SourceNotFound(text, "check the folder")
     catalog = load_roots([Root(folder)], PROMPT_REPOSITORY)
-    judged = [*catalog.scan_findings, *(f for skill in catalog.rejected for f in skill.findings)]
-    findings = [_to_relative_finding(folder, item.finding) for item in judged]
+    findings = []
+    prefix = f"{folder}{os.sep}"  # findings must not contain the absolute path
+    rejected = (judged for skill in catalog.rejected for judged in skill.findings)
+    for finding, _ in (*catalog.scan_findings, *rejected):
+        path, message = finding.path.replace(prefix, ""), finding.message.replace(prefix, "")
+        findings.append(finding._replace(path="" if path == folder else path, message=message))
     files: dict[str, bytes] = {}
     total = 0
     for skill in catalog:
@@ -48,10 +52,3 @@ def _read_skill_files(skill: CatalogSkill) -> tuple[dict[str, bytes], list[Findi
         message = f"the skill changed while it was read: {error}"
         return {}, [Finding(Code.UNREADABLE, message, path=prefix, skill=skill.name)]
     return files, [f.with_location(f"{prefix}{f.path}", skill.name) for f in bundle.findings]
-
-
-def _to_relative_finding(folder: str, finding: Finding) -> Finding:
-    """Remove the absolute path of the folder from a finding."""
-    prefix = f"{folder}{os.sep}"
-    path, message = finding.path.replace(prefix, ""), finding.message.replace(prefix, "")
-    return finding._replace(path="" if path == folder else path, message=message)

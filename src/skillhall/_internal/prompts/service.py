@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         Upload,
     )
     from skillhall._internal.prompts.refreshing_source import Fetch
-    from skillhall._internal.prompts.uploads.folder_uploads import Uploads
+    from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
     from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
 
@@ -73,7 +73,9 @@ class PromptSources:
     clock: Clock = field(default_factory=Clock)
     token_scope: TokenScope = field(default_factory=TokenScope)
     github_access: GitHubAccess | None = None  # replaces git where that is not available
-    uploads: Uploads | None = None  # defaults to folders in the data directory
+    uploads: FolderUploads | DatabaseUploads | None = (
+        None  # defaults to folders in the data directory
+    )
     publish_change: PublishChange = lambda *_: None  # notifies other servers
     can_follow: bool = True  # whether users may add repositories
 

@@ -40,9 +40,15 @@ def read_prompt_sources(settings: Settings) -> PromptSources:
     """Build the prompt sources from settings. Raises: ConfigInvalid."""
     prompts = settings.prompts
     hosts = GitHosts(settings.github_url, allow_loopback_http=bool(settings.allowed_networks))
+    addresses = build_address_policy(settings.allowed_networks)
+    github_access = None
+    if not (settings.use_git and is_git_available()):
+        github_access = GitHubAccess(
+            settings.github_api_url, addresses, settings.tokens, settings.cache_directory
+        )
     access = GitAccess(
         settings.cache_directory,
-        build_address_policy(settings.allowed_networks),
+        addresses,
         settings.tokens,
         ssh_agent_socket=settings.variables.get("SSH_AUTH_SOCK", ""),
     )
@@ -53,18 +59,7 @@ def read_prompt_sources(settings: Settings) -> PromptSources:
         _parse_configured_source(prompts, hosts, settings.working_directory),
         _parse_ttl(prompts.cache_ttl),
         token_scope=TokenScope.from_settings(settings),
-        github_access=None
-        if settings.use_git and is_git_available()
-        else _build_github_access(settings),
-    )
-
-
-def _build_github_access(settings: Settings) -> GitHubAccess:
-    return GitHubAccess(
-        settings.github_api_url,
-        build_address_policy(settings.allowed_networks),
-        settings.tokens,
-        settings.cache_directory,
+        github_access=github_access,
     )
 
 

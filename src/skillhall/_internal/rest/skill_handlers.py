@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from skillhall._internal.http.thread_pool import WorkerPool
     from skillhall._internal.skill_store.collection import (
         Collection,
-        CollectionEntry,
         SkillDetails,
         SkillImportResult,
     )
-    from skillhall._internal.skill_store.folder_store import ImportReport
+    from skillhall._internal.skill_store.input_checks import SkillSummary
+    from skillhall._internal.skill_store.store import ImportReport
 
 SKILLS_PATH = "/api/v1/skills"
 CHANGES_PATH = "/api/v1/changes"
@@ -212,7 +212,7 @@ def _path_names(request: HttpRequest) -> tuple[str, str, str]:
     return identity, resource, path
 
 
-def _serialize_summary(entry: CollectionEntry) -> dict[str, object]:
+def _serialize_summary(entry: SkillSummary) -> dict[str, object]:
     row = {
         "id": entry.id,
         "name": entry.name,

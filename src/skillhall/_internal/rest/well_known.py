@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillhall._internal.http.request import HttpRequest
     from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.skill_store.collection import Collection, SkillArtifact, SkillFileList
+    from skillhall._internal.skill_store.collection import Collection, SkillArtifact
 
 WELL_KNOWN = "/.well-known/agent-skills"
 LEGACY_WELL_KNOWN = "/.well-known/skills"
@@ -54,7 +54,11 @@ class WellKnownHandlers:
         return encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
 
     def _build_legacy_index(self) -> bytes:
-        skills = [_legacy_index_entry(files) for files in self._collection.file_lists()]
+        # The id, not the name: clients build the URLs of the files from it.
+        skills = [
+            {"name": skill.id, "description": skill.description, "files": [*files]}
+            for skill, files in self._collection.file_lists()
+        ]
         return encode_json({"skills": skills})
 
 
@@ -67,9 +71,3 @@ def _index_entry(artifact: SkillArtifact) -> dict[str, object]:
         "url": f"{SKILLS_PATH}/{quote(artifact.entry.id, safe='')}/{path}",
         "digest": artifact.digest,
     }
-
-
-def _legacy_index_entry(skill: SkillFileList) -> dict[str, object]:
-    # The id, not the name: clients build the URLs of the files from it.
-    entry = skill.entry
-    return {"name": entry.id, "description": entry.description, "files": [*skill.files]}

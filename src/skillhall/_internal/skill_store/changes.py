@@ -21,7 +21,7 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
     EXECUTABLE_MODE,
     FILE_MODE,
-    StoredSkill,
+    SkillSummary,
     find_skill_md,
     prepare_bundles,
     read_files,
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.edit import SkillText
-    from skillhall._internal.skill_store.folder_store import ImportReport
-    from skillhall._internal.skill_store.store import SkillFiles, SkillStore
+    from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore
     from skillhall._internal.storage.history import Verb
 
     _StoredFiles: TypeAlias = Mapping[str, HistoryFile] | None
@@ -54,7 +53,7 @@ _HISTORY_SCOPE = "local"  # separate from skills installed in the same project w
 class SkillChangeResult(NamedTuple):
     """Changed skill, and the id that undoes the change, or "" if it cannot be undone."""
 
-    skill: StoredSkill
+    skill: SkillSummary
     change_id: str
 
 
@@ -218,7 +217,7 @@ class SkillStoreChanges:
             )
 
 
-def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -> StoredSkill:
+def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -> SkillSummary:
     """Check the edited file and return its skill. Raises: SkillRejected."""
     states = {path: FileState(data, bundle.files[path].executable)}
     return prepare_bundles([build_bundle(identity, states)], identity)[0].skill

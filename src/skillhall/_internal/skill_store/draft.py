@@ -15,7 +15,7 @@ from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.input_checks import (
-    StoredSkill,
+    SkillSummary,
     parse_skill_id,
     prepare_bundles,
     prepare_new_skill,
@@ -37,7 +37,7 @@ class SkillDraft:
     is_taken: bool  # whether another skill has this id
     findings: tuple[JudgedFinding, ...]
     tokens: int
-    skill: StoredSkill | None = None  # as the store would list it
+    skill: SkillSummary | None = None  # as the store would list it
     data: bytes = b""  # the SKILL.md
 
 

@@ -17,7 +17,7 @@ from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.scan_rules import STAGING_PREFIX
-from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.storage.ports import (
     DATABASE_RESTORED,

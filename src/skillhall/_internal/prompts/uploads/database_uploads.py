@@ -39,11 +39,11 @@ class _CachedVersion(NamedTuple):
     """Last known version of a source, and how long it is valid."""
 
     version: str
-    valid_until: float
+    valid_until: float  # of the monotonic clock
 
 
 class DatabaseUploads:
-    """Uploads in a database. Thread-safe.
+    """Uploads in a database, with the interface of `FolderUploads`. Thread-safe.
 
     While the database is unavailable, known sources keep their last version.
     """
@@ -109,11 +109,11 @@ class DatabaseUploads:
 
     def handle_events(self, events: Sequence[Event]) -> None:
         """Invalidate the sources that events name, or all if events were missed (none given)."""
-        sources = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
+        changed = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
         if not events or any(event.kind == DATABASE_RESTORED for event in events):
             self._invalidate()
-        elif sources:
-            self._invalidate(*sources)
+        elif changed:
+            self._invalidate(*changed)
 
     def _find_upload(self, source: str) -> StoredUpload:
         count = self._invalidation_count

@@ -22,7 +22,8 @@ from skillhall._internal.cli.options import (
 from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import copy_to_database
-from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
+from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.store import ImportReport
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.input_checks import StoredSkill
+    from skillhall._internal.skill_store.input_checks import SkillSummary
 
 command = command_group(
     "local",
@@ -199,7 +200,7 @@ def _report_import(key: str, report: ImportReport) -> CommandResult:
     )
 
 
-def _serialize_skills(skills: Iterable[StoredSkill]) -> list[dict[str, str]]:
+def _serialize_skills(skills: Iterable[SkillSummary]) -> list[dict[str, str]]:
     return [
         {
             "id": skill.id,
