@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillhall._internal.catalog.reader import read_main_file
 from skillhall._internal.fs.handles import FolderHandle
-from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parser import find_encoding_error
-from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import HEAD_SIZE
 from skillhall.errors import SkillhallError
 
@@ -29,18 +27,11 @@ def check_bodies(root: Root, scan: Scan) -> Scan:
 def _check_body(root: Root, candidate: Candidate) -> Candidate:
     if candidate.signature is None or candidate.signature[2] <= HEAD_SIZE:
         return candidate  # the scan has read the complete file
+    folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
     try:
-        finding = find_encoding_error(_read_skill_md(root, candidate))
+        finding = find_encoding_error(read_main_file(folder, candidate.file, candidate.real_file))
     except SkillhallError:
         return candidate  # changed since the scan; reading the skill will report it
     if finding is None or any(known.code is finding.code for known in candidate.findings):
         return candidate
     return candidate._replace(findings=(*candidate.findings, finding))
-
-
-def _read_skill_md(root: Root, candidate: Candidate) -> bytes:
-    folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
-    path = candidate.file
-    if candidate.real_file is not None:
-        folder, path = FolderHandle(candidate.real_file.root), candidate.real_file.relative_path
-    return read_file_at(folder, RelativePath.parse(path), MAX_SKILL_MD_BYTES)

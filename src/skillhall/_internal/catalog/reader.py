@@ -65,10 +65,14 @@ def read_skill_md(skill: CatalogSkill) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    folder, path = skill.folder_handle, skill.file
-    if skill.real_file is not None:
-        folder, path = FolderHandle(skill.real_file.root), skill.real_file.relative_path
-    return read_file_at(folder, RelativePath.parse(path), MAX_SKILL_MD_BYTES)
+    return read_main_file(skill.folder_handle, skill.file, skill.real_file)
+
+
+def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | None) -> bytes:
+    """Read a SKILL.md; `real_file` is its target if it is a link. Raises: as `read_skill_md`."""
+    if real_file is not None:
+        folder, file = FolderHandle(real_file.root), real_file.relative_path
+    return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)
 
 
 def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
@@ -76,26 +80,25 @@ def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    return read_relative_file(skill, RelativePath.parse_lenient(fspath(path)))
+    return _read_relative_file(skill, RelativePath.parse_lenient(fspath(path)))
 
 
-def read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
-    """Read one file of the skill.
+def read_published_file(skill: CatalogSkill, path: RelativePath) -> bytes:
+    """Read one file for a remote client: hidden files are not found.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
+    if not is_publishable(path.text):
+        raise SkillFileNotFound(path.text)
+    return _read_relative_file(skill, path)
+
+
+def _read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
     if path.text == skill.file:
         return read_skill_md(skill)
     if skill.is_flat:
         raise SkillFileNotFound(path.text)
     return read_file_at(skill.folder_handle, path)
-
-
-def read_published_file(skill: CatalogSkill, path: RelativePath) -> bytes:
-    """Like `read_relative_file`, for remote clients: hidden files are not found."""
-    if not is_publishable(path.text):
-        raise SkillFileNotFound(path.text)
-    return read_relative_file(skill, path)
 
 
 def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
@@ -112,18 +115,16 @@ def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle]
         return work(open_flat_bundle(skill.folder_handle, skill.file))
     if skill.real_file is None:
         return call_with_bundle(skill.folder_handle, policy, work)
-    return call_with_bundle(
-        skill.folder_handle, policy, lambda bundle: work(_with_linked_skill_md(skill, bundle))
-    )
 
+    def work_with_linked_skill_md(bundle: Bundle) -> _T:
+        # Bundles skip links, so a SKILL.md that is one is added.
+        data, path = read_skill_md(skill), RelativePath.parse(skill.file)
+        skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
+        files = dict(sorted({**bundle.files, skill.file: skill_md}.items()))
+        findings = tuple(finding for finding in bundle.findings if finding.path != skill.file)
+        return work(replace(bundle, files=files, findings=findings))
 
-def _with_linked_skill_md(skill: CatalogSkill, bundle: Bundle) -> Bundle:
-    """Add a SKILL.md that is a link; bundles skip links."""
-    data, path = read_skill_md(skill), RelativePath.parse(skill.file)
-    skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
-    files = {**bundle.files, skill.file: skill_md}
-    findings = tuple(finding for finding in bundle.findings if finding.path != skill.file)
-    return replace(bundle, files=dict(sorted(files.items())), findings=findings)
+    return call_with_bundle(skill.folder_handle, policy, work_with_linked_skill_md)
 
 
 def activate(

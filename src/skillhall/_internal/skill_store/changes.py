@@ -80,16 +80,21 @@ class SkillStoreChanges:
         results: list[SkillChangeResult] = []
 
         def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
-            bundle = _require_unchanged(identity, present[identity], digest)
+            bundle = present[identity]
+            if bundle is None:
+                raise SkillNotFound(identity)
+            if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
+                raise StaleVersionError(identity, current)
             path = find_skill_md(bundle)
             data = edit_skill_md(bundle.files[path].read(), text)
-            skill = _check_edited_skill(identity, bundle, path, data)
-            before = self._store_bundle(bundle)
-            after = (
-                None if before is None else {**before, path: self._store_file(data, before[path])}
-            )
+            states = {path: FileState(data, bundle.files[path].executable)}
+            edited = prepare_bundles([build_bundle(identity, states)], identity)[0]
+            before, after = self._store_bundle(bundle), None
+            if before is not None:
+                stored = ContentStore(self.data_directory).put(data)
+                after = {**before, path: before[path]._replace(sha256=stored)}
             change_id = record("update", {identity: (before, after)})
-            results.append(SkillChangeResult(skill, change_id))
+            results.append(SkillChangeResult(edited.skill, change_id))
             files = read_files(bundle)
             return {identity: {**files, path: (data, files[path][1])}}
 
@@ -141,7 +146,12 @@ class SkillStoreChanges:
 
         def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
             for key, entry in change.entries.items():
-                self._check_unchanged(key, present[key], entry)
+                bundle = present[key]
+                stored = None if bundle is None else self._store_bundle(bundle)
+                if (bundle is None) != (entry.after is None) or stored != entry.after:
+                    raise StaleVersionError(
+                        key, compute_bundle_digest(remove_hidden_files(bundle)) if bundle else ""
+                    )
             return restored
 
         self.store.rewrite([*change.entries], compute_files)
@@ -194,9 +204,6 @@ class SkillStoreChanges:
         except SkillhallError:
             return None
 
-    def _store_file(self, data: bytes, previous: HistoryFile) -> HistoryFile:
-        return previous._replace(sha256=ContentStore(self.data_directory).put(data))
-
     def _load_files(self, key: str, entry: HistoryEntry) -> dict[str, tuple[bytes, int]] | None:
         """Load the replaced files. Raises: NothingToUndo if one is missing."""
         if entry.before is None:
@@ -208,25 +215,3 @@ class SkillStoreChanges:
                 raise NothingToUndo(key)
             files[path] = data, EXECUTABLE_MODE if file.executable else FILE_MODE
         return files
-
-    def _check_unchanged(self, key: str, present: Bundle | None, entry: HistoryEntry) -> None:
-        stored = None if present is None else self._store_bundle(present)
-        if (present is None) != (entry.after is None) or stored != entry.after:
-            raise StaleVersionError(
-                key, compute_bundle_digest(remove_hidden_files(present)) if present else ""
-            )
-
-
-def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -> SkillSummary:
-    """Check the edited file and return its skill. Raises: SkillRejected."""
-    states = {path: FileState(data, bundle.files[path].executable)}
-    return prepare_bundles([build_bundle(identity, states)], identity)[0].skill
-
-
-def _require_unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bundle:
-    """Check the digest of a bundle. Raises: SkillNotFound, StaleVersionError."""
-    if bundle is None:
-        raise SkillNotFound(identity)
-    if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
-        raise StaleVersionError(identity, current)
-    return bundle

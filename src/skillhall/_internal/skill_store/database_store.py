@@ -80,7 +80,7 @@ class DatabaseStore(SkillStore):
             Root(self._system_folder, SYSTEM, is_required=False),
             Root(self._mirror.folder, USER, is_required=False),
         )
-        with self._mirror.lock_folders():
+        with self._mirror.folder_lock:
             return load_roots(roots, LOCAL_SKILLS)
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name

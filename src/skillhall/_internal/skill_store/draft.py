@@ -82,5 +82,9 @@ def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
 def _build_rejected_draft(
     identity: str, error: SkillhallError, *, is_taken: bool = False
 ) -> SkillDraft:
-    problems = getattr(error, "reasons", None) or (str(error),)
-    return SkillDraft(identity, tuple(problems), is_taken, (), 0)
+    return SkillDraft(identity, list_reasons(error), is_taken, (), 0)
+
+
+def list_reasons(error: SkillhallError) -> tuple[str, ...]:
+    """Return the reasons of a rejection, one line each."""
+    return tuple(getattr(error, "reasons", None) or (str(error),))

@@ -27,7 +27,7 @@ from skillhall._internal.storage.ports import (
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from skillhall._internal.storage.ports import SharedSkillReader, SharedSkillTable
@@ -67,7 +67,7 @@ class SkillMirror:
         self._retry_interval = retry_interval
         self._store = store
         self._refresh_lock = threading.Lock()  # one refresh at a time
-        self._folder_lock = threading.Lock()  # folders are either swapped or listed
+        self.folder_lock = threading.Lock()  # hold it while the folders are listed
         self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
         self._is_stale = True
@@ -90,12 +90,6 @@ class SkillMirror:
         if not kinds or kinds & {SKILL_CHANGED, SKILL_DELETED, DATABASE_RESTORED}:
             self._polling_thread.wake()
 
-    @contextlib.contextmanager
-    def lock_folders(self) -> Iterator[None]:
-        """Keep the folders unchanged while they are listed."""
-        with self._folder_lock:
-            yield
-
     def try_refresh(self) -> None:
         """Update the folders; a failure is retried soon."""
         try:
@@ -112,12 +106,11 @@ class SkillMirror:
             with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
                 plan = self._store.read(lambda reader: self._plan_sync(target, reader))
-                with self._folder_lock:
+                with self.folder_lock:
                     _swap_folders(target, plan.staged_folders, set(target.list_names()) - plan.ids)
                     self._mirrored, self._is_stale = plan.mirrored, False
-                    self._revision = _compute_digest(
-                        skill.digest for skill in plan.mirrored.values()
-                    )
+                    digests = [skill.digest for skill in plan.mirrored.values()]
+                    self._revision = _compute_digest(digests)
                 target.recover()  # deletes the replaced folders
 
     def close(self) -> None:
@@ -137,21 +130,17 @@ class SkillMirror:
             if known is not None and known.version == version:
                 plan.mirrored[identity] = known
                 continue
+            skill = reader.find(identity)
+            if skill is None:
+                continue
             # A skill that cannot be written must not block the others. The next poll retries it.
             with contextlib.suppress(OSError):
-                self._stage_if_changed(identity, target, reader, plan)
+                if not self._is_mirrored(skill):
+                    plan.staged_folders[identity] = _stage_skill(target, skill, reader)
+                files = (f"{f.digest} {f.mode} {path}" for path, f in skill.files.items())
+                digest = _compute_digest([identity, *files])
+                plan.mirrored[identity] = _MirroredSkill(skill.version, digest)
         return plan
-
-    def _stage_if_changed(
-        self, identity: str, target: WritableFolder, reader: SharedSkillReader, plan: _SyncPlan
-    ) -> None:
-        skill = reader.find(identity)
-        if skill is not None:
-            if not self._is_mirrored(skill):
-                plan.staged_folders[identity] = _stage_skill(target, skill, reader)
-            plan.mirrored[identity] = _MirroredSkill(
-                skill.version, _compute_digest([identity, *_describe_files(skill)])
-            )
 
     def _is_mirrored(self, skill: SharedSkill) -> bool:
         """Whether the skill's folder already has the same content."""
@@ -188,10 +177,6 @@ def _swap_folders(target: WritableFolder, staged: Mapping[str, str], removed: se
     for name in removed:
         if not name.startswith(STAGING_PREFIX):
             target.rename(name, f"{STAGING_PREFIX}{secrets.token_hex(8)}")
-
-
-def _describe_files(skill: SharedSkill) -> Iterator[str]:
-    return (f"{file.digest} {file.mode} {path}" for path, file in skill.files.items())
 
 
 def _compute_digest(texts: Iterable[str]) -> str:
