@@ -11,7 +11,7 @@ from skillhall._internal.http.response import success_response
 from skillhall._internal.prompts.prompt_model import Prompt
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
 from skillhall._internal.wiring.prompts import open_prompt_service
-from tests.support.prompt_services import PreparedPromptService, PreparedSnapshot, make_prompt
+from tests.support.prompt_services import MemorySnapshot, PreparedPromptService, make_prompt
 
 BODY = "Read the file, then say what is in it. " * 128  # 5 KB, as real ones have
 JSON = "application/json"
@@ -25,7 +25,7 @@ def serve(name: str, prompts: int) -> None:
     listening = listen(settings.server)
     print(listening.getsockname()[1], flush=True)
     if name == "starlette":
-        _bare_server(PreparedSnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
+        _bare_server(MemorySnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
             [listening]
         )
     else:
@@ -52,7 +52,7 @@ def _prompt(number: int) -> Prompt:
     return make_prompt(f"prompt-{number}", BODY, description=told)
 
 
-def _bare_server(snapshot: PreparedSnapshot) -> uvicorn.Server:
+def _bare_server(snapshot: MemorySnapshot) -> uvicorn.Server:
     """The least that a framework does for the same bytes, in the same server."""
     listed = b"".join(success_response(snapshot.list_json, "0" * 24).parts)
     one = b"".join(success_response(snapshot.prompt_json("prompt-7"), "0" * 24).parts)

@@ -16,7 +16,7 @@ from skillhall._internal.policy.effects import Effect
 from skillhall._internal.prompts.prompt_model import (
     SourceSelector,
 )
-from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
 from skillhall._internal.prompts.service import PromptService, PromptSources
 from skillhall._internal.prompts.source_settings import read_prompt_sources
@@ -59,7 +59,7 @@ def make_files(number: int) -> dict[str, bytes]:
     }
 
 
-def read_number(snapshot: SourceSnapshot) -> str:
+def read_number(snapshot: PromptSnapshot) -> str:
     """Return the number that everything in a snapshot contains."""
     texts: set[str] = {prompt["description"] for prompt in list_prompts(snapshot).values()}
     texts |= {get_prompt_text(snapshot, "hello"), get_prompt_text(snapshot, "pdf")}
@@ -122,7 +122,7 @@ def setup(tmp_path: Path, site: GitServer, time: ManualClock) -> Iterator[Servic
         service.close()
 
 
-def codes(snapshot: SourceSnapshot) -> list[tuple[Code, str]]:
+def codes(snapshot: PromptSnapshot) -> list[tuple[Code, str]]:
     findings = [
         judged.finding for judged in snapshot.findings if judged.effect is not Effect.ACCEPT
     ]

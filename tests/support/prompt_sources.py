@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from skillhall._internal.prompts.checkout import Checkout, CheckoutStore
-from skillhall._internal.prompts.prompt_model import PromptSnapshot, Upload, UploadedFile
-from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+from skillhall._internal.prompts.prompt_model import Upload, UploadedFile
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import Clock
 from skillhall._internal.sources.repo_layout import FileTree
 from tests.support.skills import make_skill_md
@@ -32,9 +32,9 @@ def make_checkout(files: dict[str, bytes], folder: Path) -> Checkout:
 
 def make_snapshot(
     files: dict[str, bytes], folder: Path, source: str = "acme/prompts"
-) -> SourceSnapshot:
+) -> PromptSnapshot:
     """Make the snapshot of a source with these files."""
-    return SourceSnapshot(source, make_checkout(files, folder))
+    return PromptSnapshot(source, make_checkout(files, folder))
 
 
 def list_prompts(snapshot: PromptSnapshot) -> dict[str, Any]:

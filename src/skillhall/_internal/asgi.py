@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fastapi import APIRouter
     from starlette.types import ASGIApp
 
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+    from skillhall._internal.prompts.service import PromptService
     from skillhall._internal.rest.endpoint import FastRouteFinder
     from skillhall._internal.settings import Secret, ServerSettings, Settings
     from skillhall._internal.skill_store.collection import Collection
@@ -87,7 +87,7 @@ class ShutdownSignal:
 class Services:
     """The services of a server, with additional routers and fast routes."""
 
-    prompt_service: PromptServiceProtocol
+    prompt_service: PromptService
     collection: Collection | None = None
     workspace: LazyWorkspace | None = None
     routers: tuple[APIRouter, ...] = ()

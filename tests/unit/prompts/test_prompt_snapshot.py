@@ -8,7 +8,7 @@ import pytest
 
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.prompts.prompt_model import PromptArgument, PromptFile
-from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import MissingArguments, PromptNotFound, PromptsSourceError
 from tests.support.prompt_sources import (
@@ -25,7 +25,7 @@ FLAT = make_skill_md("hello", "Says hello.", "\nHello {{who}}!\n\n", arguments="
 LARGE = 5 * 1024 * 1024
 
 
-def codes(snapshot: SourceSnapshot) -> set[tuple[Code, str]]:
+def codes(snapshot: PromptSnapshot) -> set[tuple[Code, str]]:
     judged_findings = (judged for judged in snapshot.findings if judged.effect is not Effect.ACCEPT)
     return {(item.finding.code, item.finding.path.replace("\\", "/")) for item in judged_findings}
 
@@ -184,7 +184,7 @@ def test_lone_surrogate_in_a_description_is_encoded(tmp_path: Path) -> None:
 def test_checkout_exists_while_a_snapshot_refers_to_it(tmp_path: Path) -> None:
     checkout = make_checkout({"hello.md": FLAT}, tmp_path)
     folder = checkout.folder
-    snapshot = SourceSnapshot("s", checkout)
+    snapshot = PromptSnapshot("s", checkout)
     del checkout
     gc.collect()
     assert (Path(folder) / "hello.md").exists()
@@ -195,7 +195,7 @@ def test_checkout_exists_while_a_snapshot_refers_to_it(tmp_path: Path) -> None:
 
 def test_deleted_checkout_is_not_reported_as_a_missing_prompt(tmp_path: Path) -> None:
     checkout = make_checkout({"hello.md": FLAT}, tmp_path)
-    snapshot = SourceSnapshot("s", checkout)
+    snapshot = PromptSnapshot("s", checkout)
     (Path(checkout.folder) / "hello.md").unlink()
     Path(checkout.folder).rmdir()
     assert not snapshot.is_readable
@@ -207,6 +207,6 @@ def test_deleted_checkout_is_not_reported_as_a_missing_prompt(tmp_path: Path) ->
 def test_snapshot_includes_findings_of_skipped_source_files(tmp_path: Path) -> None:
     checkout = make_checkout({"pdf/SKILL.md": make_skill_md("pdf")}, tmp_path)
     finding = Finding(Code.FILE_TOO_LARGE, "the file has too many bytes", path="pdf/huge.bin")
-    snapshot = SourceSnapshot("s", checkout, source_findings=[finding])
+    snapshot = PromptSnapshot("s", checkout, source_findings=[finding])
     assert snapshot.summary("pdf").has_files
     assert codes(snapshot) == {(Code.FILE_TOO_LARGE, "pdf/huge.bin")}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skillhall._internal import prompts
 from skillhall._internal.prompts.prompt_model import BUILT_IN
-from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
 
@@ -12,7 +12,7 @@ FOLDER = Path(prompts.__file__).parent / "built_in"
 
 
 def test_built_in_prompts_are_served_without_findings() -> None:
-    snapshot = SourceSnapshot(BUILT_IN)
+    snapshot = PromptSnapshot(BUILT_IN)
     assert list(snapshot.names) == sorted(entry.stem for entry in FOLDER.iterdir())
     assert snapshot.findings == ()
 
@@ -26,12 +26,12 @@ def test_built_in_prompts_follow_the_specification() -> None:
 
 
 def test_built_in_prompts_have_no_arguments_and_no_placeholders() -> None:
-    snapshot = SourceSnapshot(BUILT_IN)
+    snapshot = PromptSnapshot(BUILT_IN)
     for name in snapshot.names:
         assert snapshot.summary(name).arguments == ()
         assert b"{{" not in snapshot.prompt_json(name)
 
 
 def test_built_in_prompts_have_no_files() -> None:
-    snapshot = SourceSnapshot(BUILT_IN)
+    snapshot = PromptSnapshot(BUILT_IN)
     assert not any(snapshot.summary(name).has_files for name in snapshot.names)

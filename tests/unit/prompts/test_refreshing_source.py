@@ -8,7 +8,7 @@ import pytest
 
 from skillhall._internal.prompts.checkout import CheckoutStore
 from skillhall._internal.prompts.prompt_model import Stale
-from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import RefreshingSource, format_utc
 from skillhall._internal.sources.repo_layout import FileTree
 from skillhall.errors import SkillhallError, SourceUnavailable
@@ -28,7 +28,7 @@ class FakeSource:
         self.started = threading.Semaphore(0)
         self.release: threading.Event | None = None
 
-    def fetch(self, previous: SourceSnapshot | None) -> SourceSnapshot:
+    def fetch(self, previous: PromptSnapshot | None) -> PromptSnapshot:
         self.fetches += 1
         commit = self.commit
         self.started.release()
@@ -39,7 +39,7 @@ class FakeSource:
         if previous is not None and previous.commit == commit:
             return previous
         stale = Stale(self.stale, format_utc(60.0)) if self.stale else None
-        return SourceSnapshot("s", commit=commit).with_stale(stale)
+        return PromptSnapshot("s", commit=commit).with_stale(stale)
 
 
 def test_source_is_refreshed_after_its_ttl() -> None:
@@ -159,7 +159,7 @@ def test_expire_during_a_fetch_is_not_lost() -> None:
 
 
 def test_fetch_works_after_an_unexpected_error() -> None:
-    def broken(_previous: SourceSnapshot | None) -> SourceSnapshot:
+    def broken(_previous: PromptSnapshot | None) -> PromptSnapshot:
         raise ZeroDivisionError
 
     refreshing, source = RefreshingSource(100, ManualClock().clock), FakeSource()
@@ -172,9 +172,9 @@ def test_deleted_checkout_is_fetched_again(tmp_path: Path) -> None:
     checkouts = CheckoutStore(str(tmp_path))
     refreshing = RefreshingSource(100, ManualClock().clock)
 
-    def fetch(previous: SourceSnapshot | None) -> SourceSnapshot:
+    def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
         checkout = checkouts.put(FileTree({"a.md": b""}))
-        return previous or SourceSnapshot("s", checkout)
+        return previous or PromptSnapshot("s", checkout)
 
     refreshing.snapshot(fetch)
     checkouts.close()

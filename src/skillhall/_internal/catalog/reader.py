@@ -17,13 +17,14 @@ from skillhall._internal.skill.frontmatter import (
     FrontmatterBlock,
     find_frontmatter,
 )
-from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.parser import find_encoding_error, parse_skill
 from skillhall._internal.sources.folder.bundle_reader import (
     call_with_bundle,
     open_flat_bundle,
     read_file_at,
 )
-from skillhall.errors import SkillFileNotFound, SkillRejected
+from skillhall._internal.sources.folder.candidate import HEAD_SIZE
+from skillhall.errors import SkillFileNotFound, SkillhallError, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.parsed import ParsedSkill
+    from skillhall._internal.sources.folder.root import Root
+    from skillhall._internal.sources.folder.walker import Scan
 
 
 _T = TypeVar("_T")
@@ -155,3 +158,23 @@ def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
     if reasons:
         raise SkillRejected(skill.location, reasons)
     return parsed.body
+
+
+def check_bodies(root: Root, scan: Scan) -> Scan:
+    """Add a finding to each candidate whose SKILL.md is not text beyond its head."""
+    checked = []
+    for candidate in scan.candidates:
+        checked.append(candidate)
+        if candidate.signature is None or candidate.signature[2] <= HEAD_SIZE:
+            continue  # the scan has read the complete file
+        folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
+        try:
+            data = read_main_file(folder, candidate.file, candidate.real_file)
+        except SkillhallError:
+            continue  # changed since the scan; reading the skill will report it
+        finding = find_encoding_error(data)
+        if finding is not None and all(f.code is not finding.code for f in candidate.findings):
+            checked[-1] = candidate._replace(findings=(*candidate.findings, finding))
+    unchanged = sum(new is old for new, old in zip(checked, scan.candidates, strict=True))
+    # The head cache is written again if fewer candidates were reused than there are.
+    return scan._replace(candidates=checked, reused_count=min(scan.reused_count, unchanged))

@@ -10,7 +10,6 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import (
@@ -137,7 +136,7 @@ class SkillView:
 
     @cached_property
     def _own_index(self) -> SearchIndex:
-        return SearchIndex.build(Catalog(self.profile, (), [row.skill for row in self]))
+        return SearchIndex.build(row.skill for row in self)
 
     @cached_property
     def _by_location(self) -> Mapping[str, ViewedSkill]:

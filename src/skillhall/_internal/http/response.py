@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from starlette.types import Receive, Scope, Send
 
-    from skillhall._internal.prompts.prompt_model import PromptSnapshot
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 

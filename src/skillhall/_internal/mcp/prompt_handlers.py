@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, PromptSnapshot
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+    from skillhall._internal.prompts.service import PromptService
 
 PROMPTS_PAGE_SIZE = 200
 
@@ -24,7 +25,7 @@ PROMPTS_PAGE_SIZE = 200
 class PromptSource:
     """The prompts of a prompt service; without one, all skills of the provider."""
 
-    def __init__(self, provider: SkillProvider, service: PromptServiceProtocol | None) -> None:
+    def __init__(self, provider: SkillProvider, service: PromptService | None) -> None:
         self._provider = provider
         self._service = service
         self._last: SkillPrompts | None = None

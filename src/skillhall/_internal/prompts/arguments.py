@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillhall._internal.prompts.prompt_model import Prompt
-    from skillhall._internal.skill.yaml.values import Fields, YamlValue
+    from skillhall._internal.skill.yaml.values import Fields
 
 _FIELD = "arguments"
 # The match is exact: spaces inside the braces belong to the name.
@@ -34,24 +34,19 @@ def parse_arguments(fields: Fields) -> tuple[tuple[PromptArgument, ...], tuple[F
     arguments: dict[str, PromptArgument] = {}
     findings: list[Finding] = []
     for number, item in enumerate(value, start=1):
-        argument = _parse(item)
-        if argument is None:
+        # An item is a map, or only a name.
+        entry = item if isinstance(item, dict) else {"name": item}
+        values = [entry.get(key) for key in ("name", "description", "required")]
+        name, description, required = (v.strip() if isinstance(v, str) else "" for v in values)
+        if not name:
             findings.append(_argument_finding(f"item {number} has no name"))
-        elif argument.name in arguments:
-            problem = f"{argument.name!r} is declared twice; the first one is used"
+        elif name in arguments:
+            problem = f"{name!r} is declared twice; the first one is used"
             findings.append(_argument_finding(problem))
         else:
-            arguments[argument.name] = argument
+            is_required = values[2] is True or required.lower() in ("true", "yes")
+            arguments[name] = PromptArgument(name, description, is_required)
     return tuple(arguments.values()), tuple(findings)
-
-
-def _parse(item: YamlValue) -> PromptArgument | None:
-    """Parse one item of the list: a map, or only a name."""
-    fields = item if isinstance(item, dict) else {"name": item}
-    values = [fields.get(key) for key in ("name", "description", "required")]
-    name, description, required = (v.strip() if isinstance(v, str) else "" for v in values)
-    is_required = values[2] is True or required.lower() in ("true", "yes")
-    return PromptArgument(name, description, is_required) if name else None
 
 
 def _argument_finding(problem: str) -> Finding:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.prompts.checkout import CheckoutStore
     from skillhall._internal.prompts.prompt_model import FollowedRepository, SourceSelector
-    from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
     from skillhall._internal.prompts.refreshing_source import Fetch
     from skillhall._internal.prompts.service import PromptSources
 
@@ -115,7 +115,7 @@ class FollowedRepositories:
         return self._error
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository and add it. Raises: as `PromptServiceProtocol.follow`."""
+        """Read a repository and add it. Raises: as `PromptService.follow`."""
         self._check_enabled()
         followed = parse_followed(selector, self._prompt_sources.git_hosts)
         check_can_add(followed, self._list.read())
@@ -135,7 +135,7 @@ class FollowedRepositories:
         return source.build_status()
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Remove a repository. Raises: as `PromptServiceProtocol.unfollow`."""
+        """Remove a repository. Raises: as `PromptService.unfollow`."""
         self._check_enabled()
         with self._list_lock:
             removed, remaining = self._list.remove(key)
@@ -148,7 +148,7 @@ class FollowedRepositories:
         self._read_list()
         self._refresh_all(self._list_sources())
 
-    def snapshots(self) -> list[SourceSnapshot]:
+    def snapshots(self) -> list[PromptSnapshot]:
         """Return the snapshot of each repository, in insertion order."""
         sources = self._list_sources()
         if any(source.is_missing for source in sources):
@@ -210,7 +210,7 @@ class FollowedRepositories:
     def _build_fetch(self, followed: FollowedRepository) -> Fetch:
         sources = self._prompt_sources
 
-        def fetch(previous: SourceSnapshot | None) -> SourceSnapshot:
+        def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
             # Parse it again: the settings may have changed since it was added. The name includes
             # the folder and the branch, because one repository can be followed twice.
             parsed = to_repository(followed, sources.git_hosts)

@@ -52,10 +52,11 @@ class _PromptEntry(NamedTuple):
     files: tuple[SkillFile, ...]
 
 
-class SourceSnapshot:
-    """Prompts of one source at one commit: the built-in ones and those of a checkout.
+class PromptSnapshot:
+    """Prompts of one source at one commit: the built-in ones and those of a checkout. Immutable.
 
-    Implements `PromptSnapshot`. Responses are cached.
+    `list_json` and `prompt_json` are the `data` of the responses to `GET /api/v1/prompts` and
+    `POST /api/v1/prompts/{name}`. Without arguments, the JSON is cached.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class SourceSnapshot:
         self.source = source
         self.commit = commit
         self.stale: Stale | None = None
-        self.original: SourceSnapshot | None = None  # of which this is a stale copy
+        self.original: PromptSnapshot | None = None  # of which this is a stale copy
         self.source_findings = tuple(source_findings)
         self._checkout = checkout  # its folder is deleted with the last reference
         self.folder = checkout.folder if checkout else ""  # "" for the built-in prompts alone
@@ -81,13 +82,14 @@ class SourceSnapshot:
         self.names = tuple(self._entries)
         self.findings = reader.build_findings()
         self.skipped = collect_skipped(self.findings)
+        # Changes with any response; used in ETags.
         self.digest = reader.finish_digest(source, checkout.digest if checkout else "")
-        self._bodies = SizedCache[str](_BODY_CACHE_BYTES, len)
+        self._summaries = SizedCache[Prompt](_BODY_CACHE_BYTES, lambda prompt: len(prompt.body))
         self._responses = SizedCache[bytes](response_cache_bytes, len)
         prompts = [serialize_prompt(entry.prompt) for entry in entries]
         self.list_json = _to_json_bytes({"prompts": prompts, "source": source})
 
-    def with_stale(self, stale: Stale | None) -> SourceSnapshot:
+    def with_stale(self, stale: Stale | None) -> PromptSnapshot:
         """Return the same prompts marked as outdated; with None, the original snapshot."""
         original = self.original or self
         if stale is None:
@@ -117,13 +119,13 @@ class SourceSnapshot:
         if entry is None:
             raise PromptNotFound(name)
 
-        def read_body() -> str:
+        def read() -> Prompt:
             try:
-                return read_skill(entry.skill, _PROFILE).body.strip()
+                return replace(entry.prompt, body=read_skill(entry.skill, _PROFILE).body.strip())
             except SkillhallError as error:
                 raise self._changed_error(error) from None
 
-        return replace(entry.prompt, body=self._bodies.get_or_create(name, read_body))
+        return self._summaries.get_or_create(name, read)
 
     def prompt(self, name: str) -> Prompt:
         """Return a prompt with its files. Raises: PromptNotFound, PromptsSourceError."""

@@ -19,11 +19,11 @@ from skillhall.errors import PromptsSourceError, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillhall._internal.prompts.prompt_snapshot import SourceSnapshot
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 
     # Takes the previous snapshot, and returns the same object if nothing changed. The result is
     # stale if the source could only be read from a cache.
-    Fetch: TypeAlias = Callable[[SourceSnapshot | None], SourceSnapshot]
+    Fetch: TypeAlias = Callable[[PromptSnapshot | None], PromptSnapshot]
 
 RETRY_INTERVAL = 30.0  # seconds until the next automatic refresh after a failure
 _ALREADY_DUE = float("-inf")
@@ -41,7 +41,7 @@ class _Refresh:
     """Refresh in progress, or the last one. Other threads wait for its future."""
 
     number: int
-    future: Future[SourceSnapshot] = field(default_factory=Future)
+    future: Future[PromptSnapshot] = field(default_factory=Future)
 
 
 class RefreshingSource:
@@ -56,7 +56,7 @@ class RefreshingSource:
         self._lock = threading.Lock()
         self._due_at = _ALREADY_DUE
         self._expire_count = 0
-        self._cached: SourceSnapshot | None = None
+        self._cached: PromptSnapshot | None = None
         # A string: an exception would keep the token of its request alive.
         self._failure = ""
         self._succeeded_at = ""  # ISO time
@@ -65,7 +65,7 @@ class RefreshingSource:
         self._current_refresh.future.cancel()
 
     @property
-    def cached_snapshot(self) -> SourceSnapshot | None:
+    def cached_snapshot(self) -> PromptSnapshot | None:
         """Last good snapshot, if it is still readable."""
         snapshot = self._cached
         return snapshot if snapshot is not None and snapshot.is_readable else None
@@ -85,7 +85,7 @@ class RefreshingSource:
         self._expire_count += 1
         self._due_at = _ALREADY_DUE
 
-    def snapshot(self, fetch: Fetch) -> SourceSnapshot:
+    def snapshot(self, fetch: Fetch) -> PromptSnapshot:
         """Return the cached snapshot. If a refresh is due, the first caller runs it.
 
         Raises: SkillhallError, OSError if there is no snapshot and fetching fails.
@@ -98,11 +98,11 @@ class RefreshingSource:
             raise SkillhallError(self._failure)
         return self._wait_for_refresh(fetch, refresh.number - (not refresh.future.done()))
 
-    def refresh(self, fetch: Fetch) -> SourceSnapshot:
+    def refresh(self, fetch: Fetch) -> PromptSnapshot:
         """Return the result of a refresh that starts after this call. Raises: as `snapshot`."""
         return self._wait_for_refresh(fetch, self._current_refresh.number)
 
-    def _wait_for_refresh(self, fetch: Fetch, after: int) -> SourceSnapshot:
+    def _wait_for_refresh(self, fetch: Fetch, after: int) -> PromptSnapshot:
         """Return the result of a refresh with a number above `after`: ours or another's."""
         while True:
             with self._lock:
@@ -120,7 +120,7 @@ class RefreshingSource:
                 return refresh.future.result()
             refresh.future.exception()  # waits for it and ignores its result
 
-    def _fetch_snapshot(self, fetch: Fetch) -> SourceSnapshot:
+    def _fetch_snapshot(self, fetch: Fetch) -> PromptSnapshot:
         cached, expire_count = self.cached_snapshot, self._expire_count
         try:
             previous = None if cached is None else cached.with_stale(None)

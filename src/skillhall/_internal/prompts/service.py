@@ -15,18 +15,18 @@ from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.prompts.checkout import CheckoutStore
 from skillhall._internal.prompts.followed_repos import FollowedRepositories
 from skillhall._internal.prompts.prompt_model import BUILT_IN, SourceSelector, SourceStatus, Stale
-from skillhall._internal.prompts.prompt_snapshot import RESPONSE_CACHE_BYTES, SourceSnapshot
+from skillhall._internal.prompts.prompt_snapshot import RESPONSE_CACHE_BYTES, PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import (
     Clock,
     RefreshingSource,
     describe_error,
     to_source_error,
 )
-from skillhall._internal.prompts.repo_reader import RepositoryReader
 from skillhall._internal.prompts.repo_source import (
     GitHosts,
     LocalFolder,
     Repository,
+    RepositoryReader,
     parse_requested_repository,
     to_canonical_url,
 )
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
 
-    ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], SourceSnapshot]
+    ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshot]
     PublishChange: TypeAlias = Callable[[Sequence[str], str], None]  # takes URLs and a branch
 
 _CONFIGURED_SOURCE = SourceSelector()
@@ -114,7 +114,7 @@ class PromptService:
         self._configured = prompt_sources.configured
         self._checkouts = CheckoutStore(prompt_sources.git_access.cache_directory)
         self._uploads = prompt_sources.uploads or FolderUploads(prompt_sources.data_directory)
-        self._built_in = SourceSnapshot(BUILT_IN)
+        self._built_in = PromptSnapshot(BUILT_IN)
         self._configured_source = RefreshingSource(
             prompt_sources.ttl, prompt_sources.clock, delay_retries=True
         )
@@ -122,7 +122,7 @@ class PromptService:
             prompt_sources.max_overrides, lambda evicted: self._discard_clones([evicted.clone_key])
         )
         # With the version of the upload.
-        self._upload_snapshots = LruCache[str, tuple[str, SourceSnapshot]](MAX_SOURCES)
+        self._upload_snapshots = LruCache[str, tuple[str, PromptSnapshot]](MAX_SOURCES)
         is_polling = poll and self._configured is not None
         self._poller = (
             PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
@@ -132,9 +132,9 @@ class PromptService:
         )
         self._skills_lock = threading.Lock()
         # The snapshots keep the files of their skills alive.
-        self._cached_skills: tuple[tuple[SourceSnapshot, ...], RepositorySkills] | None = None
+        self._cached_skills: tuple[tuple[PromptSnapshot, ...], RepositorySkills] | None = None
 
-    def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> SourceSnapshot:
+    def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
         """Return the current snapshot. It is read on first use and refreshed when due.
 
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
@@ -143,7 +143,7 @@ class PromptService:
 
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
-    ) -> SourceSnapshot | None:
+    ) -> PromptSnapshot | None:
         """Return the snapshot if no refresh is due, else None. Never blocks."""
         if selector != _CONFIGURED_SOURCE:
             return None
@@ -152,8 +152,11 @@ class PromptService:
         source = self._configured_source
         return source.cached_snapshot if source.seconds_until_due else None
 
-    def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> SourceSnapshot:
-        """Refresh a source and notify other servers. Raises: as `snapshot`."""
+    def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
+        """Refresh a source and notify other servers. The result is stale if that fails.
+
+        Raises: as `snapshot`.
+        """
         snapshot = self._read_snapshot(selector, RefreshingSource.refresh)
         repository = self._select_repository(selector)
         if repository is not None:
@@ -162,7 +165,7 @@ class PromptService:
         return snapshot
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Store an upload under its name. Raises: UploadRejected, TooLarge."""
+        """Store an upload under its name. Raises: UploadRejected, TooLarge, OSError."""
         return self._uploads.ingest(upload)
 
     def handle_push(self, urls: Sequence[str], branch: str) -> bool:
@@ -205,11 +208,18 @@ class PromptService:
             return self._cached_skills[1]
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository and serve its skills. Raises: see `PromptServiceProtocol.follow`."""
+        """Read a repository and serve its skills from now on.
+
+        Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
+        FieldRefused, ConfigInvalid, OSError.
+        """
         return self._followed.follow(selector)
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Stop serving a repository. Raises: see `PromptServiceProtocol.unfollow`."""
+        """Stop serving the skills of a repository.
+
+        Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
+        """
         return self._followed.unfollow(key)
 
     def refresh_followed(self) -> None:
@@ -228,7 +238,7 @@ class PromptService:
             self._poller.close()
         self._checkouts.close()
 
-    def _read_snapshot(self, selector: SourceSelector, read: ReadSource) -> SourceSnapshot:
+    def _read_snapshot(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
         names_repository = bool(selector.repo or selector.path or selector.branch)
         if selector.source:
             if names_repository:
@@ -245,7 +255,7 @@ class PromptService:
         except (SkillhallError, OSError) as error:
             return self._built_in.with_stale(self._to_stale(describe_error(error)))
 
-    def _read_override(self, selector: SourceSelector, read: ReadSource) -> SourceSnapshot:
+    def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
         repository, sources = self._select_repository(selector), self._prompt_sources
         if repository is None:
             text, hint = selector.path or selector.branch, "name the repository too"
@@ -257,7 +267,7 @@ class PromptService:
             key, lambda: _Override(repository, source, clone_key)
         )
 
-        def fetch(previous: SourceSnapshot | None) -> SourceSnapshot:
+        def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
             return repository.fetch(previous, reader, self._checkouts, _OVERRIDE_CACHE_BYTES)
 
         try:
@@ -291,7 +301,7 @@ class PromptService:
         for key in {*clone_keys} - used - self._followed.clone_keys():
             delete_clone(access.cache_directory, key)
 
-    def _read_upload(self, source: str) -> SourceSnapshot:
+    def _read_upload(self, source: str) -> PromptSnapshot:
         version = self._uploads.version(source)
         cached = self._upload_snapshots.get(source)
         if cached is not None and cached[0] == version and cached[1].is_readable:
@@ -301,7 +311,7 @@ class PromptService:
             checkout = self._checkouts.put(tree)
         except OSError as error:
             raise PromptsSourceError(source, describe_error(error)) from None
-        snapshot = SourceSnapshot(
+        snapshot = PromptSnapshot(
             source,
             checkout,
             source_findings=tree.findings,
@@ -312,7 +322,7 @@ class PromptService:
         self._upload_snapshots.put(source, (version, snapshot))
         return snapshot
 
-    def _fetch_configured(self, previous: SourceSnapshot | None) -> SourceSnapshot:
+    def _fetch_configured(self, previous: PromptSnapshot | None) -> PromptSnapshot:
         if isinstance(self._configured, Repository):
             reader = self._prompt_sources.build_reader(self._prompt_sources.git_access)
             return self._configured.fetch(previous, reader, self._checkouts, RESPONSE_CACHE_BYTES)
@@ -347,7 +357,7 @@ class PromptService:
 
 
 def _build_status(
-    snapshot: SourceSnapshot, checked: str, role: SourceRole = "configured"
+    snapshot: PromptSnapshot, checked: str, role: SourceRole = "configured"
 ) -> SourceStatus:
     return SourceStatus(
         snapshot.source,
@@ -360,7 +370,7 @@ def _build_status(
     )
 
 
-def _collect_skills(snapshots: Sequence[SourceSnapshot]) -> RepositorySkills:
+def _collect_skills(snapshots: Sequence[PromptSnapshot]) -> RepositorySkills:
     digest = snapshots[0].digest
     if len(snapshots) > 1:
         digests = "".join(snapshot.digest for snapshot in snapshots)

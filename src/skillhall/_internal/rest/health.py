@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.metrics import Metrics
     from skillhall._internal.http.request import HttpRequest
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, SourceStatus
+    from skillhall._internal.prompts.prompt_model import SourceStatus
+    from skillhall._internal.prompts.service import PromptService
 
 _READY_TIMEOUT = 1.0  # seconds to wait for the first load
 _DATABASE_TIMEOUT = 2.0  # seconds
@@ -31,7 +32,7 @@ class HealthHandlers:
 
     def __init__(
         self,
-        prompt_service: PromptServiceProtocol,
+        prompt_service: PromptService,
         metrics: Metrics,
         check_database: Callable[[], str] | None = None,
     ) -> None:

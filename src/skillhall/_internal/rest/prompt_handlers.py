@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from skillhall._internal.http.request import HttpRequest
     from skillhall._internal.http.response import Headers
     from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, PromptSnapshot
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+    from skillhall._internal.prompts.service import PromptService
 
 PROMPTS_PATH = "/api/v1/prompts"
 MAX_UPLOAD_BYTES = 512 * 1024  # of the request body
@@ -60,7 +61,7 @@ _LIST_HEADERS: Headers = (
 class PromptHandlers:
     """Handlers over one prompt service."""
 
-    def __init__(self, prompt_service: PromptServiceProtocol, workers: WorkerPool) -> None:
+    def __init__(self, prompt_service: PromptService, workers: WorkerPool) -> None:
         self._prompt_service = prompt_service
         self._workers = workers
         self._gzip_cache = GzipCache()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from skillhall._internal.http.request import HttpRequest
     from skillhall._internal.http.response import ByteResponse
     from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+    from skillhall._internal.prompts.service import PromptService
     from skillhall._internal.settings import Secret
 
 WEBHOOK_PATH = "/api/v1/webhooks/git"
@@ -47,7 +47,7 @@ class WebhookHandlers:
     """Handler of the webhook. A signature authenticates the git host."""
 
     def __init__(
-        self, prompt_service: PromptServiceProtocol, workers: WorkerPool, secret: Secret | None
+        self, prompt_service: PromptService, workers: WorkerPool, secret: Secret | None
     ) -> None:
         self._prompt_service = prompt_service
         self._workers = workers

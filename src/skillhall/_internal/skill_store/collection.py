@@ -18,7 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
-from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import read_signature
 from skillhall._internal.catalog.reader import open_skill_bundle, read_published_file, with_bundle
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkills
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
@@ -132,10 +131,14 @@ class CollectionSnapshot:
     skills: Mapping[str, CatalogSkill]
     findings: tuple[JudgedFinding, ...]
     ids: tuple[str, ...]  # sorted
-    index_input: IndexInput  # the same skills, for the search index
     origins: Mapping[str, RepositoryOrigin]
     shadowed: Mapping[str, tuple[CatalogSkill, ...]]  # skills that are not served, by id
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
+
+    @property
+    def index_input(self) -> IndexInput:
+        """The same skills, for the search index."""
+        return IndexInput(self.revision, self.skills.values())
 
     @property
     def published_ids(self) -> list[str]:
@@ -473,11 +476,8 @@ def _build_snapshot(
             finding = _build_shadowed_finding(skill, winner, origins)
             findings += LOCAL_SKILLS.load_policy.judge([finding])
     ids = tuple(sorted(skills))
-    index_input = IndexInput(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
-    skipped = collect_skipped(tuple(findings))
-    return CollectionSnapshot(
-        revision, skills, tuple(findings), ids, index_input, origins, shadowed, skipped
-    )
+    skipped = collect_skipped(findings)
+    return CollectionSnapshot(revision, skills, tuple(findings), ids, origins, shadowed, skipped)
 
 
 def _build_shadowed_finding(

@@ -14,7 +14,7 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.skill_store.folder_revision import FolderRevision
+from skillhall._internal.skill_store.folder_store import FolderRevision
 from skillhall._internal.skill_store.input_checks import (
     SYSTEM,
     USER,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.fingerprint import read_signature
+from skillhall._internal.catalog.fingerprint import read_signature, take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import EntryKind
+from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.local_listing import render_local
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
 from skillhall._internal.skill_store import shipped_skills as shipped
-from skillhall._internal.skill_store.folder_revision import FolderRevision
 from skillhall._internal.skill_store.input_checks import (
     SYSTEM,
     USER,
@@ -32,12 +33,19 @@ from skillhall._internal.skill_store.store import (
 )
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import Conflict, SkillFileNotFound, SkillNotFound, UnsafePath
+from skillhall.errors import (
+    Conflict,
+    SkillFileNotFound,
+    SkillhallError,
+    SkillNotFound,
+    UnsafePath,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog
+    from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.input_checks import PreparedSkill
@@ -210,21 +218,17 @@ class FolderStore(SkillStore):
                 for item in prepared
             ]
             for item, replaced_id in zip(prepared, replaced, strict=True):
-                _write_skill(target, item, replaced_id)
+                if replaced_id is not None:
+                    target.replace_folder(replaced_id, item.files)
+                    continue
+                try:
+                    target.create_folder(item.skill.id, item.files)
+                except OSError:
+                    # Where the file system has no locks, another process may have created it.
+                    if target.entry_kind(item.skill.id) is not None:
+                        raise Conflict(item.skill.id) from None
+                    raise
         return replaced
-
-
-def _write_skill(target: WritableFolder, prepared: PreparedSkill, replaced_id: str | None) -> None:
-    if replaced_id is not None:
-        target.replace_folder(replaced_id, prepared.files)
-        return
-    try:
-        target.create_folder(prepared.skill.id, prepared.files)
-    except OSError:
-        # Where the file system has no locks, another process may have created it.
-        if target.entry_kind(prepared.skill.id) is not None:
-            raise Conflict(prepared.skill.id) from None
-        raise
 
 
 def _rewrite_skill(
@@ -249,3 +253,37 @@ def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:
         return None
     changed = [path for path, (data, _) in files.items() if present.files[path].read() != data]
     return changed[0] if len(changed) == 1 and "/" not in changed[0] else None
+
+
+class FolderRevision:
+    """Revision of folders below a base path; caches the last one."""
+
+    def __init__(self, base: str, folders: Sequence[str], *, follow_links: bool = False) -> None:
+        self._base = base
+        self._folders = [*folders]
+        self._followed_folders = frozenset(folders if follow_links else ())
+        self._cached: tuple[Fingerprint, str] | None = None
+
+    def current(self) -> str:
+        """Return a string that changes when a skill is added, removed or edited."""
+        if self._cached is None or not self._cached[0].is_current():
+            fingerprint = take_fingerprint(
+                self._folders, LOCAL_SKILLS.scan_policy, self._followed_folders
+            )
+            self._cached = fingerprint, self._compute_digest(fingerprint)
+        return self._cached[1]
+
+    def _compute_digest(self, fingerprint: Fingerprint) -> str:
+        """Hash the names of existing folders and the bytes of every SKILL.md."""
+        digest = hashlib.sha256()
+        for path, signature in sorted(fingerprint.signatures.items()):
+            relative_path = os.path.relpath(path, self._base).replace(os.sep, "/")
+            content = repr(signature is None).encode()
+            if is_skill_md(os.path.basename(path)):
+                content = repr(signature).encode()
+                with suppress(SkillhallError):
+                    safe_path = RelativePath.parse(relative_path)
+                    file = read_contained_file(self._base, safe_path, MAX_SKILL_MD_BYTES)
+                    content = file.data or content
+            digest.update(f"{relative_path!a}\0{len(content)}\0".encode() + content)
+        return digest.hexdigest()

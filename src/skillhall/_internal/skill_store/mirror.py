@@ -72,7 +72,11 @@ class SkillMirror:
         self._revision = ""
         self._is_stale = True
         self._needs_full_sync = False  # whether known versions are no longer reliable
-        self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
+        self._polling_thread = PollingThread(
+            self.try_refresh,
+            lambda: self._retry_interval if self._is_stale else POLL_INTERVAL,
+            _THREAD_NAME,
+        )
 
     @property
     def revision(self) -> str:
@@ -107,7 +111,15 @@ class SkillMirror:
                 target.recover()
                 plan = self._store.read(lambda reader: self._plan_sync(target, reader))
                 with self.folder_lock:
-                    _swap_folders(target, plan.staged_folders, set(target.list_names()) - plan.ids)
+                    for identity, staged_name in plan.staged_folders.items():
+                        if target.entry_kind(identity) is None:
+                            target.rename(staged_name, identity)
+                        else:
+                            target.exchange_folder(identity, staged_name)
+                            target.remove_replaced(identity)
+                    for name in set(target.list_names()) - plan.ids:
+                        if not name.startswith(STAGING_PREFIX):
+                            target.rename(name, _new_staging_name())
                     self._mirrored, self._is_stale = plan.mirrored, False
                     digests = [skill.digest for skill in plan.mirrored.values()]
                     self._revision = _compute_digest(digests)
@@ -116,9 +128,6 @@ class SkillMirror:
     def close(self) -> None:
         """Stop polling."""
         self._polling_thread.close()
-
-    def _get_interval(self) -> float:
-        return self._retry_interval if self._is_stale else POLL_INTERVAL
 
     def _plan_sync(self, target: WritableFolder, reader: SharedSkillReader) -> _SyncPlan:
         """Read the database at one moment and stage new skills in temporary folders."""
@@ -136,7 +145,13 @@ class SkillMirror:
             # A skill that cannot be written must not block the others. The next poll retries it.
             with contextlib.suppress(OSError):
                 if not self._is_mirrored(skill):
-                    plan.staged_folders[identity] = _stage_skill(target, skill, reader)
+                    name = plan.staged_folders[identity] = _new_staging_name()
+                    contents = {
+                        path: (reader.read_blob(file.digest) or b"", file.mode)
+                        for path, file in skill.files.items()
+                    }
+                    # No fsync: after a crash, the next start compares the content.
+                    target.create_folder(name, contents, fsync=False)
                 files = (f"{f.digest} {f.mode} {path}" for path, f in skill.files.items())
                 digest = _compute_digest([identity, *files])
                 plan.mirrored[identity] = _MirroredSkill(skill.version, digest)
@@ -155,28 +170,8 @@ class SkillMirror:
         }
 
 
-def _stage_skill(target: WritableFolder, skill: SharedSkill, reader: SharedSkillReader) -> str:
-    """Write the skill to a temporary folder; return the folder's name."""
-    name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
-    files = {
-        path: (reader.read_blob(file.digest) or b"", file.mode)
-        for path, file in skill.files.items()
-    }
-    # No fsync: after a crash, the next start compares the content.
-    target.create_folder(name, files, fsync=False)
-    return name
-
-
-def _swap_folders(target: WritableFolder, staged: Mapping[str, str], removed: set[str]) -> None:
-    for identity, staged_name in staged.items():
-        if target.entry_kind(identity) is None:
-            target.rename(staged_name, identity)
-        else:
-            target.exchange_folder(identity, staged_name)
-            target.remove_replaced(identity)
-    for name in removed:
-        if not name.startswith(STAGING_PREFIX):
-            target.rename(name, f"{STAGING_PREFIX}{secrets.token_hex(8)}")
+def _new_staging_name() -> str:
+    return f"{STAGING_PREFIX}{secrets.token_hex(8)}"
 
 
 def _compute_digest(texts: Iterable[str]) -> str:

@@ -66,6 +66,11 @@ class ImportCandidate:
         return self.status in ("new", "replaces")
 
 
+class _PendingBundles(NamedTuple):
+    source: str
+    bundles: tuple[Bundle, ...]
+
+
 class PendingImport(NamedTuple):
     """Candidates of one source, in order."""
 
@@ -147,7 +152,12 @@ class PendingImports:
             changes = compare_files(read_contents(shown), read_contents(bundle))
             is_same = compute_bundle_digest(present) == compute_bundle_digest(bundle)
             status = "same" if is_same else "replaces"
-        data = bundle.files[find_skill_md(bundle)].read()
+        skill_md = find_skill_md(bundle)
+        data = bundle.files[skill_md].read()
+        parsed = parse_skill(data)
+        found = (*bundle.findings, *scan_bundle(bundle, parsed.frontmatter))
+        judged = LOCAL_SKILLS.load_policy.judge(f for f in found if f.path != skill_md)
+        other_findings = (item for item in judged if item.effect is not Effect.ACCEPT)
         return ImportCandidate(
             key,
             bundle,
@@ -155,22 +165,8 @@ class PendingImports:
             skill.name,
             skill.description,
             status,
-            tokens=estimate_tokens(parse_skill(data).body),
-            findings=(*judge_skill_md(skill.id, data), *_judge_other_files(bundle, data)),
+            tokens=estimate_tokens(parsed.body),
+            findings=(*judge_skill_md(skill.id, data), *other_findings),
             changes=changes,
             replaced_digest=compute_bundle_digest(present) if present else "",
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingBundles:
-    source: str
-    bundles: tuple[Bundle, ...]
-
-
-def _judge_other_files(bundle: Bundle, data: bytes) -> tuple[JudgedFinding, ...]:
-    """Return the findings of files other than SKILL.md that are not accepted."""
-    skill_md = find_skill_md(bundle)
-    findings = (*bundle.findings, *scan_bundle(bundle, parse_skill(data).frontmatter))
-    judged = LOCAL_SKILLS.load_policy.judge(f for f in findings if f.path != skill_md)
-    return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)

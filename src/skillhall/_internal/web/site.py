@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.http.credentials import Credentials
     from skillhall._internal.http.thread_pool import WorkerPool
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+    from skillhall._internal.prompts.service import PromptService
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill_store.collection import Collection
     from skillhall._internal.workspace.workspace import LazyWorkspace, Workspace
@@ -41,7 +41,7 @@ class Site:
     """Services behind the pages."""
 
     collection: Collection
-    prompt_service: PromptServiceProtocol
+    prompt_service: PromptService
     settings: Settings
     workers: WorkerPool
     credentials: Credentials

@@ -13,9 +13,9 @@ from skillhall._internal.catalog.reader import read_raw_body
 from skillhall._internal.catalog.search.search_index import SearchIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+    from skillhall._internal.catalog.catalog import CatalogSkill
 
 MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
 MAX_TOTAL_BODIES = 64 * 1024 * 1024  # characters; the index needs two thirds of it in memory
@@ -23,10 +23,10 @@ THREAD_NAME = "skillhall-search"
 
 
 class IndexInput(NamedTuple):
-    """A catalog and its revision."""
+    """Skills and their revision."""
 
     revision: str
-    catalog: Catalog
+    skills: Iterable[CatalogSkill]
 
 
 class _RevisionIndex(NamedTuple):
@@ -60,7 +60,7 @@ class BackgroundIndex:
             for cached in (self._full_index, self._head_index):
                 if cached is not None and cached.revision == state.revision:
                     return cached.search_index
-            self._head_index = _RevisionIndex(state.revision, SearchIndex.build(state.catalog))
+            self._head_index = _RevisionIndex(state.revision, SearchIndex.build(state.skills))
             return self._head_index.search_index
 
     def schedule(self, state: IndexInput) -> None:
@@ -99,7 +99,7 @@ class BackgroundIndex:
             return text
 
         try:
-            index = SearchIndex.build(state.catalog, read_body)
+            index = SearchIndex.build(state.skills, read_body)
         except _Outdated:
             return
         with self._lock:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from skillhall._internal.catalog.search.linear_scan import (
-        Matches,
         RowExclusions,
         ScoredRow,
         SearchRow,
@@ -73,13 +72,13 @@ class FtsEngine:
         self._database.executemany("INSERT INTO hidden VALUES (?)", ((row,) for row in hidden))
         self._database.execute("COMMIT")
 
-    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> Matches:
+    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> FtsMatches:
         """Find rows with all terms."""
-        return _FtsMatches(self, _format_all(terms), exclusions)
+        return FtsMatches(self, _format_all(terms), exclusions)
 
     def match_any(
         self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
-    ) -> Matches:
+    ) -> FtsMatches | MatchList:
         """Find rows with any of the rarer `terms`, but not with all of `not_all_of`."""
         limit = max(_CHEAP_ROW_COUNT, self._row_count // _COMMON_TERM_DIVISOR)
         counts = {term: self._count_up_to(limit + 1, term) for term in terms}
@@ -89,7 +88,7 @@ class FtsEngine:
             return MatchList(())
         any_of = " OR ".join(map(_format_term, rare))
         expression = f"({any_of}) NOT ({_format_all(not_all_of)})"
-        return _FtsMatches(self, expression, exclusions)
+        return FtsMatches(self, expression, exclusions)
 
     def has_unknown_term(self, terms: Sequence[Term]) -> bool:
         """Whether a term is not a word of any row; it may still be a part of one."""
@@ -104,8 +103,8 @@ class FtsEngine:
             return self._database.execute(sql, values).fetchall()
 
 
-class _FtsMatches:
-    """Rows that an FTS expression matches."""
+class FtsMatches:
+    """Rows that an FTS expression matches, best first."""
 
     def __init__(self, engine: FtsEngine, expression: str, exclusions: RowExclusions) -> None:
         name_matches, already_found, exclude_hidden = exclusions

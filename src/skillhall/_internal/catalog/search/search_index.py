@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
-    from skillhall._internal.catalog.search.linear_scan import Matches, ScoredRow, SearchEngine
+    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.search.fts import FtsEngine, FtsMatches
+    from skillhall._internal.catalog.search.linear_scan import ScoredRow
     from skillhall._internal.catalog.search.query import Query
 
     BodyReader: TypeAlias = Callable[[CatalogSkill], str]
-    _Stage: TypeAlias = tuple[int, Matches]  # all hits of one kind
+    SearchEngine: TypeAlias = FtsEngine | LinearScanEngine
+    # All hits of one kind.
+    _Stage: TypeAlias = tuple[int, FtsMatches | MatchList | UnrankedMatches]
     EngineFactory: TypeAlias = Callable[[Iterable[SearchRow], Iterable[int]], SearchEngine]
 
 DEFAULT_LIMIT = 20
@@ -69,7 +72,7 @@ class SearchIndex:
 
     def __init__(
         self,
-        skills: Sequence[CatalogSkill],
+        skills: Iterable[CatalogSkill],
         body_reader: BodyReader | None,
         make_engine: EngineFactory,
     ) -> None:
@@ -87,7 +90,7 @@ class SearchIndex:
     @classmethod
     def build(
         cls,
-        catalog: Catalog,
+        skills: Iterable[CatalogSkill],
         body_reader: BodyReader | None = None,
         make_engine: EngineFactory | None = None,
     ) -> SearchIndex:
@@ -95,7 +98,7 @@ class SearchIndex:
 
         Bodies must be read from disk, so a server first builds an index without them.
         """
-        return cls(catalog.skills, body_reader, make_engine or choose_engine())
+        return cls(skills, body_reader, make_engine or choose_engine())
 
     def __len__(self) -> int:
         return len(self._skills)
