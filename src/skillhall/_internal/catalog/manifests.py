@@ -183,11 +183,11 @@ def explain_exclusion(row: ViewedSkill, manifest: Manifest | None) -> Finding | 
 
 def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature | None]:
     root = skill.folder_handle.path
-    if skill.is_flat:
-        folders: set[str] = set()
-    else:
-        folders = {path.rpartition("/")[0] for path in bundle.files} | {""}
-        folders |= {parent for folder in folders for parent in _iter_parents(folder)}
+    folders: set[str] = set() if skill.is_flat else {""}
+    if not skill.is_flat:
+        for path in bundle.files:
+            while path := path.rpartition("/")[0]:
+                folders.add(path)
     # Folders were listed before. One that changed since then is too young for a stable fingerprint.
     signatures = {
         os.path.join(root, folder): read_signature(f"{root}/{folder}") for folder in folders
@@ -197,12 +197,6 @@ def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature
     if skill.file not in bundle.files:  # a link, whose target may change at any time
         signatures[skill.location] = None
     return signatures
-
-
-def _iter_parents(folder: str) -> Iterator[str]:
-    while folder:
-        folder = folder.rpartition("/")[0]
-        yield folder
 
 
 def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:

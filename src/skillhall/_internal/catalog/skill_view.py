@@ -75,6 +75,7 @@ class SkillView:
             *profile.load_policy.judge(path_findings),
         )
         self._get_index = get_index or self._get_own_index
+        self._own_index: SearchIndex | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -132,11 +133,9 @@ class SkillView:
 
     def _get_own_index(self) -> SearchIndex:
         with self._lock:
+            if self._own_index is None:
+                self._own_index = SearchIndex.build(row.skill for row in self)
             return self._own_index
-
-    @cached_property
-    def _own_index(self) -> SearchIndex:
-        return SearchIndex.build(row.skill for row in self)
 
     @cached_property
     def _by_location(self) -> Mapping[str, ViewedSkill]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import open_skill_bundle
@@ -12,9 +11,6 @@ from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.repo_layout import FileTree
 from skillhall.errors import SkillhallError, SourceNotFound, TooLarge
-
-if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import CatalogSkill
 
 MAX_TOTAL = 500 * 1024 * 1024  # bytes; the same limit as for a repository
 
@@ -33,22 +29,17 @@ def read_folder(folder: str, text: str) -> FileTree:
     files: dict[str, bytes] = {}
     total = 0
     for skill in catalog:
-        skill_files, skill_findings = _read_skill_files(skill)
+        prefix = f"{skill.folder}/" if skill.folder else ""
+        try:
+            bundle = open_skill_bundle(skill, PROMPT_REPOSITORY.scan_policy)
+            skill_files = {f"{prefix}{path}": file.read() for path, file in bundle.files.items()}
+        except SkillhallError as error:  # another process is changing it
+            message = f"the skill changed while it was read: {error}"
+            findings.append(Finding(Code.UNREADABLE, message, path=prefix, skill=skill.name))
+            continue
         total += sum(map(len, skill_files.values()))
         if total > MAX_TOTAL:
             raise TooLarge(text, MAX_TOTAL)
         files |= skill_files
-        findings += skill_findings
+        findings += [f.with_location(f"{prefix}{f.path}", skill.name) for f in bundle.findings]
     return FileTree(files, findings=tuple(findings))
-
-
-def _read_skill_files(skill: CatalogSkill) -> tuple[dict[str, bytes], list[Finding]]:
-    """Read the files of one skill, all or none, and its findings."""
-    prefix = f"{skill.folder}/" if skill.folder else ""
-    try:
-        bundle = open_skill_bundle(skill, PROMPT_REPOSITORY.scan_policy)
-        files = {f"{prefix}{path}": file.read() for path, file in bundle.files.items()}
-    except SkillhallError as error:  # another process is changing it
-        message = f"the skill changed while it was read: {error}"
-        return {}, [Finding(Code.UNREADABLE, message, path=prefix, skill=skill.name)]
-    return files, [f.with_location(f"{prefix}{f.path}", skill.name) for f in bundle.findings]

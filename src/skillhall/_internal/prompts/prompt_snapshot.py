@@ -18,12 +18,7 @@ from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.policy.skipped_items import collect_skipped
 from skillhall._internal.prompts.arguments import parse_arguments, render_prompt
 from skillhall._internal.prompts.checkout import hash_files
-from skillhall._internal.prompts.prompt_model import (
-    BUILT_IN,
-    Prompt,
-    PromptFile,
-    serialize_prompt,
-)
+from skillhall._internal.prompts.prompt_model import BUILT_IN, Prompt, PromptFile, serialize_prompt
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError

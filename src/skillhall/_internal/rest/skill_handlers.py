@@ -16,6 +16,7 @@ from skillhall._internal.http.response import (
 )
 from skillhall._internal.policy.effects import serialize_findings
 from skillhall._internal.policy.skipped_items import skipped_data
+from skillhall._internal.render.json_manifest import build_manifest
 from skillhall._internal.rest.downloads import download_headers, path_parts
 from skillhall._internal.rest.endpoint import parse_limit
 from skillhall._internal.rest.etag import NO_CACHE_HEADER, etag_matches, etag_response
@@ -28,6 +29,7 @@ from skillhall._internal.rest.requests import (
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.edit import SkillText
 from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES
+from skillhall._internal.skill_store.input_checks import serialize_skill
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +44,6 @@ if TYPE_CHECKING:
         SkillDetails,
         SkillImportResult,
     )
-    from skillhall._internal.skill_store.input_checks import SkillSummary
     from skillhall._internal.skill_store.store import ImportReport
 
 SKILLS_PATH = "/api/v1/skills"
@@ -71,14 +72,14 @@ class SkillHandlers:
         snapshot = await self._workers.run(self._collection.snapshot)
         if "q" in query:
             hits = await self._workers.run(self._collection.search, query["q"], limit)
-            data = {"skills": [*map(_serialize_summary, hits.skills)], "total": hits.total}
+            data = {"skills": [*map(serialize_skill, hits.skills)], "total": hits.total}
             return success_response(encode_json(data), request.request_id)
         etag = f'W/"{snapshot.revision}"'.encode()
         headers: Headers = (*JSON_HEADERS, NO_CACHE_HEADER, (b"etag", etag))
         if etag_matches(request.header(b"if-none-match"), etag):
             return ByteResponse(304, headers[1:])
         page = snapshot.page(query.get("cursor", ""), limit, source)
-        data = {"skills": [*map(_serialize_summary, page.skills)], "total": page.total}
+        data = {"skills": [*map(serialize_skill, page.skills)], "total": page.total}
         if "cursor" not in query:
             data |= skipped_data(snapshot.skipped)
         if page.next_cursor:
@@ -212,16 +213,6 @@ def _path_names(request: HttpRequest) -> tuple[str, str, str]:
     return identity, resource, path
 
 
-def _serialize_summary(entry: SkillSummary) -> dict[str, object]:
-    row = {
-        "id": entry.id,
-        "name": entry.name,
-        "description": entry.description,
-        "source": entry.source,
-    }
-    return {**row, "repository": entry.repository} if entry.repository else {**row}
-
-
 def _details_etag(details: SkillDetails, origin: RepositoryOrigin) -> bytes:
     # The digest of the files is not enough: the entry and the origin can change without them.
     state = repr((details.digest, details.entry, details.shadowed, origin))
@@ -229,19 +220,15 @@ def _details_etag(details: SkillDetails, origin: RepositoryOrigin) -> bytes:
 
 
 def _serialize_details(details: SkillDetails) -> dict[str, object]:
-    files = [
-        {"path": f.path.text, "size": f.size, "digest": f.digest(), "executable": f.executable}
-        for f in details.files
-    ]
     return {
-        **_serialize_summary(details.entry),
+        **serialize_skill(details.entry),
         "frontmatter": details.frontmatter,
         "body": details.body,
         "tokens": details.tokens,
         "digest": details.digest,
-        "files": files,
+        "files": build_manifest(details.files),
         "findings": serialize_findings(details.findings),
-        "shadowed": [*map(_serialize_summary, details.shadowed)],
+        "shadowed": [*map(serialize_skill, details.shadowed)],
     }
 
 

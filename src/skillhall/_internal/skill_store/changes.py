@@ -28,12 +28,7 @@ from skillhall._internal.skill_store.input_checks import (
 )
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
-from skillhall.errors import (
-    NothingToUndo,
-    SkillhallError,
-    SkillNotFound,
-    StaleVersionError,
-)
+from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -25,7 +25,7 @@ from skillhall._internal.catalog.search.background_index import BackgroundIndex,
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.installer.install import compute_bundle_digest
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.skipped_items import collect_skipped
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
@@ -305,6 +304,10 @@ class Collection:
         def read(bundle: Bundle) -> SkillDetails:
             examined, snapshot = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
             loaded = load_into_memory(bundle)
+            findings = []
+            for finding, effect in examined.findings:  # with paths in the skill
+                path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
+                findings.append(JudgedFinding(finding._replace(path=path), effect))
             return SkillDetails(
                 snapshot.get_entry(identity),
                 examined.parsed.frontmatter.fields,
@@ -312,7 +315,7 @@ class Collection:
                 estimate_tokens(examined.parsed.body),
                 compute_bundle_digest(loaded),
                 tuple(loaded.files.values()),
-                tuple(_relativize_to_skill(finding, skill) for finding in examined.findings),
+                tuple(findings),
                 tuple(map(snapshot.summarize, snapshot.shadowed.get(identity, ()))),
             )
 
@@ -459,7 +462,7 @@ def _skip_unreadable(identity: str) -> Iterator[None]:
 def _build_snapshot(
     revision: str,
     local: Catalog,
-    repository: Iterable[CatalogSkill],
+    repository_skills: Iterable[CatalogSkill],
     origins: Mapping[str, RepositoryOrigin],
 ) -> CollectionSnapshot:
     """Merge skills by id. The store's skills win, then the first repository."""
@@ -468,29 +471,23 @@ def _build_snapshot(
     shadowed: dict[str, tuple[CatalogSkill, ...]] = {}
     for loser in local.shadowed:
         shadowed[loser.skill.id] = (*shadowed.get(loser.skill.id, ()), loser.skill)
-    for original in repository:
+    for original in repository_skills:
         skill = original._replace(root=original.root._replace(source=REPOSITORY_SOURCE))
         winner = skills.setdefault(skill.id, skill)
         if winner is not skill:
             shadowed[skill.id] = (*shadowed.get(skill.id, ()), skill)
-            finding = _build_shadowed_finding(skill, winner, origins)
+            other = f"the {winner.source} skill"
+            if winner.source == REPOSITORY_SOURCE:
+                other = f"the skill of {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
+            repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
+            message = f"{skill.id!r} of {repository} is shadowed by {other} with the same id"
+            path = f"{skill.folder}/{skill.file}".lstrip("/")
+            hint = "rename one of them, or remove the copy that is not needed"
+            finding = Finding(Code.SHADOWED, message, None, hint, path, skill.name)
             findings += LOCAL_SKILLS.load_policy.judge([finding])
     ids = tuple(sorted(skills))
     skipped = collect_skipped(findings)
     return CollectionSnapshot(revision, skills, tuple(findings), ids, origins, shadowed, skipped)
-
-
-def _build_shadowed_finding(
-    skill: CatalogSkill, winner: CatalogSkill, origins: Mapping[str, RepositoryOrigin]
-) -> Finding:
-    repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
-    other = f"the {winner.source} skill"
-    if winner.source == REPOSITORY_SOURCE:
-        other = f"the skill of {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
-    message = f"{skill.id!r} of {repository} is shadowed by {other} with the same id"
-    path = f"{skill.folder}/{skill.file}".lstrip("/")
-    hint = "rename one of them, or remove the copy that is not needed"
-    return Finding(Code.SHADOWED, message, hint=hint, path=path, skill=skill.name)
 
 
 def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
@@ -501,10 +498,3 @@ def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
         folder = FOLDER_BY_SOURCE.get(root.source, root.source)
         path, message = (text.replace(root.path, folder) for text in (path, message))
     return judged._replace(finding=finding._replace(path=path, message=message))
-
-
-def _relativize_to_skill(judged: JudgedFinding, skill: CatalogSkill) -> JudgedFinding:
-    """Replace the absolute path of a finding by its path in the skill."""
-    finding = judged.finding
-    path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
-    return judged._replace(finding=finding._replace(path=path))

@@ -26,20 +26,10 @@ from skillhall._internal.skill_store.input_checks import (
     find_replaced_id,
     list_names,
 )
-from skillhall._internal.skill_store.store import (
-    ALL_FILES_SCAN,
-    FOLDER_BY_SOURCE,
-    SkillStore,
-)
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import (
-    Conflict,
-    SkillFileNotFound,
-    SkillhallError,
-    SkillNotFound,
-    UnsafePath,
-)
+from skillhall.errors import Conflict, SkillFileNotFound, SkillhallError, SkillNotFound, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -141,7 +131,18 @@ class FolderStore(SkillStore):
         with self._open_folder(USER, make=True) as target:
             present = {identity: self.files(identity) for identity in ids}
             for identity, files in compute_files(present).items():
-                _rewrite_skill(target, identity, present[identity], files)
+                bundle = present[identity]
+                if files is None:
+                    target.remove_atomically(identity)
+                elif bundle is None:
+                    target.create_folder(identity, files)
+                elif (path := _find_only_change(bundle, files)) is not None:
+                    # Links and files beyond the limits are not part of a bundle. Writing one file
+                    # leaves them in place.
+                    with target.open_folder(identity) as folder:
+                        folder.write_file(path, files[path][0], folder.mode(path))
+                else:
+                    target.replace_folder(identity, files)
 
     def sweep(self) -> None:
         """Delete leftovers of killed processes, in folders that are writable."""
@@ -229,22 +230,6 @@ class FolderStore(SkillStore):
                         raise Conflict(item.skill.id) from None
                     raise
         return replaced
-
-
-def _rewrite_skill(
-    target: WritableFolder, identity: str, present: Bundle | None, files: SkillFiles | None
-) -> None:
-    if files is None:
-        target.remove_atomically(identity)
-    elif present is None:
-        target.create_folder(identity, files)
-    elif (path := _find_only_change(present, files)) is not None:
-        # Links and files beyond the limits are not part of a bundle. Writing one file leaves
-        # them in place.
-        with target.open_folder(identity) as folder:
-            folder.write_file(path, files[path][0], folder.mode(path))
-    else:
-        target.replace_folder(identity, files)
 
 
 def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:

@@ -48,6 +48,13 @@ class SkillSummary(NamedTuple):
     repository: str = ""  # only for skills of a repository
 
 
+def serialize_skill(skill: SkillSummary) -> dict[str, str]:
+    """Serialize a skill as a row of a list, for REST and the CLI."""
+    row = {"id": skill.id, "name": skill.name, "description": skill.description}
+    row["source"] = skill.source
+    return {**row, "repository": skill.repository} if skill.repository else row
+
+
 class PreparedSkill(NamedTuple):
     """Checked skill that is ready to be written."""
 

@@ -19,11 +19,7 @@ from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.scan_rules import STAGING_PREFIX
 from skillhall._internal.skill_store.store import ALL_FILES_SCAN
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.storage.ports import (
-    DATABASE_RESTORED,
-    SKILL_CHANGED,
-    SKILL_DELETED,
-)
+from skillhall._internal.storage.ports import DATABASE_RESTORED, SKILL_CHANGED, SKILL_DELETED
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -145,13 +141,14 @@ class SkillMirror:
             # A skill that cannot be written must not block the others. The next poll retries it.
             with contextlib.suppress(OSError):
                 if not self._is_mirrored(skill):
-                    name = plan.staged_folders[identity] = _new_staging_name()
+                    name = _new_staging_name()
                     contents = {
                         path: (reader.read_blob(file.digest) or b"", file.mode)
                         for path, file in skill.files.items()
                     }
                     # No fsync: after a crash, the next start compares the content.
                     target.create_folder(name, contents, fsync=False)
+                    plan.staged_folders[identity] = name
                 files = (f"{f.digest} {f.mode} {path}" for path, f in skill.files.items())
                 digest = _compute_digest([identity, *files])
                 plan.mirrored[identity] = _MirroredSkill(skill.version, digest)

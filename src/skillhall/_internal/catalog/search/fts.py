@@ -18,11 +18,7 @@ from skillhall._internal.catalog.search.query import separate_unspaced
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillhall._internal.catalog.search.linear_scan import (
-        RowExclusions,
-        ScoredRow,
-        SearchRow,
-    )
+    from skillhall._internal.catalog.search.linear_scan import RowExclusions, ScoredRow, SearchRow
     from skillhall._internal.catalog.search.query import Term
 
 _COMMON_TERM_DIVISOR = 20  # a term is common if more than 1/20 of all rows contain it

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         RemotePromptContent,
     )
 
+    _ChosenPrompt: TypeAlias = tuple[RemotePrompt, str]  # with the name of its folder
     Progress: TypeAlias = Callable[[str, int, int], None]  # step, done, total
 
 MAX_PARALLEL_REQUESTS: Final = 4
@@ -82,11 +83,11 @@ class PromptSkill(NamedTuple):
 
 
 class SkippedPrompt(NamedTuple):
-    """Prompt that cannot be a skill, and the reason."""
+    """Prompt whose skill is not written, and the reason."""
 
-    prompt: str
-    folder: str
-    reason: str  # "shadowed", "rejected" or "reserved"
+    name: str
+    path: str  # of the skill; in a batch only the name of its folder
+    reason: str
 
 
 class FailedPrompt(NamedTuple):
@@ -112,11 +113,6 @@ class PromptBatch:
         """Add a finding, unless the lenient profile accepts it."""
         judged = LENIENT.load_policy.judge([finding])
         self.findings += [item for item in judged if item.effect is not Effect.ACCEPT]
-
-
-class _ChosenPrompt(NamedTuple):
-    prompt: RemotePrompt
-    folder: str
 
 
 def fetch_prompt_skills(
@@ -146,7 +142,7 @@ def fetch_prompt_skills(
     size = 0
     for done, (choice, result) in enumerate(_fetch_all(server, choices), start=1):
         if isinstance(result, SkillhallError):
-            batch.failed.append(FailedPrompt(choice.prompt.name, result))
+            batch.failed.append(FailedPrompt(choice[0].name, result))
         else:
             size += len(result.text) + sum(map(len, result.files.values()))
             if size > MAX_BATCH_SIZE:
@@ -178,7 +174,7 @@ def _choose_prompts(
             batch.skipped.append(SkippedPrompt(prompt.name, folder, "shadowed"))
         else:
             winners[key] = prompt.name
-            yield _ChosenPrompt(prompt, folder)
+            yield prompt, folder
 
 
 def to_folder_name(name: str) -> str:
@@ -200,10 +196,11 @@ def _fetch_all(
 
     def fetch(choice: _ChosenPrompt) -> RemotePromptContent | SkillhallError:
         # The value of a required argument is its own placeholder, which remains in the text.
-        required = (argument.name for argument in choice.prompt.arguments if argument.required)
+        prompt, _ = choice
+        required = (argument.name for argument in prompt.arguments if argument.required)
         values = {name: f"{{{{{name}}}}}" for name in required}
         try:
-            return server.fetch_prompt(choice.prompt.name, values)
+            return server.fetch_prompt(prompt.name, values)
         except (NotAuthenticated, SourceTimedOut):
             raise
         except SkillhallError as error:

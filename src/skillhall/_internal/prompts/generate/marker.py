@@ -125,19 +125,16 @@ def _parse_marker(value: object) -> dict[str, GeneratedSkill]:
         path = RelativePath.parse(name)
         if len(path.parts) != 1 or path.text != name or name.startswith("."):
             raise ValueError
-        skills[name] = _parse_generated_skill(_require_object(skill))
+        fields = _require_object(skill)
+        asked = {key: _require_text(text) for key, text in _require_object(fields["asked"]).items()}
+        skills[name] = GeneratedSkill(
+            _require_text(fields["prompt"]),
+            PromptOrigin(_require_text(fields["server"]), RemoteSourceSelector(**asked)),
+            _require_text(fields["source"]),
+            _parse_files(fields["files"]),
+            _parse_files(fields["coming"]) if "coming" in fields else None,
+        )
     return skills
-
-
-def _parse_generated_skill(data: Mapping[str, object]) -> GeneratedSkill:
-    selector = {key: _require_text(value) for key, value in _require_object(data["asked"]).items()}
-    return GeneratedSkill(
-        _require_text(data["prompt"]),
-        PromptOrigin(_require_text(data["server"]), RemoteSourceSelector(**selector)),
-        _require_text(data["source"]),
-        _parse_files(data["files"]),
-        _parse_files(data["coming"]) if "coming" in data else None,
-    )
 
 
 def _parse_files(value: object) -> GeneratedFiles:

@@ -18,6 +18,7 @@ from skillhall._internal.installer.agent_folders import ALL_AGENTS, find_agents,
 from skillhall._internal.installer.project import InstalledFiles, read_installed_folder
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.prompts.generate.convert import SkippedPrompt
 from skillhall._internal.prompts.generate.marker import (
     MARKER_FILE,
     GeneratedSkill,
@@ -31,10 +32,14 @@ from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import SkillhallError, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.installer.project import Project
-    from skillhall._internal.prompts.generate.convert import FailedPrompt, PromptBatch, PromptSkill
+    from skillhall._internal.prompts.generate.convert import (
+        FailedPrompt,
+        PromptBatch,
+        PromptSkill,
+    )
     from skillhall._internal.prompts.generate.marker import GeneratedFiles
 
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
@@ -62,14 +67,6 @@ class GeneratedResult(NamedTuple):
     executables: tuple[str, ...] = ()
 
 
-class GenerateSkip(NamedTuple):
-    """Skill that was not changed, and the reason."""
-
-    name: str
-    path: str
-    reason: str
-
-
 @dataclass(slots=True)
 class GenerateReport:
     """Result for each skill, with all findings."""
@@ -77,7 +74,7 @@ class GenerateReport:
     written: list[GeneratedResult] = field(default_factory=list)
     unchanged: list[GeneratedResult] = field(default_factory=list)
     removed: list[GeneratedResult] = field(default_factory=list)
-    skipped: list[GenerateSkip] = field(default_factory=list)
+    skipped: list[SkippedPrompt] = field(default_factory=list)
     failed: list[FailedPrompt] = field(default_factory=list)
     findings: list[JudgedFinding] = field(default_factory=list)
 
@@ -127,27 +124,23 @@ class GenerateTarget:
                 yield stack.enter_context(WritableFolder(self.path))
 
 
-class AgentTargets(NamedTuple):
-    """Target folders, and the agents that read them."""
-
-    targets: tuple[GenerateTarget, ...]
-    agents: tuple[str, ...]
-
-
-def find_targets(project: Project, agents: Iterable[str]) -> AgentTargets:
-    """Return the folders of agents, without duplicates; by default of all agents used here.
+def find_targets(
+    project: Project, agents: Iterable[str]
+) -> tuple[Sequence[GenerateTarget], Sequence[str]]:
+    """Return the folders of agents and the ids of these agents, by default all used here.
 
     Raises: UnknownAgent, AgentHasNoPlace, UnsafePath.
     """
     selected = find_agents(project, [*agents] or [ALL_AGENTS])
     if not selected:
-        return AgentTargets((), ())
-    placement = resolve_targets(project, [agent.id for agent in selected], copy=True)
+        return (), ()
+    ids = [agent.id for agent in selected]
+    placement = resolve_targets(project, ids, copy=True)
     targets: dict[str, GenerateTarget] = {}
     for key in (placement.folder, *placement.other_folders):
         target = GenerateTarget.in_project(project, key)
         targets.setdefault(os.path.realpath(target.path), target)
-    return AgentTargets(tuple(targets.values()), tuple(agent.id for agent in selected))
+    return [*targets.values()], ids
 
 
 class GenerateOptions(NamedTuple):
@@ -195,8 +188,7 @@ class _GeneratePlan:
         """Plan the change of every skill."""
         self.after = {name: skill for name, skill in self.before.items() if name in self.names}
         self.report.skipped += [
-            GenerateSkip(item.prompt, os.path.join(self.path, item.folder), item.reason)
-            for item in self.batch.skipped
+            item._replace(path=os.path.join(self.path, item.path)) for item in self.batch.skipped
         ]
         # Names must also be free on case-insensitive systems.
         taken = frozenset(map(fold_name, self.names))
@@ -304,7 +296,7 @@ class _GeneratePlan:
     def _skip(self, prompt: str, name: str, reason: str) -> None:
         code, why, hint = _SKIP_REASONS[reason]
         path = os.path.join(self.path, name)
-        self.report.skipped.append(GenerateSkip(prompt, path, reason))
+        self.report.skipped.append(SkippedPrompt(prompt, path, reason))
         finding = Finding(code, f"skipped: {why}", None, hint, path, prompt)
         self.report.findings += LENIENT.load_policy.judge([finding])
 

@@ -16,11 +16,7 @@ from skillhall._internal.prompts.folder_reader import read_folder
 from skillhall._internal.prompts.prompt_model import IngestResult
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES
 from skillhall._internal.prompts.uploads.rules import normalize_source_name, validate_upload
-from skillhall._internal.storage.ports import (
-    DATABASE_RESTORED,
-    UPLOAD_CHANGED,
-    UPLOAD_DELETED,
-)
+from skillhall._internal.storage.ports import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
 
 if TYPE_CHECKING:
@@ -105,7 +101,17 @@ class DatabaseUploads:
             if data is None:  # the upload was replaced in between
                 return self.read(source)
             files[path] = data, file.mode
-        return _hash_upload(upload), self._build_tree(source, files)
+        # Written to a folder, to select the prompts by the same rules as for folders.
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
+        with WritableFolder(self._folder) as folder, folder.lock():
+            folder.recover()
+            folder.create_folder(name, files, fsync=False)
+            try:
+                tree = read_folder(os.path.join(self._folder, name), source)
+            finally:
+                folder.remove(name)
+        return _hash_upload(upload), tree
 
     def handle_events(self, events: Sequence[Event]) -> None:
         """Invalidate the sources that events name, or all if events were missed (none given)."""
@@ -134,18 +140,6 @@ class DatabaseUploads:
             self._invalidation_count += 1
             for source in self._versions.keys() & set(sources or self._versions):
                 self._versions[source] = self._versions[source]._replace(valid_until=_EXPIRED)
-
-    def _build_tree(self, source: str, files: dict[str, tuple[bytes, int]]) -> FileTree:
-        """Select the prompts among the files, by the same rules as for folders."""
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
-        with WritableFolder(self._folder) as folder, folder.lock():
-            folder.recover()
-            folder.create_folder(name, files, fsync=False)
-            try:
-                return read_folder(os.path.join(self._folder, name), source)
-            finally:
-                folder.remove(name)
 
 
 def _hash_upload(upload: StoredUpload) -> str:
