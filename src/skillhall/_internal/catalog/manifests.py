@@ -153,22 +153,13 @@ class ManifestCache:
             self._cached.pop(location, None)
 
 
-class PublishedSkill(NamedTuple):
-    """One skill as published over MCP."""
-
-    name: str
-    uri: str
-    is_listed: bool
-    findings: tuple[JudgedFinding, ...]
-
-
-def list_published(view: SkillView) -> list[PublishedSkill]:
-    """Return the skills of a view, with findings for those that MCP does not list."""
+def list_published(view: SkillView) -> list[tuple[ViewedSkill, JudgedFinding | None]]:
+    """Return the skills of a view, each with the reason why MCP does not list it, or None."""
     manifests, published = ManifestCache(), []
     for row in view:
         finding = explain_exclusion(row, manifests.get_or_none(view, row))
         judged = view.profile.load_policy.judge([finding] if finding else [])
-        published.append(PublishedSkill(row.name, row.uri, finding is None, tuple(judged)))
+        published.append((row, judged[0] if judged else None))
     return published
 
 

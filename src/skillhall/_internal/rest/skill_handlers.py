@@ -177,7 +177,7 @@ class SkillHandlers:
         """Undo an edit, an import or a deletion."""
         change = request.scope["path"].removeprefix(CHANGES_PATH).split("/")[1]
         undone = await self._workers.run(self._collection.changes.undo, change)
-        data = {"undone": change, "skills": [*undone.ids]}
+        data = {"undone": change, "skills": [*undone.entries]}
         return success_response(encode_json(data), request.request_id)
 
     def _import_from_archive(

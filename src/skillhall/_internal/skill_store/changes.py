@@ -52,13 +52,6 @@ class SkillChangeResult(NamedTuple):
     change_id: str
 
 
-class UndoneChange(NamedTuple):
-    """Undone change: its verb and the ids of its skills."""
-
-    verb: Verb
-    ids: tuple[str, ...]
-
-
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
     """Undoable operations on user skills. Without a data directory, nothing can be undone."""
@@ -128,8 +121,8 @@ class SkillStoreChanges:
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
 
-    def undo(self, change_id: str) -> UndoneChange:
-        """Undo a change.
+    def undo(self, change_id: str) -> HistoryChange:
+        """Undo a change and return it; its entries are the ids of the skills.
 
         Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
         """
@@ -151,7 +144,7 @@ class SkillStoreChanges:
 
         self.store.rewrite([*change.entries], compute_files)
         history.delete(change_id)
-        return UndoneChange(change.verb, tuple(change.entries))
+        return change
 
     def _open_history(self) -> History:
         return History(self.data_directory, os.path.join(self.store.location, _HISTORY_SCOPE))

@@ -114,7 +114,7 @@ class SkillEditPages(PageHandlers):
 
     def undo(self, request: PageRequest) -> Response:
         """Undo a change."""
-        ids = self._collection.changes.undo(request.path_params["id"]).ids
+        ids = [*self._collection.changes.undo(request.path_params["id"]).entries]
         exists = len(ids) == 1 and ids[0] in self._collection.snapshot().skills
         url = _skill_url(ids[0]) if exists else "/skills"
         return self._site.redirect(url, "undone", ", ".join(ids))
