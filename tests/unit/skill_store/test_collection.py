@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkills
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill.edit import SkillText
@@ -45,11 +45,11 @@ def repository(tmp_path: Path) -> Path:
 
 
 def collection(run_directory: Path, repository: Path | None = None) -> Collection:
-    def current() -> RepositorySkills:
+    def current() -> RepositorySkillSet:
         if repository is None:
-            return RepositorySkills()
+            return RepositorySkillSet()
         skills = tuple(load_roots([Root(str(repository))], PROMPT_REPOSITORY))
-        return RepositorySkills(
+        return RepositorySkillSet(
             "c0ffee", skills, {str(repository): RepositoryOrigin("acme/skills", "0123")}
         )
 

@@ -18,7 +18,7 @@ class RepositoryOrigin(NamedTuple):
     commit: str = ""
 
 
-class RepositorySkills(NamedTuple):
+class RepositorySkillSet(NamedTuple):
     """Skills of all repositories of a server, in order of precedence."""
 
     digest: str = ""  # changes with any repository

@@ -102,17 +102,13 @@ class FollowedRepositories:
         self._sources_lock = threading.Lock()
         self._concurrency = threading.BoundedSemaphore(_MAX_CONCURRENT)
         self._sources: dict[FollowedRepository, _FollowedSource] = {}
-        self._error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
+        # Why repositories cannot be added or removed.
+        self.error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
         self._read_list()
         is_polling = poll and prompt_sources.can_follow
         self._poller = (
             PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
-
-    @property
-    def error(self) -> SkillhallError | None:
-        """Reason why repositories cannot be added or removed, or None."""
-        return self._error
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
         """Read a repository and add it. Raises: as `PromptService.follow`."""
@@ -227,7 +223,7 @@ class FollowedRepositories:
             self._sources = {
                 item: known.get(item) or self._create_source(item) for item in followed
             }
-        self._error = None
+        self.error = None
 
     def _read_list(self) -> None:
         """Read the list from the file. If that fails, keep the sources."""
@@ -237,9 +233,9 @@ class FollowedRepositories:
             with self._list_lock:
                 self._set_sources(self._list.read())
         except SkillhallError as error:
-            self._error = error
+            self.error = error
         except OSError as error:
-            self._error = ConfigInvalid(FILE, format_os_error(error))
+            self.error = ConfigInvalid(FILE, format_os_error(error))
 
     def _list_sources(self) -> list[_FollowedSource]:
         with self._sources_lock:

@@ -57,8 +57,8 @@ class RefreshingSource:
         self._due_at = _ALREADY_DUE
         self._expire_count = 0
         self._cached: PromptSnapshot | None = None
-        # A string: an exception would keep the token of its request alive.
-        self._failure = ""
+        # Why the last refresh failed. An exception would keep the token of its request alive.
+        self.failure = ""
         self._succeeded_at = ""  # ISO time
         self._logged_version: object = None  # contents whose skipped items were logged last
         self._current_refresh = _Refresh(0)
@@ -69,11 +69,6 @@ class RefreshingSource:
         """Last good snapshot, if it is still readable."""
         snapshot = self._cached
         return snapshot if snapshot is not None and snapshot.is_readable else None
-
-    @property
-    def failure(self) -> str:
-        """Why the last refresh failed, or ""."""
-        return self._failure
 
     @property
     def seconds_until_due(self) -> float:
@@ -94,8 +89,8 @@ class RefreshingSource:
         refresh = self._current_refresh
         if cached is not None and (self.seconds_until_due or not refresh.future.done()):
             return cached
-        if cached is None and self._delays_retries and self._failure and self.seconds_until_due:
-            raise SkillhallError(self._failure)
+        if cached is None and self._delays_retries and self.failure and self.seconds_until_due:
+            raise SkillhallError(self.failure)
         return self._wait_for_refresh(fetch, refresh.number - (not refresh.future.done()))
 
     def refresh(self, fetch: Fetch) -> PromptSnapshot:
@@ -126,13 +121,13 @@ class RefreshingSource:
             previous = None if cached is None else cached.with_stale(None)
             snapshot = run_low_priority(lambda: fetch(previous))
         except (SkillhallError, OSError) as error:
-            self._failure = describe_error(error)
+            self.failure = describe_error(error)
             self._set_due(RETRY_INTERVAL, expire_count)
             if cached is None:
                 raise
-            snapshot = cached.with_stale(Stale(self._failure, self._succeeded_at))
+            snapshot = cached.with_stale(Stale(self.failure, self._succeeded_at))
         else:
-            self._failure = ""
+            self.failure = ""
             # Skipped items are logged once per commit, or once per content of a folder.
             version = snapshot.commit, snapshot.digest, snapshot.skipped
             if version != self._logged_version:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.cache import LruCache
-from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkills
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.prompts.checkout import CheckoutStore
 from skillhall._internal.prompts.followed_repos import FollowedRepositories
@@ -132,7 +132,7 @@ class PromptService:
         )
         self._skills_lock = threading.Lock()
         # The snapshots keep the files of their skills alive.
-        self._cached_skills: tuple[tuple[PromptSnapshot, ...], RepositorySkills] | None = None
+        self._cached_skills: tuple[tuple[PromptSnapshot, ...], RepositorySkillSet] | None = None
 
     def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
         """Return the current snapshot. It is read on first use and refreshed when due.
@@ -198,7 +198,7 @@ class PromptService:
             *(_build_status(snapshot, "", "upload") for _, snapshot in uploaded),
         ]
 
-    def skills(self) -> RepositorySkills:
+    def skills(self) -> RepositorySkillSet:
         """Return the skills of the configured source, then of the followed ones."""
         configured = self.cached_snapshot() or self.snapshot()
         snapshots = (configured.with_stale(None), *self._followed.snapshots())
@@ -370,11 +370,11 @@ def _build_status(
     )
 
 
-def _collect_skills(snapshots: Sequence[PromptSnapshot]) -> RepositorySkills:
+def _collect_skills(snapshots: Sequence[PromptSnapshot]) -> RepositorySkillSet:
     digest = snapshots[0].digest
     if len(snapshots) > 1:
         digests = "".join(snapshot.digest for snapshot in snapshots)
         digest = hashlib.sha256(digests.encode()).hexdigest()
     skills = tuple(skill for snapshot in snapshots for skill in snapshot.skills)
     origins = {each.folder: RepositoryOrigin(each.source, each.commit) for each in snapshots}
-    return RepositorySkills(digest, skills, origins)
+    return RepositorySkillSet(digest, skills, origins)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.fingerprint import read_signature
 from skillhall._internal.catalog.reader import open_skill_bundle, read_published_file, with_bundle
-from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkills
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
     SkillImportResult: TypeAlias = tuple[ImportReport, str]
-    ReadRepositorySkills: TypeAlias = Callable[[], "RepositorySkills"]
+    ReadRepositorySkills: TypeAlias = Callable[[], "RepositorySkillSet"]
 
 SOURCES = ("user", "system", "repository")
 REPOSITORY_SOURCE = "repository"
@@ -174,7 +174,7 @@ class Collection:
 
     store: SkillStore
     settings: Settings
-    read_repositories: ReadRepositorySkills = field(default=RepositorySkills)
+    read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
     clock: Callable[[], float] = time.monotonic
     _snapshot: CollectionSnapshot | None = None
     _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills

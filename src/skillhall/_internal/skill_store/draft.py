@@ -46,7 +46,7 @@ def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) 
     try:
         skill_id = parse_skill_id(identity)
     except SkillhallError as error:
-        return _build_rejected_draft("", error)
+        return SkillDraft("", list_reasons(error), is_taken=False, findings=(), tokens=0)
 
     def write() -> bytes:
         new = prepare_new_skill(skill_id, text.name, text.description, text.body)
@@ -64,7 +64,7 @@ def draft_skill_md(
         bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
         skill = prepare_bundles([bundle], identity)[0].skill
     except SkillhallError as error:
-        return _build_rejected_draft(identity, error, is_taken=is_taken)
+        return SkillDraft(identity, list_reasons(error), is_taken, (), 0)
     tokens = estimate_tokens(parse_skill(data).body)
     findings = judge_skill_md(identity, data)
     return SkillDraft(identity, (), is_taken, findings, tokens, skill, data)
@@ -77,12 +77,6 @@ def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
     findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter))
     judged = LOCAL_SKILLS.load_policy.judge(f.with_location(f.path or SKILL_MD) for f in findings)
     return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
-
-
-def _build_rejected_draft(
-    identity: str, error: SkillhallError, *, is_taken: bool = False
-) -> SkillDraft:
-    return SkillDraft(identity, list_reasons(error), is_taken, (), 0)
 
 
 def list_reasons(error: SkillhallError) -> tuple[str, ...]:
