@@ -11,7 +11,7 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.report import Bar, Judged, Row
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace import BlockContent, Zone
 from skillhall._internal.workspace.validation import build_content
 from skillhall._internal.workspace.workspace import Workspace

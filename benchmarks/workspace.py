@@ -12,7 +12,7 @@ from benchmarks.harness import DISCARDED_ROUNDS
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import build_content

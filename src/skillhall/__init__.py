@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from skillhall._internal.api.installer import Installer
     from skillhall._internal.api.skills import Skill, Skills
     from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.skill.document import Document
     from skillhall._internal.skill.finding import Finding
+    from skillhall._internal.skill.lossless_editor import Document
     from skillhall._internal.skill.parser import parse_skill
     from skillhall._internal.skill.token_count import estimate_tokens
     from skillhall.errors import (
@@ -57,7 +57,7 @@ _NAMES_BY_MODULE = {
     "_internal.api.installer": ("Installer",),
     "_internal.api.skills": ("Skill", "Skills"),
     "_internal.policy.profiles": ("Profile",),
-    "_internal.skill.document": ("Document",),
+    "_internal.skill.lossless_editor": ("Document",),
     "_internal.skill.finding": ("Finding",),
     "_internal.skill.parser": ("parse_skill",),
     "_internal.skill.token_count": ("estimate_tokens",),

@@ -36,11 +36,11 @@ DEPRECATED = {
     "open_served": ("mcp_source:open_mcp_source", "Skills.open('mcp:LABEL')"),
     "read_skill": ("_internal.catalog.reader:read_skill", "Skill.body"),
     "read_skill_file": ("_internal.catalog.reader:read_skill_file", "Skill.read_bytes()"),
-    "render_inline": ("_internal.render.inline:render_inline", "Skill.activate()"),
+    "render_inline": ("_internal.render.listing:render_inline", "Skill.activate()"),
     "render_listing": ("_internal.render.listing:render_listing", "Skills.listing()"),
     "render_local": ("compat:render_local", "skillhall.compat.render_local"),
     "render_markdown": (
-        "_internal.render.markdown:render_markdown",
+        "_internal.render.listing:render_markdown",
         "Skills.listing(format='markdown')",
     ),
     "tools_for": ("compat:tools_for", "skillhall.compat.tools_for"),

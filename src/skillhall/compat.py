@@ -23,7 +23,7 @@ from skillhall._internal.api.compat.skills_module import (
 from skillhall._internal.api.compat.tool_guard import ToolGuard
 from skillhall._internal.api.compat.toolbox import tools_for
 from skillhall._internal.policy.selection import Globs
-from skillhall._internal.render.local_listing import render_local
+from skillhall._internal.render.listing import render_local
 from skillhall._internal.skill_store.folder_store import FolderStore as LocalSkills
 
 __all__ = [

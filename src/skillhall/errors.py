@@ -337,7 +337,7 @@ class PromptNotFound(NotFoundError):
 
 
 class SourceUnknown(NotFoundError):
-    """No source was uploaded under this name, or it was removed to make room for others."""
+    """No upload has this name, or it was removed to make room for others."""
 
     code = "invalid_argument"
     template = "Unknown source: {name}"
@@ -350,7 +350,7 @@ class SourceUnknown(NotFoundError):
 class RecordNotFound(NotFoundError):
     """No session, block, template or snapshot has this id."""
 
-    template = "there is no {record} {id!r}"
+    template = "there is no {record} with the id {id!r}"
     record: str  # its kind
     id: str
 
@@ -358,7 +358,7 @@ class RecordNotFound(NotFoundError):
 class TokenNotFound(NotFoundError):
     """No access token has this id or label."""
 
-    template = "there is no token {name!r}"
+    template = "there is no token with the id or label {name!r}"
     name: str
 
 
@@ -400,7 +400,7 @@ class SkillRejected(InvalidSkillError):
 
 
 class SkillParseError(InvalidSkillError):
-    """A SKILL.md that `parse_skill_metadata` rejects; the message names the file and the field."""
+    """A SKILL.md that `parse_skill_metadata` rejects, with the file and the field."""
 
     template = "{problem}"
     path: str
@@ -408,7 +408,7 @@ class SkillParseError(InvalidSkillError):
 
 
 class EditRefused(InvalidSkillError, ValueError):
-    """An edit that would change more than the field it names, or that finds nothing to edit."""
+    """An edit that would change other content too, or has nothing to edit."""
 
 
 class NotASkill(InvalidSkillError):
@@ -443,7 +443,7 @@ class TooLarge(InvalidInputError):
     """More bytes, files or folders than the limit."""
 
     code = "too_large"
-    template = "{path!r} is larger than {limit} {unit}"
+    template = "{path!r} exceeds the limit of {limit} {unit}"
     path: str
     limit: int
     unit: str = "bytes"
@@ -499,7 +499,7 @@ class AgentHasNoHook(InvalidInputError):
 
     def __str__(self) -> str:
         named = f", not for {_join_names(self.agents)}" if self.agents else ""
-        return f"hooks can be installed for Claude Code only{named}"
+        return f"hooks can only be installed for Claude Code{named}"
 
 
 # Sources
@@ -521,10 +521,10 @@ class SourceRejected(SourceError):
 
 
 class SourceNotFound(SourceError):
-    """The host responds, and has nothing there, or nothing that it shows us."""
+    """The host has nothing there, or nothing that we may see."""
 
     code = "not_found"
-    template = "there is nothing at {text!r}"
+    template = "nothing was found at {text!r}"
     _redacted_names = ("text",)
     text: str
     hint: str = ""
@@ -575,10 +575,10 @@ class RateLimited(SourceError):
 
 
 class ArchiveRejected(SourceError):
-    """A zip or tar file that is rejected as a whole; `detail` says what is wrong with it."""
+    """A zip or tar file that is rejected completely; `detail` is the problem."""
 
     code = "archive_rejected"
-    template = "{name!r} is rejected: {detail}"
+    template = "the archive {name!r} is rejected: {detail}"
     name: str
     reason: ArchiveReason
     detail: str
@@ -590,7 +590,7 @@ class ArchiveRejected(SourceError):
 
 
 class PromptsSourceError(SourceError):
-    """A repository of prompts that cannot be read, and of which there is no cached version."""
+    """A repository of prompts that cannot be read and has no cached version."""
 
     template = "{source!r} cannot be read: {problem}"
     _redacted_names = ("source",)
@@ -614,7 +614,7 @@ class ServedSkillRejected(SourceError):
     """A skill that differs from what its MCP server announced; `finding` is the code."""
 
     code = "invalid_skill"
-    template = "{uri} of {label} is rejected [{finding}]: {problem}"
+    template = "{uri} from {label} is rejected [{finding}]: {problem}"
     label: str
     uri: str
     finding: str
@@ -622,7 +622,7 @@ class ServedSkillRejected(SourceError):
 
 
 class NotAuthenticated(SourceError):
-    """A server that rejects our token, or needs one; `variable` is where its token belongs."""
+    """A server that needs a valid token; `variable` is the one to set it in."""
 
     code = "unauthenticated"
     template = "{host} rejected the request: token missing or invalid"
@@ -675,7 +675,7 @@ class LockInvalid(InstallError):
 
 
 class LockNotFound(InstallError):
-    """No lock file of Skillhall here; `other` is the lock file of another tool, if any."""
+    """No lock file of Skillhall here; `other` is that of another tool, if any."""
 
     code = "not_found"
     template = "no {path} found: Skillhall has not installed any skills here"
@@ -740,7 +740,7 @@ class NothingToUndo(InstallError):
     """No change of this skill can be undone."""
 
     code = "not_found"
-    template = "there is no change of {name!r} to undo"
+    template = "there is no change to undo for {name!r}"
     name: str
 
 
@@ -770,7 +770,7 @@ class ReadOnly(StoreError):
 
 
 class StaleVersionError(StoreError):
-    """A skill that was changed since the caller read it; `digest` is its current digest."""
+    """A skill that changed since the caller read it; `digest` is the current one."""
 
     code = "precondition_failed"
     template = "{name} was changed by someone else"
@@ -793,12 +793,12 @@ class VersionConflict(StoreError):
 class BlockMovedError(StoreError):
     """A position next to a block that was moved or deleted."""
 
-    template = "the block {id!r} is not in that zone any more"
+    template = "the block {id!r} is no longer in that zone"
     id: str
 
 
 class ReviewGone(StoreError):
-    """A pending import that expired, or that was dropped to make room for others."""
+    """A pending import that expired or was dropped to make room for others."""
 
     code = "not_found"
     template = "this import has expired"
@@ -812,10 +812,10 @@ class FolderScanOff(StoreError):
 
 
 class FollowingOff(StoreError):
-    """Servers that share a database do not follow repositories: each would have its own list."""
+    """Repositories cannot be followed by servers that share a database."""
 
     code = "forbidden"
-    template = "servers that share a database do not follow repositories"
+    template = "servers that share a database cannot follow repositories"
 
 
 class BackupRejected(StoreError):
@@ -842,7 +842,7 @@ class DatabaseNewer(DatabaseUnavailable):
     known: int = 0
 
     def __init__(self, version: int, known: int) -> None:
-        problem = f"it has version {version}, and this Skillhall knows {known}"
+        problem = f"its version is {version}; this version of Skillhall supports up to {known}"
         SkillhallError.__init__(self, problem, version=version, known=known)
 
 
@@ -850,14 +850,14 @@ class DatabaseFull(StoreError):
     """The disk of the database is full; nothing was changed."""
 
     code = "storage_full"
-    template = "the disk of the database is full"
+    template = "the disk that stores the database is full"
 
 
 # Configuration and models
 
 
 class ConfigInvalid(ConfigError):
-    """A config file that cannot be used; `line` is 0 if the problem is not on one line."""
+    """A config file that cannot be used; `line` is 0 if no single line is at fault."""
 
     path: str
     problem: str
@@ -889,7 +889,7 @@ class Busy(ModelError):
 
 
 def without_credentials(text: str) -> str:
-    """The text with ``***`` for whatever may be a secret in a URL: user, query, fragment."""
+    """Return a URL with `***` in place of the user, query and fragment."""
     scheme, slashes, rest = text.partition("//")
     if not slashes or "@" in scheme:
         scheme, slashes, rest = "", "", text
@@ -903,13 +903,13 @@ def without_credentials(text: str) -> str:
 
 
 def label_without_credentials(label: str) -> str:
-    """The same for a label that may be a URL; `alice@laptop` is not one and stays as it is."""
+    """Redact a label that may be a URL. `alice@laptop` is not one and stays the same."""
     is_url = any(mark in label for mark in "/:")
     return without_credentials(label) if is_url else label
 
 
 def _may_be_secret(user: str) -> bool:
-    """Whether the part before the last @ is more than a path that has a revision."""
+    """Whether the part before the last @ is more than a path with a revision."""
     if user == "git":
         return False
     first, slash, _ = user.partition("/")
@@ -918,7 +918,7 @@ def _may_be_secret(user: str) -> bool:
 
 
 def _display(name: str, value: object) -> object:
-    """A fact as a message repeats it. Paths are never shortened: people copy them."""
+    """Return a fact as messages show it. Paths are never shortened: people copy them."""
     if isinstance(value, tuple):
         return _join_names(value)
     return _shorten(value) if isinstance(value, str) and name != "path" else value

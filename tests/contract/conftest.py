@@ -8,7 +8,7 @@ from sqlalchemy import make_url
 
 from skillhall._internal.storage.ports import WorkspaceStore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from tests.support.databases import TIMESTAMP, truncate_tables
 from tests.support.memory_store import MemoryStore
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DBAPIError
 
 from skillhall._internal.storage.records import Event, StoredToken
 from skillhall._internal.storage.sql.backup import create_backup, restore_backup
@@ -19,14 +20,13 @@ from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
-    drop_all_tables,
     migrate,
 )
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import METADATA, migrations
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import BackupRejected, Conflict, DatabaseNewer
 from tests.support.databases import TIMESTAMP
 from tests.support.servers import DEADLINE
@@ -39,25 +39,44 @@ def describe_tables(database: Database) -> dict[str, object]:
     def work(connection: Connection) -> dict[str, object]:
         inspector = inspect(connection)
         return {
-            name: (
-                [
-                    (column["name"], str(column["type"]), column["nullable"])
-                    for column in inspector.get_columns(name)
-                ],
-                sorted(str(index["name"]) for index in inspector.get_indexes(name)),
-                inspector.get_pk_constraint(name)["constrained_columns"],
-                sorted(str(key["referred_table"]) for key in inspector.get_foreign_keys(name)),
-            )
+            name: {
+                "columns": inspector.get_columns(name),
+                "collations": read_collations(connection, name),
+                "indexes": sorted(inspector.get_indexes(name), key=lambda i: str(i["name"])),
+                "key": inspector.get_pk_constraint(name),
+                "references": read_references(connection, name),
+                "checks": inspector.get_check_constraints(name),
+            }
             for name in inspector.get_table_names()
         }
 
-    return database.read(work)
+    # Types and conditions are objects without equality; their text is precise.
+    return {name: json.dumps(table, default=str) for name, table in database.read(work).items()}
+
+
+def read_references(connection: Connection, table: str) -> list[str]:
+    """Return the foreign keys of a table, with what happens to it on deletion."""
+    if connection.dialect.name == "postgresql":
+        return sorted(map(repr, inspect(connection).get_foreign_keys(table)))
+    # The inspector does not see the options of a reference in a column's definition.
+    return [str(row) for row in connection.execute(text(f"PRAGMA foreign_key_list({table})"))]
+
+
+def read_collations(connection: Connection, table: str) -> list[str]:
+    """Return the collations of a table's columns, which the inspector leaves out."""
+    if connection.dialect.name == "sqlite":
+        return []
+    query = text(
+        "SELECT column_name, collation_name FROM information_schema.columns"
+        " WHERE table_schema = current_schema() AND table_name = :name ORDER BY 1"
+    )
+    return [str(row) for row in connection.execute(query, {"name": table})]
 
 
 @pytest.mark.parametrize("version", range(LATEST_VERSION))
 def test_every_earlier_version_migrates_to_the_latest(database: Database, version: int) -> None:
     newest = describe_tables(database)
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     if version:
         database.write(lambda connection: migrate(connection, TIMESTAMP, version))
         assert database.read(current_version) == version
@@ -68,15 +87,25 @@ def test_every_earlier_version_migrates_to_the_latest(database: Database, versio
 
 def test_migrations_create_the_declared_tables(database: Database) -> None:
     migrated = describe_tables(database)
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(METADATA.create_all)
     assert describe_tables(database) == migrated
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
+    database.write(lambda connection: migrate(connection, TIMESTAMP))
+
+
+def test_table_of_another_program_is_not_taken_for_ours(database: Database) -> None:
+    database.write(METADATA.drop_all)
+    database.write(lambda connection: connection.exec_driver_sql("CREATE TABLE tokens (x TEXT)"))
+    with pytest.raises(DBAPIError, match="tokens"):
+        database.write(lambda connection: migrate(connection, TIMESTAMP))
+    assert database.read(lambda connection: inspect(connection).get_table_names()) == ["tokens"]
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 
 def test_migration_preserves_data(database: Database) -> None:
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP, 1))
     row = "INSERT INTO sessions VALUES ('s1', 'old', NULL, NULL, NULL, 5, 1, 1, 'c', 'u')"
     database.write(lambda connection: connection.exec_driver_sql(row))
@@ -93,7 +122,7 @@ def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
     with pytest.raises(DatabaseNewer, match=f"it has version {LATEST_VERSION + 1}"):
         database.write(lambda connection: migrate(connection, TIMESTAMP))
     assert describe_tables(database) == before
-    database.write(drop_all_tables)
+    database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
 
 

@@ -7,16 +7,16 @@ from contextlib import closing
 import pytest
 from sqlalchemy import func, select
 
-from skillhall._internal.storage.ports import SharedSkillWriter
 from skillhall._internal.storage.records import Event, StoredToken
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.event_feed import EventFeed
+from skillhall._internal.storage.sql.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.event_signal import open_event_signal
-from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
+from skillhall._internal.storage.sql.skill_rows import SharedSkillWriter, SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import blobs
-from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokenTable
+from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import Conflict
 from tests.support.databases import TIMESTAMP
 

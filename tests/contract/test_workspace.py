@@ -295,7 +295,7 @@ def test_skill_of_the_same_name_replaces_the_block_in_place(
 def test_skills_of_an_archive_are_selected_by_name(workspace: Workspace) -> None:
     session = workspace.sessions.create("one").id
     data = make_zip(*(ZipEntry(f"{name}/SKILL.md", skill_md(name, name)) for name in "abc"))
-    candidates = workspace.importer.list_upload_candidates(data, "skills.zip")
+    candidates = workspace.importer.read_upload(data, "skills.zip").candidates
     assert [(candidate.id, candidate.name, candidate.reasons) for candidate in candidates] == [
         (name, name, []) for name in ("a", "b", "c")
     ]

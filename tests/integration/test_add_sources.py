@@ -19,7 +19,7 @@ from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.update import find_outdated
 from skillhall._internal.installer.verify import verify
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES
 from tests.support.github_api_server import EXECUTABLE, RepoFile
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.http_server import respond

@@ -737,7 +737,7 @@ def test_hook_for_an_agent_without_hooks_is_rejected(
 ) -> None:
     (generate.skills.parents[1] / ".cursor").mkdir()
     assert generate(*arguments) == 3
-    assert "for Claude Code only" in generate.err
+    assert "only be installed for Claude Code" in generate.err
     assert "--agent claude-code" in generate.err
     assert not generate.skills.parent.exists()
 

@@ -4,13 +4,18 @@ import yaml
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from skillhall._internal.skill.document import Document, EditRefused
-from skillhall._internal.skill.frontmatter import FrontmatterBlock, decode_text, find_frontmatter
+from skillhall._internal.skill.frontmatter_locator import (
+    FrontmatterBlock,
+    decode_text,
+    find_frontmatter,
+)
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
+from skillhall._internal.skill.yaml.lenient_reader import read_fields
 from skillhall._internal.skill.yaml.quoting import format_scalar, quote_scalar
 from skillhall._internal.skill.yaml.values import TEXT_FIELDS, Fields
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 from tests.support.strategies import KEYS, encodable_texts, files, skill_md_like
 
 keys = st.sampled_from(KEYS)

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.render.escape import to_single_line
-from skillhall._internal.render.inline import render_inline
-from skillhall._internal.render.listing import render_listing
+from skillhall._internal.render.listing import render_inline, render_listing
 from tests.support.strategies import texts
 
 

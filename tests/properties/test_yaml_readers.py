@@ -6,11 +6,15 @@ import pytest
 from hypothesis import example, given
 
 from skillhall._internal.skill.yaml.fast_reader import SimpleYamlResult, read_simple_yaml
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, locate_fields, read_full_yaml
-from skillhall._internal.skill.yaml.repair import locate_fields_leniently, repair_yaml
-from skillhall._internal.skill.yaml.result import build_repaired_finding
+from skillhall._internal.skill.yaml.full_reader import locate_fields, read_full_yaml
+from skillhall._internal.skill.yaml.lenient_reader import (
+    build_repaired_finding,
+    locate_fields_leniently,
+    read_fields,
+    repair_yaml,
+)
 from skillhall._internal.skill.yaml.values import YamlValue
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 from tests.support.strategies import (
     disturbed_blocks,
     edge_blocks,

@@ -10,9 +10,12 @@ import skillhall
 from skillhall import compat
 from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.reader import activate, read_skill_file
-from skillhall._internal.render.json_manifest import serialize_listing
-from skillhall._internal.render.listing import ListingEntry, render_listing
-from skillhall._internal.render.markdown import render_markdown
+from skillhall._internal.render.listing import (
+    ListingEntry,
+    render_listing,
+    render_markdown,
+    serialize_listing,
+)
 from skillhall._internal.sources.folder.root import Paths
 from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillhallError

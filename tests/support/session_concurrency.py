@@ -16,7 +16,7 @@ from pathlib import Path
 
 from skillhall._internal.storage.records import Block, Event
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.ordering import BlockPlacement

@@ -15,7 +15,7 @@ from pathlib import Path
 from sqlalchemy import Engine, event
 
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
 from skillhall._internal.workspace.templates import ApplyMode
 from skillhall._internal.workspace.workspace import Workspace

@@ -34,7 +34,7 @@ def make_workspace(
     """Return a workspace with predictable ids and times."""
     unit_of_work = UnitOfWork(store, ticking_clock(), make_id_sequence(prefix))
     importer = SkillImporter(unit_of_work, reject_source, folder_scan, folder)
-    return Workspace.create(unit_of_work, importer, None, lambda: None)
+    return Workspace(unit_of_work, importer, None, lambda: None)
 
 
 def skill_md(name: str, body: str, description: str = "Does one thing.") -> bytes:

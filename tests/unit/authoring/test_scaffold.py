@@ -35,7 +35,12 @@ def test_broken_link_is_a_conflict(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("PDF_Tools", "'pdf-tools'"), ("a--b", "'a-b'"), ("", "'skill'"), ("a/b", "--dir")],
+    [
+        ("PDF_Tools", "'pdf-tools'"),
+        ("a--b", "'a-b'"),
+        ("", "'skill'"),
+        ("a/b", "give the folder separately"),
+    ],
 )
 def test_invalid_name_is_rejected_with_a_suggestion(name: str, hint: str, tmp_path: Path) -> None:
     with pytest.raises(SkillRejected) as caught:

@@ -14,7 +14,7 @@ RAISED = [
     (errors.SkillNotFound("a"), 4),
     (errors.SkillFileNotFound("a"), 4),
     (errors.SkillRejected("a", ["b"]), 3),
-    (errors.UnsafePath("../a", "it leaves its folder"), 3),
+    (errors.UnsafePath("../a", "it points outside its folder"), 3),
     (errors.NotAFile("a"), 3),
     (errors.TooLarge("a", 1), 3),
     (errors.UnknownProfile("a", ["b"]), 4),

@@ -1,7 +1,8 @@
 import hashlib
 from typing import NamedTuple
 
-from skillhall._internal.render.json_manifest import build_manifest, serialize_listing
+from skillhall._internal.render.json_manifest import build_manifest
+from skillhall._internal.render.listing import serialize_listing
 from skillhall._internal.skill.bundle import RelativePath, SkillFile
 
 

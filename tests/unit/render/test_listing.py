@@ -1,7 +1,11 @@
 from typing import NamedTuple
 
-from skillhall._internal.render.inline import InlineSkill, render_inline, render_instructions
-from skillhall._internal.render.listing import render_listing
+from skillhall._internal.render.listing import (
+    InlineSkill,
+    render_inline,
+    render_instructions,
+    render_listing,
+)
 
 
 class Entry(NamedTuple):

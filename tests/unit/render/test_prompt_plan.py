@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillhall._internal.agents.config.agent_config import AGENT_TOOL_NAMES
-from skillhall._internal.render.inline import InlineSkill, render_inline, render_instructions
+from skillhall._internal.render.listing import InlineSkill, render_inline, render_instructions
 from skillhall._internal.render.prompt_plan import (
     MAX_DESCRIPTION_LENGTH,
     DetailLevel,

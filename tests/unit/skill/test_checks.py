@@ -111,11 +111,11 @@ def test_name_that_is_not_text_is_missing(name: YamlValue) -> None:
     [
         ({}, "'name' is missing", "add 'name: …'"),
         ({"Name": "a"}, "'name' is missing", "write 'name' instead of 'Name'"),
-        ({"name": ""}, "'name' is empty, not text", "write 'name: some text'"),
-        ({"name": None}, "'name' is empty, not text", "write 'name: some text'"),
+        ({"name": ""}, "'name' is empty", "write 'name: some text'"),
+        ({"name": None}, "'name' is empty", "write 'name: some text'"),
         ({"name": ["a"]}, "'name' is a list, not text", "write 'name: some text'"),
         ({"name": {}}, "'name' is a map, not text", "write 'name: some text'"),
-        ({"name": True}, "'name' is true or false, not text", "write 'name: some text'"),
+        ({"name": True}, "'name' is a boolean, not text", "write 'name: some text'"),
     ],
 )
 def test_missing_name_message_describes_the_value(fields: Fields, message: str, hint: str) -> None:

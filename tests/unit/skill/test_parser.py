@@ -1,7 +1,7 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import MAX_FRONTMATTER_BYTES, MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_FRONTMATTER_BYTES, MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, KeyCase
 from skillhall._internal.skill.parser import (
     ParsedFrontmatter,

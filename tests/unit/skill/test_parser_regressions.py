@@ -9,15 +9,15 @@ from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
 from skillhall._internal.policy.selection import matches_glob
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import is_frontmatter_complete
+from skillhall._internal.skill.frontmatter_locator import is_frontmatter_complete
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parsed import Frontmatter, KeyCase
 from skillhall._internal.skill.parser import parse_frontmatter, parse_skill
 from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
-from skillhall._internal.skill.yaml.repair import repair_yaml
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
+from skillhall._internal.skill.yaml.lenient_reader import read_fields, repair_yaml
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 from skillhall.errors import UnsafePath
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.installer.install import compute_bundle_digest
-from skillhall._internal.skill.edit import SkillText
+from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import (

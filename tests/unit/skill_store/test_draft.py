@@ -1,4 +1,4 @@
-from skillhall._internal.skill.edit import SkillText
+from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.draft import draft_skill
 from skillhall._internal.skill_store.input_checks import SkillSummary
 

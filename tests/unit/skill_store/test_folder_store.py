@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.render.local_listing import INTRODUCTION
+from skillhall._internal.render.listing import LOCAL_INTRO
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.folder_store import FolderStore
@@ -100,7 +100,7 @@ def test_prompt_block_lists_skills_that_are_not_hidden(store: FolderStore, user:
     make_skill(user, "pdf", data=make_skill_md("PDF", "Reads\nPDF."))
     make_skill(user, "quiet", data=make_skill_md("quiet", disable_model_invocation="true"))
     line = "- id: pdf; name: PDF; description: Reads PDF."
-    assert store.prompt_block() == f"{INTRODUCTION}\n{line}"
+    assert store.prompt_block() == f"{LOCAL_INTRO}\n{line}"
     assert "quiet" in ids(store)
 
 

@@ -18,11 +18,11 @@ from skillhall._internal.agents.local_host import LocalHost
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.fingerprint import Fingerprint
 from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER
-from skillhall._internal.policy.requirements import check_requirements
 from skillhall._internal.policy.visibility import is_visible_to_models
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill_store.input_checks import USER
 
 if TYPE_CHECKING:

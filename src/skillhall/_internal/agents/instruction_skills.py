@@ -14,12 +14,12 @@ from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import read_skill
 from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
-from skillhall._internal.policy.requirements import check_requirements
 from skillhall._internal.policy.selection import Globs, select_skills
 from skillhall._internal.policy.visibility import is_visible_to_models
-from skillhall._internal.render.inline import InlineSkill, render_instructions
+from skillhall._internal.render.listing import InlineSkill, render_instructions
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.policy.host_requirements import HostFacts
     from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.policy.requirements import HostFacts
 
 logger = logging.getLogger("skillhall.agents")
 

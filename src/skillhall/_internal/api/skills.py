@@ -25,9 +25,7 @@ from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
 from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.policy.selection import matches_glob
-from skillhall._internal.render.json_manifest import serialize_listing
-from skillhall._internal.render.listing import render_listing
-from skillhall._internal.render.markdown import render_markdown
+from skillhall._internal.render.listing import render_listing, render_markdown, serialize_listing
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.folder.root import Root

@@ -16,7 +16,8 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill.autofix import autofix
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
+from skillhall._internal.skill.line_diff import split_lines
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall._internal.sources.folder.candidate import format_os_error
@@ -63,11 +64,16 @@ def _fix_file(result: ValidationResult, profile: Profile, *, dry_run: bool) -> F
         return None
     if location.name != SKILL_MD:
         changes = (*changes, f"renamed {location.name!r} to {SKILL_MD!r}")
+    names = str(location), str(location.with_name(SKILL_MD))
+    # For `patch`, only "\n" ends a line; `splitlines` also splits at a dozen other characters.
+    old, new = (split_lines(text.decode("utf-8", "surrogateescape")) for text in (data, fixed))
+    diff = "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in difflib.unified_diff(old, new, *names)
+    )
     problem = "" if dry_run else _write_fix(location, data, fixed)
     is_written = not dry_run and not problem
-    return FixResult(
-        result.location, changes, _format_diff(data, fixed, location), is_written, problem
-    )
+    return FixResult(result.location, changes, diff, is_written, problem)
 
 
 def _measure_severity(data: bytes, location: Path, profile: Profile) -> tuple[int, int, int]:
@@ -92,17 +98,3 @@ def _write_fix(location: Path, before: bytes, after: bytes) -> str:
     except SkillhallError as error:
         return str(error)
     return ""
-
-
-def _format_diff(before: bytes, after: bytes, location: Path) -> str:
-    names = str(location), str(location.with_name(SKILL_MD))
-    return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-        for line in difflib.unified_diff(_split_lines(before), _split_lines(after), *names)
-    )
-
-
-def _split_lines(data: bytes) -> list[str]:
-    # For `patch`, only "\n" ends a line; `splitlines` also splits at a dozen other characters.
-    *lines, last = data.decode("utf-8", "surrogateescape").split("\n")
-    return [*(f"{line}\n" for line in lines), *([last] if last else [])]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from skillhall._internal.authoring.validate import ValidationResult, validate
+from skillhall._internal.authoring.validate import validate
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
@@ -84,22 +84,17 @@ def scan(
     Raises: SkillFileNotFound if a path does not exist, ValueError.
     """
     report = validate(paths, _ALL_FILES_PROFILE, settings, progress, depth=depth)
-    unscanned = (judged for judged in report.findings if judged.finding.code in _UNSCANNED_CODES)
-    return ScanReport(
-        tuple(
-            ScannedSkill(result.path, result.name, tuple(_list_risks(result)))
-            for result in report.results
-        ),
-        tuple(dict.fromkeys(unscanned)),
-    )
-
-
-def _list_risks(result: ValidationResult) -> Iterator[Risk]:
-    path = Path(result.path)
-    folder = path.parent if result.path == result.location else path  # of a flat file, its parent
-    for judged in result.findings:
-        tier = TIERS.get(judged.finding.code)
-        if tier is not None:
-            inside = Path(judged.finding.path).relative_to(folder)
-            relative = judged.finding.with_location("" if inside == Path() else inside.as_posix())
-            yield Risk(finding_id(relative), tier, judged)
+    skills = []
+    for result in report.results:
+        path = Path(result.path)
+        # Of a flat file, paths are relative to its parent.
+        folder = path.parent if result.path == result.location else path
+        risks = []
+        for judged in result.findings:
+            if (tier := TIERS.get(judged.code)) is not None:
+                inside = Path(judged.path).relative_to(folder)
+                relative = "" if inside == Path() else inside.as_posix()
+                risks.append(Risk(finding_id(judged.finding.with_location(relative)), tier, judged))
+        skills.append(ScannedSkill(result.path, result.name, tuple(risks)))
+    unscanned = dict.fromkeys(j for j in report.findings if j.code in _UNSCANNED_CODES)
+    return ScanReport(tuple(skills), tuple(unscanned))

@@ -9,9 +9,9 @@ from skillhall._internal.fs.write import create_folder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SPECIFICATION
 from skillhall._internal.skill.checks import suggest_name
-from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parser import parse_skill
 from skillhall.errors import Conflict, SkillRejected
 
@@ -53,7 +53,15 @@ def create_skill(
     if body is None:
         body = _BODY_TEMPLATE.format(title=name.replace("-", " ").capitalize())
     data = build_skill_md(name, description, body)
-    _check_skill_md(data, name)
+    judged = SPECIFICATION.load_policy.judge(parse_skill(data, name).findings)
+    if rejecting := [j.finding for j in judged if j.effect is Effect.REJECT]:
+        error = SkillRejected(name or "the new skill", [finding.message for finding in rejecting])
+        error.hint = rejecting[0].hint
+        if any(finding.code.startswith("name-") for finding in rejecting):
+            error.hint = f"a name that works: {suggest_name(name)!r}"
+        if any(finding.code is Code.NAME_CHARACTERS for finding in rejecting) and "/" in name:
+            error.hint = "a name cannot contain a folder; give the folder separately"
+        raise error
     parent = Path(directory)
     parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -70,19 +78,3 @@ def build_skill_md(name: str, description: str, body: str) -> bytes:
         return document.with_field("description", description).with_body(body).data
     except EditRefused as error:
         raise SkillRejected(name, [str(error)]) from None
-
-
-def _check_skill_md(data: bytes, name: str) -> None:
-    findings = parse_skill(data, name).findings
-    judged = SPECIFICATION.load_policy.judge(findings)
-    rejecting = [j.finding for j in judged if j.effect is Effect.REJECT]
-    if not rejecting:
-        return
-    error = SkillRejected(name or "the new skill", [finding.message for finding in rejecting])
-    is_name_invalid = any(finding.code.startswith("name-") for finding in rejecting)
-    error.hint = (
-        f"a name that works: {suggest_name(name)!r}" if is_name_invalid else rejecting[0].hint
-    )
-    if any(finding.code is Code.NAME_CHARACTERS for finding in rejecting) and "/" in name:
-        error.hint = "--dir names the folder, NAME only the skill"
-    raise error

@@ -9,19 +9,19 @@ from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import Profile
 from skillhall._internal.settings import Settings
+from skillhall._internal.skill.broken_links import check_references
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, ParsedSkill
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill.references import check_references
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_file_at
 from skillhall._internal.sources.folder.root import Root
@@ -168,37 +168,33 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
         if judged.finding.path == str(path) and judged.finding.code is not Code.BOUND_REACHED
     )
     if not reasons:
-        problem = "contains no SKILL.md" if path.is_dir() else "is not a SKILL.md"
-        hint = "name a SKILL.md, a skill's folder, or a folder of skills"
+        problem = "contains no SKILL.md" if path.is_dir() else "is not a SKILL.md file"
+        hint = "give a SKILL.md, the folder of a skill, or a folder of skills"
         missing = Finding(Code.NO_SKILL_MD, f"{path.name!r} {problem}", 1, hint, str(path))
         reasons = (JudgedFinding(missing, Effect.REJECT),)
     return ValidationResult(str(path), str(path), "", accepted=False, findings=reasons)
 
 
 def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
-    candidates: list[CatalogSkill | _RejectedSkill] = [
-        *catalog.skills,
-        *(shadowed.skill for shadowed in catalog.shadowed),
-        *map(_locate_rejected, catalog.rejected),
-    ]
-    return sorted((_build_result(c, profile) for c in candidates), key=_GET_PATH)
-
-
-def _locate_rejected(rejected: RejectedCandidate) -> _RejectedSkill:
-    path, name, findings = Path(rejected.location), rejected.name, rejected.findings
-    if path.is_dir() and not is_skill_md(path.name):
-        return _RejectedSkill(FolderHandle(str(path)), "", str(path), name, findings)
-    folder = FolderHandle(str(path.parent))
-    return _RejectedSkill(folder, path.name, rejected.location, name, findings)
-
-
-def _build_result(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> ValidationResult:
-    path, findings = skill.location, skill.findings
-    if skill.file:
-        findings = examine_skill(skill, profile).findings
-        path = str(Path(path).parent) if is_skill_md(skill.file) else path
-    accepted = not any(judged.effect is Effect.REJECT for judged in findings)
-    return ValidationResult(path, skill.location, skill.name, accepted, findings)
+    candidates: list[CatalogSkill | _RejectedSkill] = [*catalog.skills]
+    candidates += (shadowed.skill for shadowed in catalog.shadowed)
+    for rejected in catalog.rejected:
+        at = Path(rejected.location)
+        is_folder = at.is_dir() and not is_skill_md(at.name)
+        handle = FolderHandle(str(at if is_folder else at.parent))
+        file = "" if is_folder else at.name
+        candidates.append(
+            _RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
+        )
+    results = []
+    for skill in candidates:
+        path, findings = skill.location, skill.findings
+        if skill.file:
+            findings = examine_skill(skill, profile).findings
+            path = str(Path(path).parent) if is_skill_md(skill.file) else path
+        accepted = not any(judged.effect is Effect.REJECT for judged in findings)
+        results.append(ValidationResult(path, skill.location, skill.name, accepted, findings))
+    return sorted(results, key=_GET_PATH)
 
 
 def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:

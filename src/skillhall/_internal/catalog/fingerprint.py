@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, now_ns
 from skillhall._internal.fs.handles import is_inside, real_path
-from skillhall._internal.policy.scan_rules import (
+from skillhall._internal.policy.folder_walk_rules import (
     INSTALL_FOLDER_NAMES,
     SKILLS_FOLDER,
     installed_prefix_length,
 )
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.folder.candidate import to_signature
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.sources.folder.candidate import Signature
 
 

@@ -20,7 +20,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import read_descriptor
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.sources.folder.candidate_codec import decode_candidates, encode_candidates
 from skillhall._version import VERSION
 from skillhall.errors import TooLarge

@@ -20,9 +20,9 @@ from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.catalog.reader import read_skill_md, with_bundle
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.parser import parse_frontmatter
-from skillhall._internal.skill.yaml.json_values import to_json_fields
+from skillhall._internal.skill.yaml.frontmatter_json import to_json_fields
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:

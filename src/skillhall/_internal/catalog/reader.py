@@ -12,7 +12,7 @@ from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.readable_files import is_publishable
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.skill.bundle import RelativePath, SkillFile
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     MAX_SKILL_MD_BYTES,
     FrontmatterBlock,
     find_frontmatter,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.policy.scan_rules import ScanPolicy
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.parsed import ParsedSkill
     from skillhall._internal.sources.folder.root import Root

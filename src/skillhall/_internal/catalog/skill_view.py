@@ -22,7 +22,7 @@ from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_paths import SCHEME, assign_skill_paths
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall.errors import SkillFileNotFound, SkillNotFound
 
 if TYPE_CHECKING:

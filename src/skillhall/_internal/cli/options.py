@@ -16,7 +16,7 @@ from skillhall._internal.cli.command_result import (
 )
 from skillhall._internal.cli.param_types import ConfiguredAgentParam, ProfileParam
 from skillhall._internal.cli.terminal import is_interactive, sanitize_line
-from skillhall._internal.policy.scan_rules import MAX_DEPTH
+from skillhall._internal.policy.folder_walk_rules import MAX_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

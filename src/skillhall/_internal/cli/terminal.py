@@ -12,7 +12,7 @@ import sys
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhall._internal.skill.invisible import replace_invisible
+from skillhall._internal.skill.invisible_characters import replace_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

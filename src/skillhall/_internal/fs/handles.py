@@ -20,7 +20,7 @@ from skillhall._internal.fs.kubernetes_volumes import (
     open_volume,
     read_volume_version,
 )
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX, VOLUME_LINK
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX, VOLUME_LINK
 from skillhall.errors import NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 
 if TYPE_CHECKING:

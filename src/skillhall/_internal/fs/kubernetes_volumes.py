@@ -10,7 +10,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.scan_rules import VOLUME_LINK, is_volume_entry
+from skillhall._internal.policy.folder_walk_rules import VOLUME_LINK, is_volume_entry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

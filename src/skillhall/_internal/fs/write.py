@@ -16,7 +16,7 @@ import sys
 from typing import TYPE_CHECKING, Self
 
 from skillhall._internal.fs.handles import REPLACED_PREFIX, EntryKind, mode_to_entry_kind
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall.errors import Conflict, NotAFile
 
 if TYPE_CHECKING:

@@ -31,7 +31,7 @@ from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.checks import suggest_name
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
 from skillhall._internal.skill.parser import parse_skill

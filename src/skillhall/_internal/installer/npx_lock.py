@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.lock import read_lock_data
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.base import Ref, RepositoryRef
 from skillhall._internal.sources.kinds import parse_source_ref

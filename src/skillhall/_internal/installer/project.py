@@ -27,10 +27,10 @@ from skillhall._internal.installer.lock import (
     read_lock,
 )
 from skillhall._internal.installer.npx_lock import PROJECT_FORMAT, USER_FORMAT, NpxLockPath
+from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.policy.profiles import SKILLS_MODULE
-from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.settings import Settings
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.folder.bundle_reader import read_bundle
 from skillhall._internal.storage.content_store import ContentStore

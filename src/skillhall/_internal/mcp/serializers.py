@@ -8,7 +8,7 @@ from mimetypes import MimeTypes
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from skillhall._internal.catalog.skill_paths import build_uri
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from skillhall._internal.catalog.skill_paths import split_uri
 from skillhall._internal.mcp.errors import LOG, build_invalid_params, quote_uri
 from skillhall._internal.mcp.list_pages import ListPage, find_start
 from skillhall._internal.mcp.serializers import serialize_contents, serialize_skill, with_ttl
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall.errors import SkillFileNotFound
 
 if TYPE_CHECKING:

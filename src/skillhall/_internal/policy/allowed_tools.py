@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from skillhall._internal.policy.selection import matches_glob
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _RULE = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 
@@ -19,17 +16,15 @@ def is_tool_allowed(rules: Iterable[str], tool: str, argument: str = "") -> bool
     `Read` allows every call of Read, `Bash(git add *)` those whose argument matches the glob, and
     `Bash(git:*)` the command `git` with any arguments.
     """
-    return any(_rule_allows(rule, tool, argument) for rule in rules)
-
-
-def _rule_allows(rule: str, tool: str, argument: str) -> bool:
-    match = _RULE.fullmatch(rule.strip())
-    if match is None or not matches_glob(match["tool"], tool):
-        return False
-    pattern = match["pattern"]
-    if pattern is None or pattern.strip() in ("", "*"):
-        return True
-    if pattern.endswith(":*"):
-        command = pattern.removesuffix(":*")
-        return argument == command or argument.startswith(f"{command} ")
-    return matches_glob(pattern, argument)
+    for match in (_RULE.fullmatch(rule.strip()) for rule in rules):
+        if match is None or not matches_glob(match["tool"], tool):
+            continue
+        pattern = match["pattern"] or ""
+        if pattern.endswith(":*"):
+            command = pattern.removesuffix(":*")
+            is_allowed = argument == command or argument.startswith(f"{command} ")
+        else:
+            is_allowed = pattern.strip() in ("", "*") or matches_glob(pattern, argument)
+        if is_allowed:
+            return True
+    return False

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class Effect(StrEnum):

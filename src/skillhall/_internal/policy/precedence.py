@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from skillhall._internal.skill.finding import Code, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class DuplicatePolicy(Enum):
@@ -25,12 +23,8 @@ class Identity(Enum):
     ID = "id"
 
 
-class RankedSkill(Protocol):
-    """The properties of a skill that precedence needs."""
-
-    @property
-    def id(self) -> str:
-        """The name of its folder or flat file."""
+class LocatedSkill(Protocol):
+    """The properties of a skill that every policy needs."""
 
     @property
     def name(self) -> str:
@@ -39,6 +33,14 @@ class RankedSkill(Protocol):
     @property
     def location(self) -> str:
         """The path of its file."""
+
+
+class RankedSkill(LocatedSkill, Protocol):
+    """The properties of a skill that precedence needs."""
+
+    @property
+    def id(self) -> str:
+        """The name of its folder or flat file."""
 
     @property
     def root_number(self) -> int:
@@ -100,10 +102,14 @@ def resolve_duplicates(
         winner = anywhere if in_root is skill or across is DuplicatePolicy.FIRST_WINS else in_root
         if policy.find_rule(skill, winner) is DuplicatePolicy.KEEP_ALL:
             used.append(skill)
-            findings.append(_build_same_name_finding(skill, winner, policy))
+            code, hint = Code.SAME_NAME, "rename one of them to tell them apart"
+            message = f"{key!r} is also at {winner.location}; both are loaded"
         else:
-            shadowed.append(ShadowedSkill(skill, winner, _describe_rule(skill, winner)))
-            findings.append(_build_shadowed_finding(skill, winner, policy))
+            rule = _describe_rule(skill, winner)
+            shadowed.append(ShadowedSkill(skill, winner, rule))
+            code, hint = Code.SHADOWED, "rename one of them, or remove the one that is not needed"
+            message = f"{key!r} is shadowed by {winner.location} ({rule})"
+        findings.append(Finding(code, message, None, hint, skill.location, skill.name))
     return used, shadowed, findings
 
 
@@ -113,28 +119,3 @@ def _describe_rule(skill: RankedSkill, winner: RankedSkill) -> str:
     if winner.is_flat and not skill.is_flat:
         return "a flat file wins over a folder"
     return "the first in name and path order wins"
-
-
-def _build_shadowed_finding(
-    skill: RankedSkill, winner: RankedSkill, policy: PrecedencePolicy
-) -> Finding:
-    return Finding(
-        Code.SHADOWED,
-        f"{policy.get_key(skill)!r} is shadowed by {winner.location} "
-        f"({_describe_rule(skill, winner)})",
-        hint="rename one of them, or remove the one that is not needed",
-        path=skill.location,
-        skill=skill.name,
-    )
-
-
-def _build_same_name_finding(
-    skill: RankedSkill, winner: RankedSkill, policy: PrecedencePolicy
-) -> Finding:
-    return Finding(
-        Code.SAME_NAME,
-        f"{policy.get_key(skill)!r} is also at {winner.location}; both are loaded",
-        hint="rename one of them to tell them apart",
-        path=skill.location,
-        skill=skill.name,
-    )

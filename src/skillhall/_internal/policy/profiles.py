@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.policy.effects import (
     MISSING_NAME_CODES,
@@ -10,26 +11,20 @@ from skillhall._internal.policy.effects import (
     Effect,
     LoadPolicy,
 )
-from skillhall._internal.policy.naming import (
-    fill_description_from_folder,
-    fill_name_from_folder,
-    use_frontmatter_only,
-)
-from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
-from skillhall._internal.policy.scan_rules import (
+from skillhall._internal.policy.folder_walk_rules import (
     GENERATED_FOLDERS,
     MAX_DEPTH,
     EmptyFolderPolicy,
     LinkPolicy,
     ScanPolicy,
 )
+from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+# From the name and description in the frontmatter and the folder name to those that are used.
+NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
-    from skillhall._internal.policy.naming import NamePolicy
 
 ACCEPT, WARN, REJECT = Effect.ACCEPT, Effect.WARN, Effect.REJECT
 
@@ -42,6 +37,21 @@ AGENT_FOLDERS = (
     ("~/.claude/skills", "user"),
     ("~/.skillhall/skills", "user"),
 )
+
+
+def use_frontmatter_only(name: str, description: str, _folder: str) -> tuple[str, str]:
+    """Use name and description of the frontmatter, even if empty."""
+    return name, description
+
+
+def fill_name_from_folder(name: str, description: str, folder: str) -> tuple[str, str]:
+    """Use the folder name if the frontmatter has no name."""
+    return name or folder, description
+
+
+def fill_description_from_folder(name: str, description: str, folder: str) -> tuple[str, str]:
+    """Use the folder name if the frontmatter has no description."""
+    return name, description if description.strip() else folder
 
 
 class Profile(NamedTuple):
@@ -71,7 +81,7 @@ class Profile(NamedTuple):
         if depth is None:
             return self
         if not 1 <= depth <= MAX_DEPTH:
-            message = f"depth must be from 1 to {MAX_DEPTH}, not {depth}"
+            message = f"depth must be between 1 and {MAX_DEPTH}, not {depth}"
             raise ValueError(message)
         scan, validation = self.scan_policy.with_depth(depth), self.validation_scan_policy
         if validation is not None:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.scan_rules import is_volume_entry
-from skillhall._internal.skill.bundle import fold_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.policy.folder_walk_rules import is_volume_entry
+from skillhall._internal.skill.bundle import Bundle, fold_name
 
 DEFAULT_EXTENSIONS = (".md", ".cs", ".py", ".txt", ".json", ".yml", ".yaml")
 AGENTS_FOLDER = ".agents"  # the one hidden folder that is meant for agents
@@ -70,10 +65,9 @@ def is_private_path(parts: Sequence[str]) -> bool:
     names = [fold_name(part) for part in parts]
     if names[0] == AGENTS_FOLDER:
         names = names[1:]
-    return any(map(_is_private_name, names))
-
-
-def _is_private_name(name: str) -> bool:
-    if is_dotfile(name):
-        return not is_volume_entry(name)
-    return bool(_SKILLHALL_FILES.fullmatch(name) or _SHORT_NAME.search(name))
+    return any(
+        not is_volume_entry(name)
+        if is_dotfile(name)
+        else _SKILLHALL_FILES.fullmatch(name) or _SHORT_NAME.search(name)
+        for name in names
+    )

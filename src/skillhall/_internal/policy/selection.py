@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
+from skillhall._internal.policy.precedence import LocatedSkill
 from skillhall._internal.skill.finding import Code, Finding
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-
-class SelectableSkill(Protocol):
-    """The properties of a skill that a selection needs."""
-
-    @property
-    def name(self) -> str:
-        """The name that globs match."""
-
-    @property
-    def location(self) -> str:
-        """The path of its file."""
-
-
-SelectableT = TypeVar("SelectableT", bound=SelectableSkill)
+SelectableT = TypeVar("SelectableT", bound=LocatedSkill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +56,23 @@ def select_skills(skills: Sequence[SelectableT], globs: Globs) -> Selection[Sele
     inline = _build_matcher(globs.inline or ())
     available = _build_matcher(globs.listing_patterns)
     inlined = [skill for skill in skills if inline(skill.name)]
-    inlined_ids = {id(skill) for skill in inlined}
-    listed = [skill for skill in skills if available(skill.name) and id(skill) not in inlined_ids]
+    listed = [skill for skill in skills if available(skill.name) and not inline(skill.name)]
     findings = [
-        *_find_overlaps(inlined, globs),
-        *_find_unmatched_patterns((*(globs.available or ()), *(globs.inline or ())), skills),
+        Finding(
+            Code.INLINE_WINS,
+            f"{skill.name!r} matches 'available' and 'inline'; it is inlined",
+            hint="narrow one of the patterns",
+            path=skill.location,
+            skill=skill.name,
+        )
+        for skill in inlined
+        if globs.available is not None and available(skill.name)
     ]
+    for pattern in dict.fromkeys((*(globs.available or ()), *(globs.inline or ()))):
+        if not any(matches_glob(pattern, skill.name) for skill in skills):
+            message = f"the pattern {pattern!r} matches no skill"
+            hint = "check its spelling; '*' and '?' are wildcards, case matters"
+            findings.append(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
     return Selection(tuple(listed), tuple(inlined), tuple(findings))
 
 
@@ -100,34 +97,3 @@ def _compile_glob(pattern: str) -> re.Pattern[str]:
 def _build_matcher(patterns: Iterable[str]) -> Callable[[str], bool]:
     compiled = [_compile_glob(pattern) for pattern in patterns]
     return lambda name: any(pattern.fullmatch(name) for pattern in compiled)
-
-
-def _find_overlaps(inlined: list[SelectableT], globs: Globs) -> list[Finding]:
-    if globs.available is None:
-        return []
-    available = _build_matcher(globs.available)
-    return [
-        Finding(
-            Code.INLINE_WINS,
-            f"{skill.name!r} matches 'available' and 'inline'; it is inlined",
-            hint="narrow one of the patterns",
-            path=skill.location,
-            skill=skill.name,
-        )
-        for skill in inlined
-        if available(skill.name)
-    ]
-
-
-def _find_unmatched_patterns(
-    patterns: tuple[str, ...], skills: Sequence[SelectableSkill]
-) -> list[Finding]:
-    return [
-        Finding(
-            Code.PATTERN_UNMATCHED,
-            f"the pattern {pattern!r} matches no skill",
-            hint="check its spelling; '*' and '?' are wildcards, case matters",
-        )
-        for pattern in dict.fromkeys(patterns)
-        if not any(matches_glob(pattern, skill.name) for skill in skills)
-    ]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from skillhall._internal.policy.effects import Effect
-from skillhall._internal.skill.finding import Code
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.skill.finding import Finding
+from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.skill.finding import Code, Finding
 
 MAX_SKIPPED = 1000  # rows in one response; the total is always exact
 # Profiles only warn about these, but something is not served.
@@ -42,14 +37,13 @@ def collect_skipped(findings: Iterable[JudgedFinding]) -> tuple[SkippedItem, ...
         if effect is Effect.REJECT or finding.code in _OMITTED_CODES:
             # Findings without a path are grouped by message; NUL keeps them apart from paths.
             reasons.setdefault(finding.path or f"\0{finding.message}", []).append(finding)
-    return tuple(_build_item(reasons[key]) for key in sorted(reasons))
-
-
-def _build_item(reasons: list[Finding]) -> SkippedItem:
-    first = reasons[0]
-    name = first.skill or first.path.partition("/")[0].removesuffix(".md")
-    message = "; ".join(dict.fromkeys(finding.message for finding in reasons))
-    return SkippedItem(name, first.path, first.code, message)
+    items = []
+    for _, group in sorted(reasons.items()):
+        first = group[0]
+        name = first.skill or first.path.partition("/")[0].removesuffix(".md")
+        message = "; ".join(dict.fromkeys(finding.message for finding in group))
+        items.append(SkippedItem(name, first.path, first.code, message))
+    return tuple(items)
 
 
 def skipped_data(skipped: Sequence[SkippedItem]) -> dict[str, object]:

@@ -20,26 +20,15 @@ _COMMON = re.compile(
 
 def is_weak_token(token: str) -> bool:
     """Whether a token can be guessed: too short, repetitive, or made of common words."""
-    return len(token) < MIN_LENGTH or estimate_entropy_bits(token) < _MIN_BITS
-
-
-def estimate_entropy_bits(token: str) -> float:
-    """Estimate an upper bound for the entropy of a token chosen by a person."""
-    text = _remove_repetition(_COMMON.sub("#", token.lower()))
+    if len(token) < MIN_LENGTH:
+        return True
+    text = _COMMON.sub("#", token.lower())
+    # The shortest prefix that, repeated, gives the text.
+    period = next((n for n in range(1, len(text)) if text[:-n] == text[n:]), len(text))
+    text = text[:period]
+    # Characters that repeat or continue the one before add nothing: aaa, 123, cba.
     varied = text[:1] + "".join(
-        later for earlier, later in pairwise(text) if not _is_adjacent(earlier, later)
+        later for earlier, later in pairwise(text) if abs(ord(later) - ord(earlier)) > 1
     )
-    return len(varied) * math.log2(max(1, len(set(varied))))
-
-
-def _remove_repetition(text: str) -> str:
-    """Return the shortest prefix that, repeated, gives `text`."""
-    for size in range(1, len(text)):
-        if text[:-size] == text[size:]:
-            return text[:size]
-    return text
-
-
-def _is_adjacent(earlier: str, later: str) -> bool:
-    """Whether two characters are equal or neighbors, as in aaa, 123 and cba."""
-    return abs(ord(later) - ord(earlier)) <= 1
+    # An upper bound for the entropy of a token that a person chose.
+    return len(varied) * math.log2(max(1, len(set(varied)))) < _MIN_BITS

@@ -5,10 +5,8 @@ A module of its own: every listing needs it, and `selection` imports more than a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 SkillT = TypeVar("SkillT")
 

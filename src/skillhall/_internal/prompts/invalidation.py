@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from skillhall._internal.prompts.repo_source import to_canonical_url
-from skillhall._internal.storage.ports import REPOSITORY_CHANGED
+from skillhall._internal.storage.records import REPOSITORY_CHANGED
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.storage.ports import Outbox
     from skillhall._internal.storage.records import Event
+    from skillhall._internal.storage.sql.event_rows import SqlOutbox
 
 MAX_URLS = 20  # per repository
 
@@ -23,7 +23,7 @@ MAX_URLS = 20  # per repository
 class RepositoryInvalidator:
     """Publishes changes of repositories to other servers, and handles theirs."""
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: SqlOutbox) -> None:
         self._outbox = outbox
         self._server_id = secrets.token_hex(8)  # recognizes the server's own events
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillhall._internal.skill.invisible import INVISIBLE_CHARACTERS, replace_invisible
+from skillhall._internal.skill.invisible_characters import INVISIBLE_CHARACTERS, replace_invisible
 
 _INVISIBLE = re.compile(f"[{INVISIBLE_CHARACTERS}]")
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"

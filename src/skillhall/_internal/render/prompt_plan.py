@@ -7,18 +7,19 @@ how to find the others. The result is deterministic and never exceeds the budget
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillhall._internal.render.escape import escape_field, to_single_line
-from skillhall._internal.render.inline import InlineSkill, render_inline
-from skillhall._internal.render.listing import render_listing, render_listing_entry
+from skillhall._internal.render.listing import (
+    InlineSkill,
+    ListingEntry,
+    render_inline,
+    render_listing,
+    render_listing_entry,
+)
 from skillhall._internal.skill.token_count import estimate_tokens
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-
-    from skillhall._internal.render.listing import ListingEntry
 
 MIN_DESCRIPTION_LENGTH = 24  # characters; less would add nothing to the name
 # How to use a listed skill; the first tool that the agent has is used.
@@ -101,156 +102,132 @@ class PromptPlan(NamedTuple):
         return tuple(skill for skill in self.skills if skill.detail not in complete)
 
 
-class _ListingFormat(NamedTuple):
-    """A format of the listing."""
+class _Listing(NamedTuple):
+    """The text of a listing, and the detail and tokens of each skill in it."""
 
-    render: Callable[[Sequence[ListingEntry]], str]
-    measure: Callable[[int, ListingEntry], tuple[DetailLevel, int]]  # by index
+    text: str
+    measure: Callable[[int], tuple[DetailLevel, int]]  # by index
+
+
+_EMPTY_LISTING = _Listing("", lambda _: (DetailLevel.OMITTED, 0))
 
 
 def plan_prompt(request: PlanRequest, budget: int | None = None) -> PromptPlan:
     """Render as much as the budget allows; without a budget, everything."""
-    complete = _PlanDraft(request, request.listed, request.inlined)
-    if budget is None or complete.count_tokens(_FULL_FORMAT) <= budget:
-        return complete.build_plan(_FULL_FORMAT, budget)
-    draft = _fit_inline_skills(request, budget)
-    return draft.build_plan(draft.find_best_format(budget), budget)
-
-
-def _fit_inline_skills(request: PlanRequest, budget: int) -> _PlanDraft:
-    """Inline the skills that fit, in order, and list the others at the end."""
+    draft = _PlanDraft(request, request.listed, request.inlined)
+    complete = draft.list_completely()
+    if budget is None or draft.count_tokens(complete) <= budget:
+        return draft.build_plan(complete, budget)
+    # Inline the skills that fit, in order, and list the others at the end.
     draft = _PlanDraft(request, request.listed, ())
     for entry, inlined in request.inlined:
         larger = draft._replace(inlined=(*draft.inlined, (entry, inlined)))
-        if larger.count_tokens(_build_count_only_format(request)) <= budget:
+        if larger.count_tokens(larger.list_count()) <= budget:
             draft = larger
         else:
             draft = draft._replace(listed=(*draft.listed, entry))
-    return draft
+    return draft.build_plan(draft.find_best_listing(budget), budget)
 
 
 class _PlanDraft(NamedTuple):
+    """The skills to list and those to inline; each listing is one way to shorten the text."""
+
     request: PlanRequest
     listed: Sequence[ListingEntry]
     inlined: Sequence[tuple[ListingEntry, InlineSkill]]
 
-    def render(self, format_: _ListingFormat) -> str:
-        listing = format_.render(self.listed) if self.listed else ""
-        blocks = [self.request.introduction if listing else "", listing]
+    def render(self, listing: _Listing) -> str:
+        blocks = [self.request.introduction if listing.text else "", listing.text]
         blocks += [render_inline(*inlined) for _, inlined in self.inlined]
         return "\n\n".join(filter(None, blocks))
 
-    def count_tokens(self, format_: _ListingFormat) -> int:
-        return estimate_tokens(self.render(format_))
+    def count_tokens(self, listing: _Listing) -> int:
+        return estimate_tokens(self.render(listing))
 
-    def find_best_format(self, budget: int) -> _ListingFormat:
-        """Return the most detailed format that fits; an empty one if none does."""
-        for format_ in (_FULL_FORMAT, self._build_compact_format(MAX_DESCRIPTION_LENGTH)):
-            if self.count_tokens(format_) <= budget:
-                return format_
-        if self.count_tokens(self._build_compact_format(MIN_DESCRIPTION_LENGTH)) <= budget:
-            return self._build_compact_format(self._find_description_length(budget))
-        names = _NameListing.from_draft(self)
-        if self.count_tokens(names.build_format(len(self.listed))) <= budget:
-            return names.build_format(len(self.listed))
-        counts = range(1, len(self.listed))
-        count = bisect_right(counts, budget, key=lambda n: self.count_tokens(names.build_format(n)))
-        format_ = names.build_format(count) if count else _build_count_only_format(self.request)
-        return format_ if self.count_tokens(format_) <= budget else _EMPTY_FORMAT
-
-    def _build_compact_format(self, length: int) -> _ListingFormat:
-        return _build_compact_format(length, include_locations=self.request.include_locations)
-
-    def _find_description_length(self, budget: int) -> int:
-        """Return the longest length of descriptions that fits."""
-        # Sizes may not grow strictly with the length, but the bisection ends at a length that fits.
-        lengths = range(MIN_DESCRIPTION_LENGTH, MAX_DESCRIPTION_LENGTH)
-        index = bisect_right(
-            lengths, budget, key=lambda n: self.count_tokens(self._build_compact_format(n))
-        )
-        return lengths[index - 1]
-
-    def build_plan(self, format_: _ListingFormat, budget: int | None) -> PromptPlan:
-        text = self.render(format_)
-        return PromptPlan(text, estimate_tokens(text), budget, tuple(self._build_skills(format_)))
-
-    def _build_skills(self, format_: _ListingFormat) -> Iterator[PlannedSkill]:
+    def build_plan(self, listing: _Listing, budget: int | None) -> PromptPlan:
+        skills = []
         for index, entry in enumerate(self.listed):
-            detail, tokens = format_.measure(index, entry)
-            yield PlannedSkill(entry.name, entry.location, detail, tokens)
+            skills.append(PlannedSkill(entry.name, entry.location, *listing.measure(index)))
         for entry, inlined in self.inlined:
             tokens = estimate_tokens(render_inline(*inlined))
-            yield PlannedSkill(entry.name, entry.location, DetailLevel.INLINE, tokens)
+            skills.append(PlannedSkill(entry.name, entry.location, DetailLevel.INLINE, tokens))
+        text = self.render(listing)
+        return PromptPlan(text, estimate_tokens(text), budget, tuple(skills))
+
+    def find_best_listing(self, budget: int) -> _Listing:
+        """Return the most detailed listing that fits; an empty one if none does."""
+
+        def fits(listing: _Listing) -> bool:
+            return self.count_tokens(listing) <= budget
+
+        for listing in (self.list_completely(), self.list_compactly(MAX_DESCRIPTION_LENGTH)):
+            if fits(listing):
+                return listing
+        if fits(self.list_compactly(MIN_DESCRIPTION_LENGTH)):
+            # Sizes may not grow strictly with the length, but the bisection ends at one that fits.
+            lengths = range(MIN_DESCRIPTION_LENGTH, MAX_DESCRIPTION_LENGTH)
+            index = bisect_right(
+                lengths, budget, key=lambda n: self.count_tokens(self.list_compactly(n))
+            )
+            return self.list_compactly(lengths[index - 1])
+        names = [f"- {escape_field(entry.name)}{self._locate(entry)}" for entry in self.listed]
+        if fits(everything := self.list_names(names, len(names))):
+            return everything
+        count = bisect_right(
+            range(1, len(names)), budget, key=lambda n: self.count_tokens(self.list_names(names, n))
+        )
+        listing = self.list_names(names, count) if count else self.list_count()
+        return listing if fits(listing) else _EMPTY_LISTING
+
+    def list_completely(self) -> _Listing:
+        """List all descriptions and locations."""
+
+        def measure(index: int) -> tuple[DetailLevel, int]:
+            tokens = estimate_tokens(f"{render_listing_entry(self.listed[index])}\n")
+            return DetailLevel.FULL, tokens
+
+        return _Listing(render_listing(self.listed), measure)
+
+    def list_compactly(self, length: int) -> _Listing:
+        """List one line per skill, with descriptions of `length` characters."""
+        lines = [
+            f"- {escape_field(entry.name)}: {escape_field(shorten(entry.description, length))}"
+            f"{self._locate(entry)}"
+            for entry in self.listed
+        ]
+
+        def measure(index: int) -> tuple[DetailLevel, int]:
+            is_complete = len(to_single_line(self.listed[index].description)) <= length
+            detail = DetailLevel.FULL if is_complete else DetailLevel.SHORTENED
+            return detail, estimate_tokens(f"{lines[index]}\n")
+
+        return _Listing(_wrap_lines(lines), measure)
+
+    def list_names(self, names: Sequence[str], count: int) -> _Listing:
+        """List the first `count` names, and how to find the others."""
+        search_hint, more = self.request.search_hint, len(names) - count
+
+        def measure(index: int) -> tuple[DetailLevel, int]:
+            if index < count:
+                return DetailLevel.NAME_ONLY, estimate_tokens(f"{names[index]}\n")
+            return (DetailLevel.SEARCHABLE if search_hint else DetailLevel.OMITTED), 0
+
+        rest = [_render_remainder(more, " more", search_hint)] if more else []
+        return _Listing(_wrap_lines([*names[:count], *rest]), measure)
+
+    def list_count(self) -> _Listing:
+        """List only the number of skills; nothing if no tool finds them."""
+        if not self.request.search_hint or not self.listed:
+            return _EMPTY_LISTING
+        text = _render_remainder(len(self.listed), "", self.request.search_hint)
+        return _Listing(_wrap_lines([text]), lambda _: (DetailLevel.SEARCHABLE, 0))
+
+    def _locate(self, entry: ListingEntry) -> str:
+        return f" ({escape_field(entry.location)})" if self.request.include_locations else ""
 
 
-_FULL_FORMAT = _ListingFormat(
-    render_listing,
-    lambda _, entry: (DetailLevel.FULL, estimate_tokens(f"{render_listing_entry(entry)}\n")),
-)
-_EMPTY_FORMAT = _ListingFormat(lambda _: "", lambda _, __: (DetailLevel.OMITTED, 0))
-
-
-def _wrap_listing(lines: Sequence[str]) -> str:
-    return "\n".join(("<available_skills>", *lines, "</available_skills>"))
-
-
-def _render_location(entry: ListingEntry, *, include_locations: bool) -> str:
-    return f" ({escape_field(entry.location)})" if include_locations else ""
-
-
-def _build_compact_format(length: int, *, include_locations: bool) -> _ListingFormat:
-    """Build a format with one line per skill and descriptions of `length` characters."""
-
-    def render_line(entry: ListingEntry) -> str:
-        description = escape_field(shorten(entry.description, length))
-        location = _render_location(entry, include_locations=include_locations)
-        return f"- {escape_field(entry.name)}: {description}{location}"
-
-    def measure(_: int, entry: ListingEntry) -> tuple[DetailLevel, int]:
-        is_complete = len(to_single_line(entry.description)) <= length
-        tokens = estimate_tokens(f"{render_line(entry)}\n")
-        return (DetailLevel.FULL if is_complete else DetailLevel.SHORTENED), tokens
-
-    return _ListingFormat(lambda entries: _wrap_listing([*map(render_line, entries)]), measure)
-
-
-class _NameListing(NamedTuple):
-    """A listing of names without descriptions."""
-
-    lines: Sequence[str]
-    search_hint: str
-
-    @classmethod
-    def from_draft(cls, draft: _PlanDraft) -> _NameListing:
-        """Render one line per listed skill."""
-        lines = []
-        for entry in draft.listed:
-            location = _render_location(entry, include_locations=draft.request.include_locations)
-            lines.append(f"- {escape_field(entry.name)}{location}")
-        return cls(lines, draft.request.search_hint)
-
-    def build_format(self, count: int) -> _ListingFormat:
-        """Build a format with the first `count` names and how to find the others."""
-        missing = DetailLevel.SEARCHABLE if self.search_hint else DetailLevel.OMITTED
-
-        def measure(index: int, _: ListingEntry) -> tuple[DetailLevel, int]:
-            if index >= count:
-                return missing, 0
-            return DetailLevel.NAME_ONLY, estimate_tokens(f"{self.lines[index]}\n")
-
-        more = len(self.lines) - count
-        rest = [_render_remainder(more, " more", self.search_hint)] if more else []
-        return _ListingFormat(lambda _: _wrap_listing([*self.lines[:count], *rest]), measure)
-
-
-def _build_count_only_format(request: PlanRequest) -> _ListingFormat:
-    """Build a format with only the number of skills; empty if no tool finds them."""
-    if not request.search_hint:
-        return _EMPTY_FORMAT
-    return _ListingFormat(
-        lambda entries: _wrap_listing([_render_remainder(len(entries), "", request.search_hint)]),
-        lambda _, __: (DetailLevel.SEARCHABLE, 0),
-    )
+def _wrap_lines(lines: Sequence[str]) -> str:
+    return "\n".join(("<available_skills>", *lines, "</available_skills>")) if lines else ""
 
 
 def _render_remainder(count: int, more: str, search_hint: str) -> str:

@@ -27,7 +27,7 @@ from skillhall._internal.rest.requests import (
     parse_model,
 )
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill.edit import SkillText
+from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES
 from skillhall._internal.skill_store.input_checks import serialize_skill
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
 
-from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     BOM,
     MissingFrontmatter,
     decode_text,
     find_frontmatter,
 )
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.parser import parse_frontmatter
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
-from skillhall._internal.skill.yaml.repair import locate_fields_leniently
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
+from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently
 from skillhall._internal.skill.yaml.values import KNOWN_FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
-
-    DocumentEdit: TypeAlias = "tuple[Document, str]"  # the new document, and the change in words
-
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
 # First characters of quoted and block scalars, lists, maps, anchors, aliases and tags.
 _YAML_INDICATORS = "\"'[{|>&*!"
@@ -39,95 +35,65 @@ class AutofixResult(NamedTuple):
 def autofix(data: bytes, folder: str) -> AutofixResult:
     """Apply every safe fix to a SKILL.md; `folder` is the name of its folder."""
     changes: list[str] = []
-    for step in _STEPS:
-        for edited, change in step(data, folder):
-            data = edited.data
+
+    def edit(change: str, method: Callable[[Document, str, str], Document], *args: str) -> None:
+        """Make a change, unless it would have side effects."""
+        nonlocal data
+        with suppress(EditRefused):
+            data = method(Document(data), *args).data
             changes.append(change)
+
+    if not isinstance(find_frontmatter(data), MissingFrontmatter):
+        if data.startswith(BOM):
+            data = data.removeprefix(BOM)
+            changes.append("removed the byte order mark")
+        # Only blank lines can precede the frontmatter.
+        if data[:1].isspace():
+            data = data.lstrip(b" \t\r\n")
+            changes.append("removed blank lines before the frontmatter")
+    for key, value in [*_find_broken_plain_text(data)]:
+        edit(f"quoted the value of {key!r}", Document.with_field, key, value)
+    for key in parse_frontmatter(data).frontmatter.fields:
+        lower = key.lower()
+        if key != lower and lower in KNOWN_FIELDS:
+            change = f"renamed the field {key!r} to {lower!r}"
+            edit(change, Document.with_renamed_field, key, lower)
+    name = parse_frontmatter(data).frontmatter.name
+    if name and name != folder and name.lower().replace("_", "-") == folder:
+        change = f"changed the name {name!r} to {folder!r}"
+        edit(change, Document.with_field, "name", folder)
+    if (tools := _join_allowed_tools(data)) is not None:
+        change = "separated the entries of 'allowed-tools' by spaces"
+        edit(change, Document.with_field, "allowed-tools", tools)
     return AutofixResult(data, tuple(changes))
 
 
-def _strip_bom(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
-    if data.startswith(BOM) and not isinstance(find_frontmatter(data), MissingFrontmatter):
-        yield Document(data.removeprefix(BOM)), "removed the byte order mark"
-
-
-def _strip_leading_blank(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
-    # If there is frontmatter, only blank lines can precede it.
-    if not isinstance(find_frontmatter(data), MissingFrontmatter) and data[:1].isspace():
-        yield Document(data.lstrip(b" \t\r\n")), "removed blank lines before the frontmatter"
-
-
-def _quote_values(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
+def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:
+    """Yield invalid fields that are plain text, and not an unclosed list, for example."""
     head = parse_frontmatter(data)
     if head.block is None or not any(f.code is Code.YAML_REPAIRED for f in head.findings):
         return
-    document = Document(data)
     source = decode_text(data[head.block.start : head.block.end])
     for key, (start, _, end) in locate_fields_leniently(source).items():
-        value = head.frontmatter.fields.get(key)
-        if isinstance(value, str) and _is_broken_plain_text(source[start:end]):
+        value, entry = head.frontmatter.fields.get(key), source[start:end]
+        written = entry.partition(":")[2].partition("\n")[0].strip()
+        if isinstance(value, str) and written and written[0] not in _YAML_INDICATORS:
             try:
-                document = document.with_field(key, value)
-            except EditRefused:
-                continue
-            yield document, f"quoted the value of {key!r}"
+                read_full_yaml(entry)
+            except YamlReadError:
+                yield key, value
 
 
-def _is_broken_plain_text(entry: str) -> bool:
-    """Whether an invalid entry is plain text, and not an unclosed list, for example."""
-    value = entry.partition(":")[2].partition("\n")[0].strip()
-    if not value or value[0] in _YAML_INDICATORS:
-        return False
-    try:
-        read_full_yaml(entry)
-    except YamlReadError:
-        return True
-    return False
-
-
-def _lowercase_keys(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
-    document = Document(data)
-    for key in parse_frontmatter(data).frontmatter.fields:
-        if key != key.lower() and key.lower() in KNOWN_FIELDS:
-            try:
-                document = document.with_renamed_field(key, key.lower())
-            except EditRefused:
-                continue
-            yield document, f"renamed the field {key!r} to {key.lower()!r}"
-
-
-def _match_name_to_folder(data: bytes, folder: str) -> Iterator[DocumentEdit]:
-    name = parse_frontmatter(data).frontmatter.name
-    if name and name != folder and name.lower().replace("_", "-") == folder:
-        yield from _set_field(data, "name", folder, f"changed the name {name!r} to {folder!r}")
-
-
-def _join_allowed_tools(data: bytes, _folder: str) -> Iterator[DocumentEdit]:
+def _join_allowed_tools(data: bytes) -> str | None:
+    """Return the tools as text, if the field has another form and nothing is lost."""
     head = parse_frontmatter(data)
     codes = {finding.code for finding in head.findings}
     # Tools read from repaired YAML are a guess, which must not be written back.
     is_certain = Code.ALLOWED_TOOLS_FORM in codes and Code.YAML_REPAIRED not in codes
     if head.block is None or not is_certain:
-        return
+        return None
     text = " ".join(head.frontmatter.allowed_tools)
     read_back = Frontmatter({"allowed-tools": text}).allowed_tools
     # A list may have comments, which a single line would lose.
-    if read_back == head.frontmatter.allowed_tools and b"#" not in data[: head.block.end]:
-        yield from _set_field(data, "allowed-tools", text, "wrote 'allowed-tools' with spaces")
-
-
-def _set_field(data: bytes, key: str, text: str, change: str) -> Iterator[DocumentEdit]:
-    try:
-        yield Document(data).with_field(key, text), change
-    except EditRefused:
-        return
-
-
-_STEPS: tuple[Callable[[bytes, str], Iterator[DocumentEdit]], ...] = (
-    _strip_bom,
-    _strip_leading_blank,
-    _quote_values,
-    _lowercase_keys,
-    _match_name_to_folder,
-    _join_allowed_tools,
-)
+    is_lossless = read_back == head.frontmatter.allowed_tools and b"#" not in data[: head.block.end]
+    return text if is_lossless else None

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from unicodedata import category, normalize
 
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.finding import Finding
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall.errors import SkillFileNotFound, UnsafePath
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from skillhall._internal.skill.finding import Finding
 
 MAX_PATH_LENGTH = 1024  # characters
 # "git~1" is the short name of ".git" on Windows.
@@ -52,7 +49,7 @@ class RelativePath:
         parts: list[str] = []
         for part in stripped.split("/"):
             if part == ".." and not parts:
-                raise UnsafePath(text, "it leaves its folder")
+                raise UnsafePath(text, "it points outside its folder")
             if part == "..":
                 parts.pop()
             elif part not in ("", "."):
@@ -80,7 +77,7 @@ def _find_path_error(text: str) -> str | None:
     if not parts or "" in parts:
         return "it does not name a file"
     if ".." in parts:
-        return "it leaves its folder"
+        return "it points outside its folder"
     return next((reason for part in parts if (reason := _find_part_error(part))), None)
 
 
@@ -88,7 +85,7 @@ def _find_part_error(part: str) -> str | None:
     if part.endswith((".", " ")):
         return f"{part!r} ends in a dot or space"
     if part.partition(".")[0].rstrip(" ").lower() in _DEVICES:
-        return f"{part!r} is a device name"
+        return f"{part!r} is a reserved device name on Windows"
     return None
 
 
@@ -99,6 +96,13 @@ def fold_name(name: str) -> str:
     """
     visible = "".join(c for c in normalize("NFKC", name) if category(c) != "Cf")
     return normalize("NFC", visible.casefold())
+
+
+def parent_folders(path: str) -> Iterator[str]:
+    """Yield the folders that contain a relative path, from the nearest one up."""
+    while folder := path.rpartition("/")[0]:
+        yield folder
+        path = folder
 
 
 def is_in_version_control_folder(path: str) -> bool:
@@ -121,8 +125,7 @@ def find_collision(paths: Iterable[str]) -> PathCollision | None:
             return PathCollision(path, "it occurs twice")
         unique.add(path)
     for path in sorted(unique):
-        parts = path.split("/")
-        if any("/".join(parts[:at]) in unique for at in range(1, len(parts))):
+        if any(folder in unique for folder in parent_folders(path)):
             return PathCollision(path, "a file has the name of its folder")
     return None
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 from unicodedata import category, normalize
 
 from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, TEXT_FIELDS, describe_type
+from skillhall._internal.skill.yaml.values import (
+    KNOWN_FIELDS,
+    TEXT_FIELDS,
+    YamlValue,
+    describe_type,
+)
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
+FieldLineFinder: TypeAlias = Callable[[str], int]  # the line of a field
+FieldCheck: TypeAlias = Callable[[Frontmatter, int], Iterator[Finding]]
 
-    from skillhall._internal.skill.parsed import Frontmatter
-
-    FieldLineFinder: TypeAlias = Callable[[str], int]  # the line of a field
-    FieldCheck: TypeAlias = Callable[[Frontmatter, int], Iterator[Finding]]
 
 MAX_NAME_LENGTH = 64  # specification, "name field"
 MAX_DESCRIPTION_LENGTH = 1024  # specification, "description field"
@@ -48,7 +50,12 @@ def check_frontmatter(
         elif key not in TEXT_FIELDS:
             unknown.append(key)
     if unknown:
-        findings += _check_unknown_fields(unknown, find_line)
+        miscased, others = _split_miscased_fields(tuple(unknown))
+        for key in miscased:
+            message, hint = f"{key!r} is not lowercase", f"write {key.lower()!r}"
+            findings.append(Finding(Code.KEY_CASE, message, find_line(key), hint))
+        if others:
+            findings.append(_build_unknown_fields_finding(others, find_line(others[0])))
     return findings
 
 
@@ -60,21 +67,13 @@ def check_name(front: Frontmatter, folder: str | None, line: int) -> Iterator[Fi
         yield _build_missing_finding(front, "name", code, line)
         return
     if len(name) > MAX_NAME_LENGTH:
-        yield Finding(
-            Code.NAME_TOO_LONG,
-            f"the name has {len(name)} characters; the limit is {MAX_NAME_LENGTH}",
-            line,
-            "choose a shorter name",
-        )
+        message = f"the name has {len(name)} characters; the limit is {MAX_NAME_LENGTH}"
+        yield Finding(Code.NAME_TOO_LONG, message, line, "choose a shorter name")
     if _PLAIN_NAME.fullmatch(name) is None:
         yield from _check_name_characters(normalize("NFKC", name), line)
     if folder is not None and normalize("NFKC", name) != normalize("NFKC", folder):
-        yield Finding(
-            Code.NAME_NOT_FOLDER,
-            f"the name {name!r} differs from the folder {folder!r}",
-            line,
-            "use the same name for both",
-        )
+        message = f"the name {name!r} differs from the folder {folder!r}"
+        yield Finding(Code.NAME_NOT_FOLDER, message, line, "use the same name for both")
 
 
 def _check_name_characters(name: str, line: int) -> Iterator[Finding]:
@@ -84,14 +83,13 @@ def _check_name_characters(name: str, line: int) -> Iterator[Finding]:
     letters = [c for c in name if c != "-"]
     invalid = sorted({c for c in letters if category(c)[0] not in "LNM"})
     if invalid:
-        yield Finding(
-            Code.NAME_CHARACTERS,
-            f"the name {name!r} contains {', '.join(map(repr, invalid))}",
-            line,
-            f"use letters, digits and single hyphens: {suggest_name(name)!r}",
-        )
+        message = f"the name {name!r} contains invalid characters: {', '.join(map(repr, invalid))}"
+        hint = f"use letters, digits and single hyphens: {suggest_name(name)!r}"
+        yield Finding(Code.NAME_CHARACTERS, message, line, hint)
     if any(category(c)[0] == "M" for c in letters):
-        message = f"the name {name!r} contains combining marks; the reference validator rejects it"
+        message = (
+            f"the name {name!r} contains combining marks, which the reference validator rejects"
+        )
         yield Finding(Code.NAME_MARKS, message, line)
     if name.startswith("-") or name.endswith("-"):
         message = f"the name {name!r} starts or ends with a hyphen"
@@ -119,12 +117,9 @@ def check_description(front: Frontmatter, line: int) -> Iterator[Finding]:
     if not front.description.strip():
         yield _build_missing_finding(front, "description", Code.DESCRIPTION_MISSING, line)
     elif length > MAX_DESCRIPTION_LENGTH:
-        yield Finding(
-            Code.DESCRIPTION_TOO_LONG,
-            f"the description has {length} characters; the limit is {MAX_DESCRIPTION_LENGTH}",
-            line,
-            "say what the skill does and when to use it; move the rest into the body",
-        )
+        message = f"the description has {length} characters; the limit is {MAX_DESCRIPTION_LENGTH}"
+        hint = "say what the skill does and when to use it; move the rest into the body"
+        yield Finding(Code.DESCRIPTION_TOO_LONG, message, line, hint)
 
 
 def _build_missing_finding(front: Frontmatter, field: str, code: Code, line: int) -> Finding:
@@ -132,18 +127,14 @@ def _build_missing_finding(front: Frontmatter, field: str, code: Code, line: int
         near = next((key for key in front.fields if key.lower() == field), None)
         hint = f"add '{field}: …'" if near is None else f"write {field!r} instead of {near!r}"
         return Finding(code, f"{field!r} is missing", line, hint)
-    value = front.fields[field]
-    state = "empty" if isinstance(value, str) else describe_type(value)
-    return Finding(code, f"{field!r} is {state}, not text", line, f"write '{field}: some text'")
+    message = _describe_not_text(field, front.fields[field])
+    return Finding(code, message, line, f"write '{field}: some text'")
 
 
-def _check_unknown_fields(unknown: list[str], find_line: FieldLineFinder) -> Iterator[Finding]:
-    miscased, others = _split_miscased_fields(tuple(unknown))
-    for key in miscased:
-        message, hint = f"{key!r} is not lowercase", f"write {key.lower()!r}"
-        yield Finding(Code.KEY_CASE, message, find_line(key), hint)
-    if others:
-        yield _build_unknown_fields_finding(others, find_line(others[0]))
+def _describe_not_text(field: str, value: YamlValue) -> str:
+    if value is None or isinstance(value, str):
+        return f"{field!r} is empty"
+    return f"{field!r} is {describe_type(value)}, not text"
 
 
 # Half of all public skills have unknown fields, nearly always the same ones: hence the caches.
@@ -162,20 +153,14 @@ def _build_unknown_fields_finding(names: tuple[str, ...], line: int) -> Finding:
 def _check_compatibility(front: Frontmatter, line: int) -> Iterator[Finding]:
     text = front.compatibility
     if not text:
-        state = "empty" if text == "" else describe_type(front.fields["compatibility"])
-        yield Finding(
-            Code.COMPATIBILITY_EMPTY,
-            f"'compatibility' is {state}, not text",
-            line,
-            "say what the skill needs, or remove the field",
-        )
-    elif len(text) > MAX_COMPATIBILITY_LENGTH:
-        yield Finding(
-            Code.COMPATIBILITY_TOO_LONG,
-            f"'compatibility' has {len(text)} characters; the limit is {MAX_COMPATIBILITY_LENGTH}",
-            line,
-            "keep the requirements, move the rest into the body",
-        )
+        message = _describe_not_text("compatibility", front.fields["compatibility"])
+        hint = "say what the skill needs, or remove the field"
+        yield Finding(Code.COMPATIBILITY_EMPTY, message, line, hint)
+    elif (length := len(text)) > MAX_COMPATIBILITY_LENGTH:
+        limit = MAX_COMPATIBILITY_LENGTH
+        message = f"'compatibility' has {length} characters; the limit is {limit}"
+        hint = "keep the requirements, move the rest into the body"
+        yield Finding(Code.COMPATIBILITY_TOO_LONG, message, line, hint)
 
 
 def _check_metadata(front: Frontmatter, line: int) -> Iterator[Finding]:
@@ -183,21 +168,12 @@ def _check_metadata(front: Frontmatter, line: int) -> Iterator[Finding]:
     if value is None:
         return
     if not isinstance(value, dict):
-        yield Finding(
-            Code.METADATA_NOT_A_MAP,
-            f"'metadata' is {describe_type(value)}, not a map",
-            line,
-            "write one 'key: value' per line below it",
-        )
-        return
-    keys = [key for key, item in value.items() if not isinstance(item, str)]
-    if keys:
-        yield Finding(
-            Code.METADATA_NOT_TEXT,
-            f"'metadata' contains values that are not text: {', '.join(map(repr, keys))}",
-            line,
-            "quote each value",
-        )
+        message = f"'metadata' is {describe_type(value)}, not a map"
+        hint = "write one 'key: value' per line below it"
+        yield Finding(Code.METADATA_NOT_A_MAP, message, line, hint)
+    elif keys := [repr(key) for key, item in value.items() if not isinstance(item, str)]:
+        message = f"'metadata' contains values that are not text: {', '.join(keys)}"
+        yield Finding(Code.METADATA_NOT_TEXT, message, line, "quote each value")
 
 
 def _check_allowed_tools(front: Frontmatter, line: int) -> Iterator[Finding]:
@@ -207,14 +183,11 @@ def _check_allowed_tools(front: Frontmatter, line: int) -> Iterator[Finding]:
         return
     if isinstance(value, dict | bool):
         message = f"'allowed-tools' is {describe_type(value)}; no tools were read"
-        yield Finding(Code.ALLOWED_TOOLS_FORM, message, line, "write 'allowed-tools: Read Bash(…)'")
-        return
-    yield Finding(
-        Code.ALLOWED_TOOLS_FORM,
-        "'allowed-tools' is a list or uses commas; it was read anyway",
-        line,
-        f"write 'allowed-tools: {tools}'",
-    )
+        hint = "write 'allowed-tools: Read Bash(…)'"
+    else:
+        message = "'allowed-tools' is a list or uses commas; it was read anyway"
+        hint = f"write 'allowed-tools: {tools}'"
+    yield Finding(Code.ALLOWED_TOOLS_FORM, message, line, hint)
 
 
 _FIELD_CHECKS: dict[str, FieldCheck] = {
@@ -231,7 +204,7 @@ def check_body(body: str) -> Iterator[Finding]:
     if lines > MAX_BODY_LINES or tokens > MAX_BODY_TOKENS:
         yield Finding(
             Code.BODY_LARGE,
-            f"the body has {lines} lines, about {tokens} tokens; "
+            f"the body has {lines} lines and about {tokens} tokens; "
             f"at most {MAX_BODY_LINES} lines and {MAX_BODY_TOKENS} tokens are recommended",
             hint="move details into files that the agent reads when it needs them",
         )

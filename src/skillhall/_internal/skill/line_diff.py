@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
 
 MAX_LINES = 20_000  # of one text; the longest files of skills have a few thousand
 MAX_SEARCH_STEPS = 400_000  # of one search: a quarter of a second, or 900 moved lines
@@ -20,12 +17,6 @@ class Hunk(NamedTuple):
     new_start: int
     new_end: int
 
-    def shift(self, offset: int) -> Hunk:
-        """Return the hunk moved down by `offset` lines."""
-        return Hunk(
-            self.start + offset, self.end + offset, self.new_start + offset, self.new_end + offset
-        )
-
 
 class _EqualRun(NamedTuple):
     """Equal lines from `x` in the old text and `y` in the new one, and the run before."""
@@ -36,9 +27,8 @@ class _EqualRun(NamedTuple):
     previous: _EqualRun | None
 
 
-if TYPE_CHECKING:
-    _SearchState: TypeAlias = tuple[int, _EqualRun | None]  # an old line, and the path to it
-    _LinePairs: TypeAlias = list[tuple[int, int]]  # indexes of equal lines, old and new
+_SearchState: TypeAlias = tuple[int, _EqualRun | None]  # an old line, and the path to it
+_LinePairs: TypeAlias = list[tuple[int, int]]  # indexes of equal lines, old and new
 
 
 def split_lines(text: str) -> list[str]:
@@ -94,41 +84,28 @@ def _find_common_lines(old: list[str], new: list[str]) -> _LinePairs | None:
         # Diagonals outside the grid are skipped.
         low, high = max(-edits, edits - 2 * len(new)), min(edits, 2 * len(old) - edits)
         for diagonal in range(low, high + 1, 2):
-            x, run = _advance(reached, diagonal)
+            # One edit on this diagonal: drop an old line or add a new one.
+            added, dropped = reached.get(diagonal + 1), reached.get(diagonal - 1)
+            if dropped is None or (added is not None and dropped[0] < added[0]):
+                x, run = added or (0, None)
+            else:
+                x, run = dropped[0] + 1, dropped[1]
             y = x - diagonal
-            length = _count_equal_lines(old, new, x, y)
+            length, limit = 0, min(len(old) - x, len(new) - y)
+            while length < limit and old[x + length] == new[y + length]:
+                length += 1
             if length:
                 run = _EqualRun(x, y, length, run)
             if x + length >= len(old) and y + length >= len(new):
-                return _collect_pairs(run)
+                runs = []
+                while run is not None:
+                    runs.append(run)
+                    run = run.previous
+                return [(r.x + at, r.y + at) for r in reversed(runs) for at in range(r.length)]
             reached[diagonal] = (x + length, run)
             work += length + 1
         edits += 1
     return None
-
-
-def _advance(reached: dict[int, _SearchState], diagonal: int) -> _SearchState:
-    """Make one edit on this diagonal: drop an old line or add a new one."""
-    added, dropped = reached.get(diagonal + 1), reached.get(diagonal - 1)
-    if dropped is None or (added is not None and dropped[0] < added[0]):
-        return added or (0, None)
-    return dropped[0] + 1, dropped[1]
-
-
-def _count_equal_lines(old: list[str], new: list[str], x: int, y: int) -> int:
-    start, end = x, min(len(old), len(new) - y + x)
-    shift = y - x
-    while x < end and old[x] == new[x + shift]:
-        x += 1
-    return x - start
-
-
-def _collect_pairs(run: _EqualRun | None) -> _LinePairs:
-    runs = []
-    while run is not None:
-        runs.append(run)
-        run = run.previous
-    return [(r.x + at, r.y + at) for r in reversed(runs) for at in range(r.length)]
 
 
 def _find_gaps(pairs: _LinePairs, old_length: int, new_length: int) -> Iterator[Hunk]:
@@ -163,4 +140,4 @@ def _push_down_hunk(old: Sequence[str], new: Sequence[str], hunk: Hunk, limit: i
     elif start == end:
         while end + offset < limit and new[new_start + offset] == new[new_end + offset]:
             offset += 1
-    return hunk.shift(offset)
+    return Hunk(start + offset, end + offset, new_start + offset, new_end + offset)

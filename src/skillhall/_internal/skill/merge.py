@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from skillhall._internal.skill.bundle import fold_name, sha256_hex
+from skillhall._internal.skill.bundle import fold_name, parent_folders, sha256_hex
 from skillhall._internal.skill.line_diff import Hunk, find_hunks, split_lines
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
-
-    _Sides: TypeAlias = tuple[list[str], list[str]]  # local and upstream lines
+_Sides: TypeAlias = tuple[list[str], list[str]]  # local and upstream lines
 
 
 def merge_text(base: str, local: str, upstream: str) -> str | None:
@@ -42,10 +40,15 @@ def _apply_regions(old: list[str], sides: _Sides, regions: Iterable[_Region]) ->
     merged: list[str] = []
     at = 0
     for region in regions:
-        lines = _merge_region(region, sides)
-        if lines is None:
+        versions = []
+        for hunks, lines in zip(region.hunks, sides, strict=True):
+            if hunks:
+                start = hunks[0].new_start - (hunks[0].start - region.start)
+                versions.append(lines[start : hunks[-1].new_end + (region.end - hunks[-1].end)])
+        # Only one side changed the region, or both agree; otherwise it is a conflict.
+        if versions[0] != versions[-1]:
             return None
-        merged += [*old[at : region.start], *lines]
+        merged += [*old[at : region.start], *versions[0]]
         at = region.end
     return "".join([*merged, *old[at:]])
 
@@ -70,19 +73,6 @@ def _group_regions(local: Sequence[Hunk], upstream: Sequence[Hunk]) -> Iterator[
         region.hunks[side].append(hunk)
         region = region._replace(end=max(region.end, hunk.end))
     yield region
-
-
-def _merge_region(region: _Region, sides: _Sides) -> list[str] | None:
-    """Return the new lines, if only one side changed the region or both agree."""
-    versions = [
-        lines[
-            hunks[0].new_start - (hunks[0].start - region.start) : hunks[-1].new_end
-            + (region.end - hunks[-1].end)
-        ]
-        for hunks, lines in zip(region.hunks, sides, strict=True)
-        if hunks
-    ]
-    return versions[0] if versions[0] == versions[-1] else None
 
 
 class FileState(NamedTuple):
@@ -149,8 +139,7 @@ class MergeResult(NamedTuple):
         return tuple(o for o in self.outcomes if o.kind is MergeKind.CONFLICT)
 
 
-if TYPE_CHECKING:
-    _FileMerge: TypeAlias = tuple[FileState | None, MergeKind, ConflictReason | None]
+_FileMerge: TypeAlias = tuple[FileState | None, MergeKind, ConflictReason | None]
 
 
 def merge_files(
@@ -178,48 +167,35 @@ def _merge_file(
     if _equals_base(upstream, base):
         return local, MergeKind.KEPT_LOCAL, None
     if _equals_base(local, base):
-        return upstream, _classify_change(local, upstream), None
+        changed = MergeKind.REMOVED if upstream is None else MergeKind.TAKEN_UPSTREAM
+        return upstream, MergeKind.ADDED if local is None else changed, None
     if local is None or upstream is None:
         reason = ConflictReason.REMOVED_HERE if local is None else ConflictReason.REMOVED_UPSTREAM
         return local, MergeKind.CONFLICT, reason
+    return _merge_both_sides(base, local, upstream)
+
+
+def _merge_both_sides(base: MergeBase | None, local: FileState, upstream: FileState) -> _FileMerge:
+    """Merge a file that both sides changed or added."""
     if base is None:
-        return _merge_added(local, upstream)
-    return _merge_changed(base, local, upstream)
-
-
-def _classify_change(local: FileState | None, upstream: FileState | None) -> MergeKind:
-    if local is None:
-        return MergeKind.ADDED
-    return MergeKind.REMOVED if upstream is None else MergeKind.TAKEN_UPSTREAM
-
-
-def _merge_added(local: FileState, upstream: FileState) -> _FileMerge:
-    if local.data == upstream.data:  # they differ in the executable bit alone
-        return local, MergeKind.KEPT_LOCAL, None
-    return local, MergeKind.CONFLICT, ConflictReason.BOTH_ADDED
-
-
-def _merge_changed(base: MergeBase, local: FileState, upstream: FileState) -> _FileMerge:
-    data = _merge_data(base, local.data, upstream.data)
+        if local.data == upstream.data:  # they differ in the executable bit alone
+            return local, MergeKind.KEPT_LOCAL, None
+        return local, MergeKind.CONFLICT, ConflictReason.BOTH_ADDED
+    data: bytes | None = None
+    if local.data == upstream.data or sha256_hex(upstream.data) == base.sha256:
+        data = local.data
+    elif sha256_hex(local.data) == base.sha256:
+        data = upstream.data
+    elif base.data is not None and b"\0" not in base.data + local.data + upstream.data:
+        with suppress(UnicodeDecodeError):
+            texts = [version.decode() for version in (base.data, local.data, upstream.data)]
+            merged = merge_text(*texts)
+            data = None if merged is None else merged.encode()
     if data is None:
         return local, MergeKind.CONFLICT, ConflictReason.BOTH_CHANGED
     # If the two executable bits differ, one of them equals the base and the other is the change.
     executable = upstream.executable if local.executable == base.executable else local.executable
     return FileState(data, executable), MergeKind.MERGED, None
-
-
-def _merge_data(base: MergeBase, local: bytes, upstream: bytes) -> bytes | None:
-    if local == upstream or sha256_hex(upstream) == base.sha256:
-        return local
-    if sha256_hex(local) == base.sha256:
-        return upstream
-    if base.data is None or any(b"\0" in data for data in (base.data, local, upstream)):
-        return None
-    try:
-        merged = merge_text(base.data.decode(), local.decode(), upstream.decode())
-    except UnicodeDecodeError:
-        return None
-    return None if merged is None else merged.encode()
 
 
 def _equals_base(state: FileState | None, base: MergeBase | None) -> bool:
@@ -234,19 +210,12 @@ def _find_clashes(files: Mapping[str, FileState], new: Sequence[str]) -> Iterato
     in_folder: dict[str, str] = {}
     for path in files:
         by_key.setdefault(fold_name(path), []).append(path)
-        for folder in _parent_folders(fold_name(path)):
+        for folder in parent_folders(fold_name(path)):
             in_folder.setdefault(folder, path)
     for path in new:
         key = fold_name(path)
-        above = (by_key.get(folder, [""])[0] for folder in _parent_folders(key))
+        above = (by_key.get(folder, [""])[0] for folder in parent_folders(key))
         equal = (same for same in by_key[key] if same != path)
         other = next(filter(None, (*equal, in_folder.get(key, ""), *above)), "")
         if other:
             yield path, other
-
-
-def _parent_folders(path: str) -> Iterator[str]:
-    folder = path.rpartition("/")[0]
-    while folder:
-        yield folder
-        folder = folder.rpartition("/")[0]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from skillhall._internal.skill.finding import Finding
 from skillhall._internal.skill.yaml.values import (
     HIDDEN_FIELD,
     KNOWN_FIELDS,
@@ -13,11 +15,6 @@ from skillhall._internal.skill.yaml.values import (
     YamlValue,
     is_hidden_value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.skill.finding import Finding
 
 _SEPARATOR = re.compile(r"[\s,]")
 
@@ -40,7 +37,11 @@ class Frontmatter(NamedTuple):
     def from_fields(cls, fields: Fields, key_case: KeyCase = KeyCase.EXACT) -> Frontmatter:
         """Build the frontmatter from its fields; name and description are trimmed."""
         if key_case is KeyCase.ANY:
-            fields = _lowercase_known_keys(fields)
+            fields = dict(fields)
+            for key in [*fields]:
+                lower = key.lower()
+                if lower in KNOWN_FIELDS or lower == HIDDEN_FIELD:
+                    fields.setdefault(lower, fields[key])
         name, description = fields.get("name"), fields.get("description")
         return cls(
             fields,
@@ -87,34 +88,21 @@ class ParsedSkill(NamedTuple):
     findings: tuple[Finding, ...]
 
 
-def _lowercase_known_keys(fields: Fields) -> Fields:
-    result = dict(fields)
-    for key, value in fields.items():
-        lower = key.lower()
-        if (lower in KNOWN_FIELDS or lower == HIDDEN_FIELD) and lower not in result:
-            result[lower] = value
-    return result
-
-
 def _trim_text(value: YamlValue) -> str | None:
     return value.rstrip() if isinstance(value, str) else None
 
 
 def _read_tools(value: YamlValue) -> Iterator[str]:
-    if isinstance(value, str):
-        yield from _split_tools(value)
-    elif isinstance(value, list):
+    if isinstance(value, list):
         for item in value:
             yield from _read_tools(item)
-
-
-def _split_tools(text: str) -> list[str]:
-    """Split at spaces and commas outside parentheses: "Bash(git add *)" is one tool."""
-    tools, depth = [""], 0
-    for character in text:
-        depth += (character == "(") - (character == ")" and depth > 0)
-        if depth == 0 and _SEPARATOR.match(character):
-            tools.append("")
-        else:
-            tools[-1] += character
-    return [tool for tool in tools if tool]
+    elif isinstance(value, str):
+        # Split at spaces and commas outside parentheses: "Bash(git add *)" is one tool.
+        tools, depth = [""], 0
+        for character in value:
+            depth += (character == "(") - (character == ")" and depth > 0)
+            if depth == 0 and _SEPARATOR.match(character):
+                tools.append("")
+            else:
+                tools[-1] += character
+        yield from filter(None, tools)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, overload
+from collections.abc import Iterator
+from typing import NamedTuple, overload
 
 from skillhall._internal.skill.checks import check_body, check_frontmatter
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     BOM,
     LFS_SIGNATURE,
     MAX_FRONTMATTER_BYTES,
@@ -19,12 +19,8 @@ from skillhall._internal.skill.frontmatter import (
     find_frontmatter,
 )
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, KeyCase, ParsedSkill
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError
-from skillhall._internal.skill.yaml.result import shift_lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from skillhall._internal.skill.yaml.lenient_reader import read_fields
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, shift_lines
 
 _TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
 
@@ -88,17 +84,10 @@ def parse_frontmatter(
             return None
         finding = _explain_missing_frontmatter(data, block, is_complete=complete)
         return ParsedFrontmatter(EMPTY_FRONTMATTER, (finding,), None)
-    if block.end - block.start > MAX_FRONTMATTER_BYTES:
-        return ParsedFrontmatter(EMPTY_FRONTMATTER, (_build_large_frontmatter_finding(),), block)
-    return _parse_block(data, block, folder, key_case)
-
-
-def _parse_block(
-    data: bytes, block: FrontmatterBlock, folder: str | None, key_case: KeyCase
-) -> ParsedFrontmatter:
     raw = data[block.start : block.end]
-    if b"\0" in raw:
-        finding = _build_nul_byte_finding(data, data.index(b"\0"))
+    is_large = len(raw) > MAX_FRONTMATTER_BYTES
+    if is_large or b"\0" in raw:
+        finding = _build_large_frontmatter_finding() if is_large else _build_nul_byte_finding(data)
         return ParsedFrontmatter(EMPTY_FRONTMATTER, (finding,), block)
     layout = () if block.is_plain else tuple(_check_layout(data, block))
     try:
@@ -110,27 +99,22 @@ def _parse_block(
     except YamlReadError as error:
         shifted = shift_lines((error.finding,), block.first_line - 1)
         return ParsedFrontmatter(EMPTY_FRONTMATTER, (*layout, *shifted), block)
+
+    def find_line(field: str) -> int:
+        before = 0 if text.startswith(f"{field}:") else text.find(f"\n{field}:") + 1
+        return block.first_line + text.count("\n", 0, before)
+
     front = Frontmatter.from_fields(fields, key_case)
-    findings = check_frontmatter(front, folder, partial(_find_field_line, text, block.first_line))
+    findings = check_frontmatter(front, folder, find_line)
     if yaml_findings or layout:
         findings = [*layout, *shift_lines(yaml_findings, block.first_line - 1), *findings]
     return ParsedFrontmatter(front, tuple(findings), block)
 
 
-def _find_field_line(text: str, first: int, field: str) -> int:
-    if text.startswith(f"{field}:"):
-        return first
-    return first + text.count("\n", 0, text.find(f"\n{field}:") + 1)
-
-
 def build_too_large_finding(size: int) -> Finding:
     """Build the finding for a SKILL.md over the size limit, which need not be read."""
-    return Finding(
-        Code.TOO_LARGE,
-        f"SKILL.md has {size} bytes; the limit is {MAX_SKILL_MD_BYTES}",
-        1,
-        "move details into other files of the skill",
-    )
+    message = f"SKILL.md has {size} bytes; the limit is {MAX_SKILL_MD_BYTES}"
+    return Finding(Code.TOO_LARGE, message, 1, "move details into other files of the skill")
 
 
 def find_encoding_error(data: bytes, *, is_complete: bool = True) -> Finding | None:
@@ -139,7 +123,7 @@ def find_encoding_error(data: bytes, *, is_complete: bool = True) -> Finding | N
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _build_not_utf8_finding(data, 0)
     if b"\0" in data:
-        return _build_nul_byte_finding(data, data.index(b"\0"))
+        return _build_nul_byte_finding(data)
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -157,64 +141,44 @@ def _explain_missing_frontmatter(
     if (encoding_error := find_encoding_error(data, is_complete=is_complete)) is not None:
         return encoding_error
     if data.startswith(LFS_SIGNATURE):
+        message = "SKILL.md is a Git LFS pointer; its content was not downloaded"
         return Finding(
-            Code.LFS_POINTER,
-            "SKILL.md is a Git LFS pointer; its content was not downloaded",
-            1,
-            "run 'git lfs pull', or keep SKILL.md out of LFS",
+            Code.LFS_POINTER, message, 1, "run 'git lfs pull', or keep SKILL.md out of LFS"
         )
     if missing is MissingFrontmatter.NO_FENCE:
-        return Finding(
-            Code.NO_FRONTMATTER,
-            "no frontmatter: the first line is not '---'",
-            1,
-            "start the file with '---', 'name: …', 'description: …', '---'",
-        )
+        message = "no frontmatter: the first line is not '---'"
+        hint = "start the file with '---', 'name: …', 'description: …', '---'"
+        return Finding(Code.NO_FRONTMATTER, message, 1, hint)
     if len(data) > MAX_FRONTMATTER_BYTES:
         return _build_large_frontmatter_finding()
-    return Finding(
-        Code.UNCLOSED_FRONTMATTER,
-        "the frontmatter has no closing '---'",
-        1,
-        "add a line with three hyphens after the last field",
-    )
+    message = "the frontmatter has no closing '---'"
+    hint = "add a line with three hyphens after the last field"
+    return Finding(Code.UNCLOSED_FRONTMATTER, message, 1, hint)
 
 
 def _check_layout(data: bytes, block: FrontmatterBlock) -> Iterator[Finding]:
     if data.startswith(BOM):
         yield Finding(Code.BOM, "the file starts with a byte order mark", 1, "remove it")
     if block.first_line > 2:  # noqa: PLR2004 - the opening fence is line 1
-        yield Finding(Code.LEADING_BLANK, "blank lines before the frontmatter", 1, "remove them")
+        message = "there are blank lines before the frontmatter"
+        yield Finding(Code.LEADING_BLANK, message, 1, "remove them")
     if b"\r" in data[: block.body_start]:
-        yield Finding(Code.CRLF, "lines end in CR LF or CR", 1, "save the file with LF line ends")
+        yield Finding(
+            Code.CRLF, "lines end in CR LF or CR", 1, "save the file with LF line endings"
+        )
 
 
 def _build_large_frontmatter_finding() -> Finding:
-    return Finding(
-        Code.FRONTMATTER_LARGE,
-        f"the frontmatter has more than {MAX_FRONTMATTER_BYTES} bytes",
-        1,
-        "move data into another file of the skill",
-    )
+    message = f"the frontmatter has more than {MAX_FRONTMATTER_BYTES} bytes"
+    return Finding(Code.FRONTMATTER_LARGE, message, 1, "move data into another file of the skill")
 
 
-def _build_nul_byte_finding(data: bytes, offset: int) -> Finding:
-    return Finding(
-        Code.NUL_BYTE,
-        "the file contains a NUL byte",
-        _find_line_number(data, offset),
-        "save it as plain text",
-    )
+def _build_nul_byte_finding(data: bytes) -> Finding:
+    line = count_line_breaks(data, 0, data.index(b"\0")) + 1
+    return Finding(Code.NUL_BYTE, "the file contains a NUL byte", line, "save it as plain text")
 
 
 def _build_not_utf8_finding(data: bytes, offset: int) -> Finding:
-    return Finding(
-        Code.NOT_UTF8,
-        f"the file is not UTF-8 (byte {offset + 1} is 0x{data[offset]:02x})",
-        _find_line_number(data, offset),
-        "save it as UTF-8",
-    )
-
-
-def _find_line_number(data: bytes, offset: int) -> int:
-    return count_line_breaks(data, 0, offset) + 1
+    message = f"the file is not UTF-8 (byte {offset + 1} is 0x{data[offset]:02x})"
+    line = count_line_breaks(data, 0, offset) + 1
+    return Finding(Code.NOT_UTF8, message, line, "save it as UTF-8")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from skillhall._internal.skill.bundle import MAX_PATH_LENGTH, RelativePath
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall.errors import UnsafePath
 
 MAX_URI_LENGTH: Final = 2048  # characters
@@ -24,7 +24,6 @@ _URI = re.compile(r"([a-z][a-z0-9+.-]*)://(.+)", re.DOTALL)
 _PATH_CHARACTERS = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%/-]*")  # RFC 3986, section 3.3
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
-_FORBIDDEN_SEGMENTS = frozenset({"", ".", ".."})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +70,16 @@ def _split_segments(text: str) -> list[str]:
     path = match[2]
     if not _PATH_CHARACTERS.fullmatch(path) or _BAD_PERCENT.search(path):
         raise UnsafePath(text, "it contains characters that are not allowed in a URI path")
-    return [_decode_segment(segment, text) for segment in path.split("/")]
-
-
-def _decode_segment(segment: str, text: str) -> str:
-    data = _PERCENT.sub(lambda match: bytes([int(match[1], 16)]), segment.encode("ascii"))
-    try:
-        name = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise UnsafePath(text, "a segment is not UTF-8") from None
-    if name in _FORBIDDEN_SEGMENTS:
-        raise UnsafePath(text, "a segment is empty, '.' or '..'")
-    if "/" in name or "\\" in name or not name.isprintable():
-        raise UnsafePath(text, "a segment contains an encoded slash or a control character")
-    return name
+    names = []
+    for segment in path.split("/"):
+        data = _PERCENT.sub(lambda match: bytes([int(match[1], 16)]), segment.encode("ascii"))
+        try:
+            name = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise UnsafePath(text, "a segment is not UTF-8") from None
+        if name in ("", ".", ".."):
+            raise UnsafePath(text, "a segment is empty, '.' or '..'")
+        if "/" in name or "\\" in name or not name.isprintable():
+            raise UnsafePath(text, "a segment contains an encoded slash or a control character")
+        names.append(name)
+    return names

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle, compute_bundle_digest
 from skillhall._internal.policy.readable_files import remove_hidden_files
-from skillhall._internal.skill.edit import edit_skill_md
+from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
     EXECUTABLE_MODE,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill.edit import SkillText
+    from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore
     from skillhall._internal.storage.history import Verb
 

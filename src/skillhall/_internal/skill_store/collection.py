@@ -30,7 +30,7 @@ from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.skipped_items import collect_skipped
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
-    from skillhall._internal.skill.edit import SkillText
+    from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.changes import SkillChangeResult
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.sources.folder.candidate import Signature

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
     from skillhall._internal.skill_store.store import ComputeFiles, ImportReport
-    from skillhall._internal.storage.ports import (
-        SharedSkillReader,
-        SharedSkillTable,
-        SharedSkillWriter,
-    )
     from skillhall._internal.storage.records import SharedSkill
+    from skillhall._internal.storage.sql.skill_rows import (
+        SharedSkillReader,
+        SharedSkillWriter,
+        SqlSharedSkillTable,
+    )
 
 _T = TypeVar("_T")
 
@@ -51,7 +51,7 @@ class DatabaseStore(SkillStore):
     def __init__(
         self,
         run_directory: str,
-        store: SharedSkillTable,
+        store: SqlSharedSkillTable,
         mirror: SkillMirror,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:

@@ -9,7 +9,7 @@ from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import fold_name
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
@@ -25,7 +25,7 @@ from skillhall.errors import SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-    from skillhall._internal.skill.edit import SkillText
+    from skillhall._internal.skill.lossless_editor import SkillText
 
 
 @dataclass(frozen=True, slots=True)

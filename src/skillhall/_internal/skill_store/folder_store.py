@@ -14,9 +14,9 @@ from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
-from skillhall._internal.render.local_listing import render_local
+from skillhall._internal.render.listing import render_local
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
 from skillhall._internal.skill_store import shipped_skills as shipped
 from skillhall._internal.skill_store.input_checks import (
     SYSTEM,

@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.skill_store.store import ALL_FILES_SCAN
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.storage.ports import DATABASE_RESTORED, SKILL_CHANGED, SKILL_DELETED
+from skillhall._internal.storage.records import DATABASE_RESTORED, SKILL_CHANGED, SKILL_DELETED
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillhall._internal.storage.ports import SharedSkillReader, SharedSkillTable
     from skillhall._internal.storage.records import Event, SharedSkill
+    from skillhall._internal.storage.sql.skill_rows import SharedSkillReader, SqlSharedSkillTable
 
 POLL_INTERVAL = 30.0  # seconds, without an event
 RETRY_INTERVAL = 1.0  # seconds, after a failure
@@ -57,7 +57,7 @@ class SkillMirror:
     """
 
     def __init__(
-        self, store: SharedSkillTable, folder: str, *, retry_interval: float = RETRY_INTERVAL
+        self, store: SqlSharedSkillTable, folder: str, *, retry_interval: float = RETRY_INTERVAL
     ) -> None:
         self.folder = folder
         self._retry_interval = retry_interval

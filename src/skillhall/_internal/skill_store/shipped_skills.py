@@ -6,8 +6,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.handles import EntryKind, FolderHandle
-from skillhall._internal.policy.scan_rules import ScanPolicy
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.policy.folder_walk_rules import ScanPolicy
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall.errors import SkillhallError

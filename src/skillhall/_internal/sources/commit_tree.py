@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, fold_name
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.archive.source import (
     find_version_control_folder,
     is_macos_metadata,
@@ -31,7 +31,7 @@ from skillhall.errors import SourceNotFound, TooLarge, UnsafePath
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 
 MODE_LINK, MODE_SUBMODULE, MODE_FOLDER = "120000", "160000", "040000"
 MODE_REGULAR, MODE_EXECUTABLE = "100644", "100755"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.fs.handles import EntryKind, FolderHandle, folder_at, open_root, read_file
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall.errors import (

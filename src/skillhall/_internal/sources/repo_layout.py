@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall.errors import NoSkillThere, SkillNotInSource, SourceRejected
 
 if TYPE_CHECKING:

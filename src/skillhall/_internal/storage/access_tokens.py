@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.storage.ports import DATABASE_RESTORED, TOKENS_CHANGED
-from skillhall._internal.storage.records import StoredToken
+from skillhall._internal.storage.records import DATABASE_RESTORED, TOKENS_CHANGED, StoredToken
 from skillhall.errors import FieldRefused, TokenNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.storage.ports import TokenTable
     from skillhall._internal.storage.records import Event
+    from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 
 Token: TypeAlias = StoredToken
 TOKEN_PREFIX = "skh_"  # noqa: S105 - not a secret
 MAX_LABEL = 100  # characters
 POLL_INTERVAL = 30.0  # seconds, without an event
 RETRY_INTERVAL = 1.0  # seconds, after a failure
-_THREAD_NAME = "skillhall-tokens"
 
 
 class NewToken(NamedTuple):
@@ -39,7 +37,7 @@ class NewToken(NamedTuple):
 class AccessTokens:
     """Operations on access tokens."""
 
-    store: TokenTable
+    store: SqlTokenTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def create(self, label: str) -> NewToken:
@@ -49,7 +47,8 @@ class AccessTokens:
             raise FieldRefused("label", f"it must have 1 to {MAX_LABEL} printable characters")
         text = f"{TOKEN_PREFIX}{secrets.token_urlsafe(32)}"
         digest = sha256_hex(text.encode("ascii"))
-        stored = StoredToken(secrets.token_hex(4), name, digest, self._get_timestamp())
+        created = self.clock().isoformat(timespec="microseconds")
+        stored = StoredToken(secrets.token_hex(4), name, digest, created)
         self.store.add(stored)
         return NewToken(text, stored)
 
@@ -62,11 +61,9 @@ class AccessTokens:
 
         Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
         """
-        if not self.store.delete(name.strip(), self._get_timestamp()):
+        at = self.clock().isoformat(timespec="microseconds")
+        if not self.store.delete(name.strip(), at):
             raise TokenNotFound(name)
-
-    def _get_timestamp(self) -> str:
-        return self.clock().isoformat(timespec="microseconds")
 
 
 class TokenCache:
@@ -75,14 +72,18 @@ class TokenCache:
     While the database is unavailable, the last known tokens are accepted.
     """
 
-    def __init__(self, store: TokenTable) -> None:
+    def __init__(self, store: SqlTokenTable) -> None:
         self._store = store
         self._refresh_lock = threading.Lock()
         self._by_digest: Mapping[str, StoredToken] = {}
         self._by_id: Mapping[str, StoredToken] = {}
         self._subscribers: tuple[Callable[[], None], ...] = ()
         self._is_stale = True
-        self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
+        self._polling_thread = PollingThread(
+            self.try_refresh,
+            lambda: RETRY_INTERVAL if self._is_stale else POLL_INTERVAL,
+            "skillhall-tokens",
+        )
 
     def find(self, token: bytes) -> StoredToken | None:
         """Return the accepted token with this text. Never blocks."""
@@ -105,7 +106,12 @@ class TokenCache:
         """Read the tokens again; a failure is retried soon."""
         with self._refresh_lock:
             try:
-                self._replace_tokens(self._store.list())
+                tokens = self._store.list()
+                by_digest = {token.digest: token for token in tokens}
+                if by_digest != self._by_digest:
+                    self._by_digest, self._by_id = by_digest, {token.id: token for token in tokens}
+                    for subscriber in self._subscribers:
+                        subscriber()
                 self._is_stale = False
             except Exception:  # noqa: BLE001 - the polling thread must survive any error
                 self._is_stale = True
@@ -113,14 +119,3 @@ class TokenCache:
     def close(self) -> None:
         """Stop polling."""
         self._polling_thread.close()
-
-    def _replace_tokens(self, tokens: Sequence[StoredToken]) -> None:
-        by_digest = {token.digest: token for token in tokens}
-        if by_digest == self._by_digest:
-            return
-        self._by_digest, self._by_id = by_digest, {token.id: token for token in tokens}
-        for subscriber in self._subscribers:
-            subscriber()
-
-    def _get_interval(self) -> float:
-        return RETRY_INTERVAL if self._is_stale else POLL_INTERVAL

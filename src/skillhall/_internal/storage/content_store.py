@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import FolderHandle, folder_at, read_file
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall.errors import NotAFile
 
@@ -36,11 +36,15 @@ class ContentStore:
         with contextlib.suppress(FileExistsError):
             os.mkdir(os.path.join(self._directory, digest[:2]), _FOLDER_MODE)
         with self._lock_shard(digest[:2]) as folder:
-            if self._read(digest) != data:
-                _write_content(folder, digest, data)
-            else:
+            if self._read(digest) == data:
                 # A sweep that started before this use is recorded must not find it old.
                 os.utime(os.path.join(self._directory, digest[:2], digest))
+                return digest
+            try:
+                folder.write_file(digest, data, _FILE_MODE)
+            except NotAFile:
+                message = os.strerror(errno.EEXIST)
+                raise FileExistsError(errno.EEXIST, message, digest) from None
         return digest
 
     def find(self, digest: str) -> bytes | None:
@@ -62,29 +66,18 @@ class ContentStore:
 
         Leftovers of killed processes are deleted, too.
         """
-        oldest = clock() - grace
-        return sum(self._sweep_shard(name, referenced, oldest) for name in self._list_shards())
-
-    def _sweep_shard(self, name: str, referenced: Collection[str], oldest: float) -> int:
-        removed = 0
-        with contextlib.suppress(OSError), self._lock_shard(name) as folder:
-            for entry in folder.list_names():
-                is_ours = entry.startswith(STAGING_PREFIX) or _DIGEST.fullmatch(entry)
-                if is_ours and entry not in referenced and self._modified_at(name, entry) < oldest:
-                    folder.remove(entry)
-                    removed += 1
+        oldest, removed, shards = clock() - grace, 0, []
+        with contextlib.suppress(OSError):
+            shards = sorted(filter(_SHARD_NAME.fullmatch, os.listdir(self._directory)))
+        for shard in shards:
+            with contextlib.suppress(OSError), self._lock_shard(shard) as folder:
+                for name in folder.list_names():
+                    is_ours = name.startswith(STAGING_PREFIX) or _DIGEST.fullmatch(name)
+                    path = os.path.join(self._directory, shard, name)
+                    if is_ours and name not in referenced and os.lstat(path).st_mtime < oldest:
+                        folder.remove(name)
+                        removed += 1
         return removed
-
-    def _list_shards(self) -> list[str]:
-        try:
-            return [
-                name for name in sorted(os.listdir(self._directory)) if _SHARD_NAME.fullmatch(name)
-            ]
-        except OSError:
-            return []
-
-    def _modified_at(self, folder: str, name: str) -> float:
-        return os.lstat(os.path.join(self._directory, folder, name)).st_mtime
 
     @contextlib.contextmanager
     def _lock_shard(self, name: str) -> Iterator[WritableFolder]:
@@ -102,10 +95,3 @@ class ContentStore:
                 return read_file(folder, digest, sys.maxsize - 1)
         except (OSError, NotAFile):
             return None
-
-
-def _write_content(folder: WritableFolder, name: str, data: bytes) -> None:
-    try:
-        folder.write_file(name, data, _FILE_MODE)
-    except NotAFile:
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name) from None

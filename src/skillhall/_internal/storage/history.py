@@ -192,7 +192,9 @@ def list_scopes(directory: str) -> dict[str, HistoryScope]:
             times = []
             for file in reversed(_sort_change_files([entry for entry, _ in folder.list_entries()])):
                 times.append(folder.stat(file).st_mtime)
-                if (path := _parse_scope(read_file(folder, file, MAX_SIZE))) is not None:
+                data = read_file(folder, file, MAX_SIZE)
+                with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
+                    path = _require_text(json.loads(data)["scope"])
                     scopes[name] = HistoryScope(path, max(times))
                     break
     return scopes
@@ -204,18 +206,11 @@ def delete_scope(directory: str, name: str) -> None:
         parent.remove_atomically(name)
 
 
-def _parse_scope(data: bytes) -> str | None:
-    try:
-        return _require_text(json.loads(data)["scope"])
-    except (ValueError, TypeError, LookupError, RecursionError):
-        return None
-
-
 def _sort_change_files(names: list[str]) -> list[str]:
     """Return the names of change files, oldest first."""
     return sorted(
-        (name for name in names if _CHANGE_FILE_NAME.fullmatch(name)),
-        key=lambda n: (_parse_file_number(n), n),
+        filter(_CHANGE_FILE_NAME.fullmatch, names),
+        key=lambda name: (_parse_file_number(name), name),
     )
 
 

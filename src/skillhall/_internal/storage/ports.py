@@ -1,12 +1,11 @@
-"""Ports of the database. One contract suite runs on every implementation."""
+"""Port of the workspace's storage: SQL, and memory in tests. One contract suite runs on both."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterable, Sequence
 
     from skillhall._internal.storage.records import (
         Block,
@@ -14,15 +13,10 @@ if TYPE_CHECKING:
         Event,
         Session,
         SessionSnapshot,
-        SharedSkill,
-        StoredToken,
-        StoredUpload,
         Template,
         Zone,
         ZoneSize,
     )
-
-    FilesByPath: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
 
 _T = TypeVar("_T")
 
@@ -162,88 +156,3 @@ class WorkspaceStore(Protocol):
 
         Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
         """
-
-
-# Kinds of events between servers.
-SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
-UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
-TOKENS_CHANGED = "tokens-changed"
-REPOSITORY_CHANGED = "repository-changed"
-DATABASE_RESTORED = "database-restored"  # everything may have changed
-
-
-class SharedSkillReader(Protocol):
-    """Queries on the skills of a shared database, consistent at one moment."""
-
-    def versions(self) -> Mapping[str, int]:
-        """Return the version of each skill by id. A version is never reused."""
-
-    def find(self, identity: str) -> SharedSkill | None:
-        """Return the skill with this id."""
-
-    def read_blob(self, digest: str) -> bytes | None:
-        """Return the bytes of a file."""
-
-
-class SharedSkillWriter(SharedSkillReader, Protocol):
-    """Changes of shared skills in one transaction. Other writers wait."""
-
-    def put(self, identity: str, files: FilesByPath, origin: str) -> None:
-        """Insert or replace a skill."""
-
-    def delete(self, identity: str) -> None:
-        """Delete a skill."""
-
-
-class SharedSkillTable(Protocol):
-    """Storage of shared skills. A transaction may run its function twice."""
-
-    def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
-        """Run a read transaction. Raises: DatabaseUnavailable."""
-
-    def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
-        """Run a write transaction and publish its events.
-
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`; then nothing is changed.
-        """
-
-
-class UploadTable(Protocol):
-    """Uploaded sources of prompts. The least recently used ones are deleted."""
-
-    def list(self) -> Sequence[StoredUpload]:
-        """Return all uploads, last used first."""
-
-    def find(self, source: str) -> StoredUpload | None:
-        """Return the upload with this name; counts as a use."""
-
-    def read_blob(self, digest: str) -> bytes | None:
-        """Return the bytes of a file."""
-
-    def put(
-        self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
-    ) -> bool:
-        """Store an upload; return whether it changed. At most `max_uploads` are stored.
-
-        Raises: DatabaseUnavailable, DatabaseFull.
-        """
-
-
-class TokenTable(Protocol):
-    """Access tokens by digest."""
-
-    def list(self) -> Sequence[StoredToken]:
-        """Return all tokens, oldest first."""
-
-    def add(self, token: StoredToken) -> None:
-        """Add a token. Raises: Conflict if its label is taken, DatabaseUnavailable."""
-
-    def delete(self, name: str, at: str) -> bool:
-        """Delete by id or label; return whether it existed. Raises: DatabaseUnavailable."""
-
-
-class Outbox(Protocol):
-    """Publishes events that belong to no table."""
-
-    def publish(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
-        """Publish an event to all servers. Raises: DatabaseUnavailable, DatabaseFull."""

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeAlias
+
+    FilesByPath: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
+
+# Kinds of events between servers.
+SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
+UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
+TOKENS_CHANGED = "tokens-changed"
+REPOSITORY_CHANGED = "repository-changed"
+DATABASE_RESTORED = "database-restored"  # everything may have changed
 
 
 class Zone(StrEnum):
@@ -29,11 +39,8 @@ class SessionBudgets:
 
     def for_zone(self, zone: Zone) -> int | None:
         """Return the budget of one zone."""
-        return {
-            Zone.PERMANENT: self.permanent,
-            Zone.STABLE: self.stable,
-            Zone.WORKING: self.working,
-        }[zone]
+        budget: int | None = getattr(self, zone.lower())
+        return budget
 
 
 @dataclass(frozen=True, slots=True)

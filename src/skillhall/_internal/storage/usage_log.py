@@ -45,8 +45,16 @@ class UsageLog:
         with suppress(OSError):
             os.makedirs(self.directory, _FOLDER_MODE, exist_ok=True)
             with WritableFolder(self.directory) as folder, folder.lock():
-                self._rotate_if_full()
-                self._append(_serialize_usage(usage))
+                current = os.path.join(self.directory, CURRENT_FILE)
+                with suppress(FileNotFoundError):
+                    if os.stat(current).st_size >= MAX_LOG:
+                        os.replace(current, os.path.join(self.directory, ROTATED_FILE))
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+                handle = os.open(current, flags, _FILE_MODE)
+                try:
+                    os.write(handle, _serialize_usage(usage))
+                finally:
+                    os.close(handle)
 
     def read(self) -> Iterator[UsageRecord]:
         """Iterate over all records, oldest first; invalid lines are skipped."""
@@ -57,20 +65,6 @@ class UsageLog:
             except OSError:
                 continue
             yield from filter(None, map(_parse_usage, lines))
-
-    def _rotate_if_full(self) -> None:
-        current = os.path.join(self.directory, CURRENT_FILE)
-        with suppress(FileNotFoundError):
-            if os.stat(current).st_size >= MAX_LOG:
-                os.replace(current, os.path.join(self.directory, ROTATED_FILE))
-
-    def _append(self, line: bytes) -> None:
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        handle = os.open(os.path.join(self.directory, CURRENT_FILE), flags, _FILE_MODE)
-        try:
-            os.write(handle, line)
-        finally:
-            os.close(handle)
 
 
 def _serialize_usage(usage: UsageRecord) -> bytes:

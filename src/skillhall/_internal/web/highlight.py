@@ -9,7 +9,7 @@ from pygments import highlight  # type: ignore[import-untyped] # it has no types
 from pygments.formatters.html import HtmlFormatter  # type: ignore[import-untyped] # same
 from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped] # same
 
-from skillhall._internal.skill.invisible import replace_invisible
+from skillhall._internal.skill.invisible_characters import replace_invisible
 
 MAX_HIGHLIGHTED_CHARS = 100 * 1024
 _MAX_LINE_LENGTH = 2_000  # some lexers take more than linear time for a line

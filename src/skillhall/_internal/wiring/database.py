@@ -19,11 +19,12 @@ from skillhall._internal.storage.sql.backup import create_backup
 from skillhall._internal.storage.sql.backup import restore_backup as load_backup
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
+from skillhall._internal.storage.sql.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
-from skillhall._internal.storage.sql.token_rows import SqlOutbox, SqlTokenTable
+from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace.export import write_output_file
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.sources.opener import open_client_source, open_source
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_signal import open_event_signal
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import DatabaseServices, new_id, open_database, utc_now
 from skillhall._internal.workspace.importer import SkillImporter
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE, URL_SOURCE, Provenance
@@ -37,9 +37,9 @@ def open_workspace(
     scan = settings.server.folder_scan
     importer = SkillImporter(work, source, scan, settings.working_directory)
     if services is not None:
-        return Workspace.create(work, importer, services.event_feed, services.close)
+        return Workspace(work, importer, services.event_feed, services.close)
     feed = EventFeed(work.store, open_event_signal(database)) if for_server else None
-    return Workspace.create(work, importer, feed, database.close)
+    return Workspace(work, importer, feed, database.close)
 
 
 def open_lazy_workspace(

@@ -15,7 +15,6 @@ from skillhall._internal.workspace.ordering import (
     positions_after,
 )
 from skillhall._internal.workspace.unit_of_work import (
-    check_version,
     get_block,
     get_session,
     validate_id,
@@ -26,7 +25,6 @@ from skillhall.errors import RecordNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from skillhall._internal.storage.ports import WorkspaceReader
     from skillhall._internal.workspace.ordering import BlockPlacement
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
@@ -63,12 +61,10 @@ class Blocks:
 
     def list(self, session: str, block_filter: BlockFilter = ALL_BLOCKS) -> list[Block]:
         """Return the blocks in the order of the compiled context. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> Sequence[Block]:
-            get_session(read, session)
-            return read.blocks(session, block_filter.zone, block_filter.type)
-
-        blocks = self.unit_of_work.store.read(work)
+        zone, kind, _ = block_filter
+        blocks = self.unit_of_work.store.read(
+            lambda read: read.blocks(get_session(read, session).id, zone, kind)
+        )
         return [block for block in blocks if block_filter.matches(block.content)]
 
     def find(self, session: str, identity: str) -> Block:
@@ -77,12 +73,9 @@ class Blocks:
 
     def list_deleted(self, session: str) -> Sequence[Block]:
         """Return the blocks that can be restored, last deleted first. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> Sequence[Block]:
-            get_session(read, session)
-            return read.deleted_blocks(session)
-
-        return self.unit_of_work.store.read(work)
+        return self.unit_of_work.store.read(
+            lambda read: read.deleted_blocks(get_session(read, session).id)
+        )
 
     def add(
         self,
@@ -101,7 +94,7 @@ class Blocks:
         def work(change: SessionChange) -> Block:
             change.check_block_limit(1)
             slot = find_position(change, content.zone, placement)
-            block = _create_block(self.unit_of_work, change, content, slot.position)
+            block = _create_block(change, content, slot.position)
             change.writer.add_blocks([block])
             change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=slot.after)
             return block
@@ -122,17 +115,15 @@ class Blocks:
         Raises: RecordNotFound, VersionConflict, FieldRefused, TextRefused, TooLarge.
         """
         new_type = None if kind is None else validate_block_type(kind)
-        if text is not None:
-            build_content("note", Zone.WORKING, text)  # checks the text before the transaction
+        # Checked and measured before the transaction, which should be short.
+        new = None if text is None else build_content("note", Zone.WORKING, text)
 
         def work(change: SessionChange) -> Block:
-            block = get_block(change.writer, session, identity)
-            check_version("block", identity, version, block.version, block)
-            old = block.content
-            new_text = old.text if text is None else text
-            content = build_content(new_type or old.type, old.zone, new_text, old.skill)
-            edited = update_content(change, block, content)
-            change.writer.save_block(edited)
+            block = change.get_block(identity, version)
+            content = replace(block.content, type=new_type or block.content.type)
+            if new is not None:
+                content = replace(content, text=new.text, tokens=new.tokens)
+            edited = change.save_block(replace(block, content=content))
             change.add_event(BLOCK_EDITED, identity, version=edited.version)
             return edited
 
@@ -152,13 +143,11 @@ class Blocks:
         """
 
         def work(change: SessionChange) -> Block:
-            block = get_block(change.writer, session, identity)
-            check_version("block", identity, version, block.version, block)
+            block = change.get_block(identity, version)
             target = zone or block.zone
             slot = find_position(change, target, placement, moved_id=identity)
             content = replace(block.content, zone=target)
-            moved = replace(update_content(change, block, content), position=slot.position)
-            change.writer.save_block(moved)
+            moved = change.save_block(replace(block, content=content, position=slot.position))
             change.add_event(BLOCK_MOVED, identity, zone=target, after=slot.after)
             return moved
 
@@ -168,10 +157,8 @@ class Blocks:
         """Delete a block; it can be restored. Raises: RecordNotFound, VersionConflict."""
 
         def work(change: SessionChange) -> Block:
-            block = get_block(change.writer, session, identity)
-            check_version("block", identity, version, block.version, block)
-            deleted = replace(update_content(change, block, block.content), deleted=change.revision)
-            change.writer.save_block(deleted)
+            block = change.get_block(identity, version)
+            deleted = change.save_block(replace(block, deleted=change.revision))
             change.writer.prune_deleted_blocks(session, MAX_RESTORABLE_BLOCKS)
             change.add_event(BLOCK_DELETED, identity)
             return deleted
@@ -187,43 +174,31 @@ class Blocks:
                 raise RecordNotFound("deleted block", identity)
             change.check_block_limit(1)
             slot = _find_former_position(change, block)
-            restored = replace(block, deleted=None, position=slot.position)
-            restored = update_content(change, restored, block.content)
-            change.writer.save_block(restored)
+            restored = change.save_block(replace(block, deleted=None, position=slot.position))
             change.add_event(BLOCK_RESTORED, identity, zone=restored.zone, after=slot.after)
             return restored
 
         return self.unit_of_work.change_session(session, work)
 
 
-def append_contents(
-    unit_of_work: UnitOfWork, change: SessionChange, contents: Iterable[BlockContent]
-) -> list[Block]:
+def append_contents(change: SessionChange, contents: Iterable[BlockContent]) -> list[Block]:
     """Add blocks at the ends of their zones, in order. Raises: TooLarge."""
-    added = [*contents]
-    change.check_block_limit(len(added))
     by_zone: dict[Zone, list[BlockContent]] = {}
-    for content in added:
+    for content in contents:
         by_zone.setdefault(content.zone, []).append(content)
+    change.check_block_limit(sum(map(len, by_zone.values())))
     blocks: list[Block] = []
     for zone, group in by_zone.items():
         last = change.writer.previous_position(change.session.id, zone, "")
         positions = positions_after(last[1] if last else "", len(group))
-        blocks += map(partial(_create_block, unit_of_work, change), group, positions)
+        blocks += map(partial(_create_block, change), group, positions)
     change.writer.add_blocks(blocks)
     return blocks
 
 
-def update_content(change: SessionChange, block: Block, content: BlockContent) -> Block:
-    """Return the block with new content and the version of the change."""
-    return replace(block, content=content, version=change.revision, updated=change.at)
-
-
-def _create_block(
-    unit_of_work: UnitOfWork, change: SessionChange, content: BlockContent, position: str
-) -> Block:
+def _create_block(change: SessionChange, content: BlockContent, position: str) -> Block:
     return Block(
-        id=unit_of_work.new_id(),
+        id=change.new_id(),
         session=change.session.id,
         position=position,
         content=content,

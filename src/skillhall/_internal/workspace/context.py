@@ -11,7 +11,6 @@ from skillhall._internal.workspace.unit_of_work import get_session
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillhall._internal.storage.ports import WorkspaceReader
     from skillhall._internal.storage.records import Block, BlockContent, Session, ZoneSize
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
@@ -72,19 +71,21 @@ class Contexts:
 
     def compile(self, session: str) -> Context:
         """Return the current context of a session. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> tuple[Session, Sequence[Block]]:
-            return get_session(read, session), read.blocks(session)
-
-        return compile_context(*self.unit_of_work.store.read(work))
+        return self.unit_of_work.store.read(
+            lambda read: compile_context(get_session(read, session), read.blocks(session))
+        )
 
 
 def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
     """Return the blocks of PERMANENT, then STABLE, then WORKING."""
-    zones = tuple(_compile_zone(session, zone, blocks) for zone in Zone)
+    zones = []
+    for zone in Zone:
+        own = [block for block in blocks if block.zone is zone]
+        tokens = sum(block.content.tokens for block in own)
+        zones.append(ZoneContext(zone, own, Spending(tokens, session.budgets.for_zone(zone))))
     total = Spending(sum(zone.spending.tokens for zone in zones), session.budgets.total)
     ordered = (block.content for zone in zones for block in zone.blocks)
-    return Context(session, zones, total, compile_text(ordered))
+    return Context(session, tuple(zones), total, compile_text(ordered))
 
 
 def compute_spending(
@@ -104,9 +105,3 @@ def compile_text(contents: Iterable[BlockContent]) -> str:
     texts = (content.text.strip("\r\n") for content in contents)
     joined = _SEPARATOR.join(text for text in texts if text.strip())
     return f"{joined}\n" if joined else ""
-
-
-def _compile_zone(session: Session, zone: Zone, blocks: Iterable[Block]) -> ZoneContext:
-    own = [block for block in blocks if block.zone is zone]
-    tokens = sum(block.content.tokens for block in own)
-    return ZoneContext(zone, own, Spending(tokens, session.budgets.for_zone(zone)))

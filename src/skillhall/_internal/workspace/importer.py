@@ -11,16 +11,11 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from skillhall._internal.skill.bundle import Bundle
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.sources.archive.source import read_archive, read_loose_files
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.workspace.block_types import SKILL_TYPE
-from skillhall._internal.workspace.blocks import (
-    BLOCK_ADDED,
-    BLOCK_EDITED,
-    append_contents,
-    update_content,
-)
+from skillhall._internal.workspace.blocks import BLOCK_ADDED, BLOCK_EDITED, append_contents
 from skillhall._internal.workspace.sessions import NO_BUDGETS, Sessions
 from skillhall._internal.workspace.skill_blocks import (
     LOCAL_SOURCE,
@@ -29,15 +24,12 @@ from skillhall._internal.workspace.skill_blocks import (
     Provenance,
     filter_accepted,
     read_candidate,
-    read_candidates,
 )
 from skillhall._internal.workspace.unit_of_work import get_session
 from skillhall.errors import Conflict, FolderScanOff, SkillhallError, SkillNotFound
 
 if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.policy.effects import JudgedFinding
-    from skillhall._internal.storage.ports import WorkspaceReader
     from skillhall._internal.storage.records import Block, BlockContent, Session, Zone
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
@@ -104,33 +96,48 @@ class SkillImporter:
     allow_folder_scan: bool
     working_directory: str
 
-    def list_upload_candidates(self, data: bytes, filename: str) -> list[BlockCandidate]:
-        """Return the skills of an upload. Raises: ArchiveRejected, TooLarge, FieldRefused."""
-        return [*self.read_upload(data, filename).candidates]
-
-    def list_source_candidates(self, source: str) -> list[BlockCandidate]:
-        """Return the skills of a source. Raises: what `open_source` raises."""
-        return [*self.read_source(source).candidates]
-
     def scan_folder(self, folder: str = "") -> FolderScan:
         """Return the skills of a local folder, also rejected ones. Raises: FolderScanOff."""
         if not self.allow_folder_scan:
             raise FolderScanOff
         root = Root.resolve(folder or DEFAULT_FOLDER, self.working_directory)
         catalog = load_roots([root], SKILL_IMPORT, None)
-        candidates = [_read_scanned_skill(skill) for skill in catalog]
+        candidates = []
+        for skill in catalog:
+            try:
+                candidate = read_candidate(open_skill_bundle(skill, SKILL_IMPORT.scan_policy))
+            except (SkillhallError, OSError):  # the skill changed since the scan
+                error = "it cannot be read"
+                candidate = BlockCandidate(skill.id, skill.name, "", "", 0, (), error=error)
+            else:
+                candidate = candidate._replace(id=skill.id, local_path=skill.directory)
+            candidates.append(candidate)
         for rejected in catalog.rejected:
-            findings = _to_relative_findings(rejected.findings, root.path)
-            candidates.append(BlockCandidate(rejected.id, rejected.name, "", "", 0, findings))
+            findings = []
+            for judged in rejected.findings:
+                path = judged.finding.path.removeprefix(root.path).lstrip("/\\")
+                findings.append(judged._replace(finding=judged.finding.with_location(path)))
+            candidates.append(
+                BlockCandidate(rejected.id, rejected.name, "", "", 0, tuple(findings))
+            )
         candidates.sort(key=lambda candidate: candidate.id)
         return FolderScan(root.path, tuple(candidates), catalog.scan_findings)
 
     def read_upload(
         self, data: bytes, filename: str, source_type: str = UPLOAD_SOURCE
     ) -> ImportChoices:
-        """Read an uploaded file. Raises: ArchiveRejected, TooLarge, FieldRefused."""
-        origin = Provenance(source_type, _to_base_name(filename))
-        return self.read_bundles(_read_uploaded_bundles(data, filename), origin)
+        """Read an archive, or a Markdown file as one skill.
+
+        Raises: ArchiveRejected, TooLarge, FieldRefused.
+        """
+        name = filename.replace("\\", "/").rpartition("/")[2] or "skill.zip"
+        if name.lower().endswith(_MARKDOWN):
+            stem = name[: -len(_MARKDOWN)]
+            folder = stem if stem.lower() != "skill" else ""
+            bundles = tuple(read_loose_files([(SKILL_MD, data)], folder or "skill"))
+        else:
+            bundles = read_archive(data, name)
+        return self.read_bundles(bundles, Provenance(source_type, name))
 
     def read_source(self, source: str) -> ImportChoices:
         """Read a source. Raises: what `open_source` raises."""
@@ -143,16 +150,13 @@ class SkillImporter:
 
     def read_bundles(self, bundles: Iterable[Bundle], origin: Provenance) -> ImportChoices:
         """Read bundles that are already open."""
-        return ImportChoices(tuple(read_candidates(bundles)), origin)
+        return ImportChoices(tuple(map(read_candidate, bundles)), origin)
 
     def find_conflicts(self, session: str, choices: ImportChoices) -> frozenset[str]:
         """Return the names of skills that the session already has. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> Sequence[Block]:
-            get_session(read, session)
-            return read.blocks(session, None, SKILL_TYPE)
-
-        blocks = self.unit_of_work.store.read(work)
+        blocks = self.unit_of_work.store.read(
+            lambda read: read.blocks(get_session(read, session).id, None, SKILL_TYPE)
+        )
         existing = {block.content.skill.name for block in blocks if block.content.skill}
         return frozenset(
             candidate.name
@@ -160,41 +164,24 @@ class SkillImporter:
             if candidate.portable_session is None and not candidate.reasons
         ).intersection(existing)
 
-    def import_upload(
-        self,
-        session: str,
-        data: bytes,
-        filename: str,
-        options: ImportOptions = DEFAULT_OPTIONS,
-        source_type: str = UPLOAD_SOURCE,
-    ) -> ImportResult:
-        """Import an uploaded file. Raises: ArchiveRejected, and the errors of `import_choices`."""
-        return self.import_choices(session, self.read_upload(data, filename, source_type), options)
-
-    def import_source(
-        self, session: str, source: str, options: ImportOptions = DEFAULT_OPTIONS
-    ) -> ImportResult:
-        """Import a source. Raises: as `import_choices`, and what `open_source` raises."""
-        return self.import_choices(session, self.read_source(source), options)
-
-    def import_folder(
-        self, session: str, folder: str, options: ImportOptions = DEFAULT_OPTIONS
-    ) -> ImportResult:
-        """Import a local folder. Raises: as `import_choices`, and FolderScanOff."""
-        return self.import_choices(session, self.read_folder(folder), options)
-
     def create_session(self, data: bytes, filename: str, name: str | None = None) -> Session:
         """Create a session from an exported session or an archive of skills.
 
         Raises: SkillRejected, ArchiveRejected, TooLarge, FieldRefused, TextRefused.
         """
-        origin = Provenance(UPLOAD_SOURCE, _to_base_name(filename))
-        skills = filter_accepted(read_candidates(_read_uploaded_bundles(data, filename)))
-        contents = [content for skill in skills for content in skill.build_contents(None, origin)]
+        choices = self.read_upload(data, filename)
+        skills = filter_accepted(choices.candidates)
+        contents = [each for skill in skills for each in skill.build_contents(None, choices.origin)]
         portable = next((s.portable_session for s in skills if s.portable_session), None)
         default_name = portable.name if portable else skills[0].name
         budgets = portable.budgets if portable else NO_BUDGETS
         return Sessions(self.unit_of_work).create(name or default_name, budgets, contents)
+
+    def import_upload(
+        self, session: str, data: bytes, filename: str, options: ImportOptions = DEFAULT_OPTIONS
+    ) -> ImportResult:
+        """Import an uploaded file. Raises: as `read_upload` and `import_choices`."""
+        return self.import_choices(session, self.read_upload(data, filename), options)
 
     def import_choices(
         self, session: str, choices: ImportChoices, options: ImportOptions = DEFAULT_OPTIONS
@@ -203,7 +190,12 @@ class SkillImporter:
 
         Raises: RecordNotFound, Conflict, SkillRejected, SkillNotFound, TooLarge.
         """
-        chosen = _select_candidates(choices.candidates, options.names)
+        chosen = choices.candidates
+        if options.names:
+            for name in options.names:
+                if not any(name in (candidate.id, candidate.name) for candidate in chosen):
+                    raise SkillNotFound(name, hint="list the skills of the source first")
+            chosen = tuple(c for c in chosen if {c.id, c.name}.intersection(options.names))
         accepted = filter_accepted(chosen)
 
         def work(change: SessionChange) -> ImportResult:
@@ -212,46 +204,21 @@ class SkillImporter:
             for skill in accepted:
                 contents = skill.build_contents(options.zone, choices.origin)
                 block = _replace_block(change, skill, contents, options.on_conflict)
-                if block is None:
-                    blocks += _append_blocks(self.unit_of_work, change, contents)
-                else:
+                if block is not None:
                     blocks.append(block)
                     replaced.append(skill.name)
+                    continue
+                for content in contents:
+                    last = change.writer.previous_position(session, content.zone, "")
+                    [block] = append_contents(change, [content])
+                    after = last[0] if last else ""
+                    change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=after)
+                    blocks.append(block)
             return ImportResult(tuple(blocks), tuple(replaced), skipped, findings)
 
         skipped = tuple(candidate for candidate in chosen if candidate.reasons)
         findings = tuple(finding for candidate in chosen for finding in candidate.findings)
         return self.unit_of_work.change_session(session, work)
-
-
-def _read_scanned_skill(skill: CatalogSkill) -> BlockCandidate:
-    try:
-        candidate = read_candidate(open_skill_bundle(skill, SKILL_IMPORT.scan_policy))
-    except (SkillhallError, OSError):  # the skill changed since the scan
-        return BlockCandidate(skill.id, skill.name, "", "", 0, (), error="it cannot be read")
-    return candidate._replace(id=skill.id, local_path=skill.directory)
-
-
-def _to_relative_findings(
-    findings: Sequence[JudgedFinding], folder: str
-) -> tuple[JudgedFinding, ...]:
-    """Return the findings with paths relative to the scanned folder."""
-    relative = []
-    for judged in findings:
-        path = judged.finding.path.removeprefix(folder).lstrip("/\\")
-        relative.append(judged._replace(finding=judged.finding.with_location(path)))
-    return tuple(relative)
-
-
-def _select_candidates(
-    candidates: Sequence[BlockCandidate], names: Sequence[str]
-) -> list[BlockCandidate]:
-    if not names:
-        return [*candidates]
-    for name in names:
-        if not any(name in (c.id, c.name) for c in candidates):
-            raise SkillNotFound(name, hint="list the skills of the source first")
-    return [c for c in candidates if c.id in names or c.name in names]
 
 
 def _replace_block(
@@ -265,39 +232,11 @@ def _replace_block(
         return None
     blocks = change.writer.skill_blocks(change.session.id, candidate.name)
     # Blocks that this import has added have the version of the change. They do not conflict.
-    older = [block for block in blocks if block.version != change.revision]
-    if not older:
+    older = next((block for block in blocks if block.version != change.revision), None)
+    if older is None:
         return None
     if on_conflict is ImportConflict.REFUSE:
         raise Conflict(f"a skill named {candidate.name!r}", "replace it, or keep both")
-    block = update_content(change, older[0], replace(contents[0], zone=older[0].zone))
-    change.writer.save_block(block)
+    block = change.save_block(replace(older, content=replace(contents[0], zone=older.zone)))
     change.add_event(BLOCK_EDITED, block.id, version=block.version)
     return block
-
-
-def _append_blocks(
-    unit_of_work: UnitOfWork, change: SessionChange, contents: Sequence[BlockContent]
-) -> list[Block]:
-    added: list[Block] = []
-    for content in contents:
-        last = change.writer.previous_position(change.session.id, content.zone, "")
-        [block] = append_contents(unit_of_work, change, [content])
-        change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=last[0] if last else "")
-        added.append(block)
-    return added
-
-
-def _read_uploaded_bundles(data: bytes, filename: str) -> tuple[Bundle, ...]:
-    """Return the bundles of an archive, or one bundle for a Markdown file."""
-    name = _to_base_name(filename)
-    if name.lower().endswith(_MARKDOWN):
-        stem = name[: -len(_MARKDOWN)]
-        folder = stem if stem.lower() != "skill" else ""
-        [bundle] = read_loose_files([(SKILL_MD, data)], folder or "skill")
-        return (bundle,)
-    return read_archive(data, name)
-
-
-def _to_base_name(filename: str) -> str:
-    return filename.replace("\\", "/").rpartition("/")[2] or "skill.zip"

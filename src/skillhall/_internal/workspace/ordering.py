@@ -47,55 +47,35 @@ def find_position(
     low, high = _find_neighbors(change, zone, placement, moved_id)
     position = position_between(low[1], high[1])
     if len(position) > MAX_POSITION_LENGTH:
-        position = _respread_neighbors(change, zone, high[0], moved_id)
+        # A crowded part of the zone: its blocks get other positions, with room for this one.
+        session = change.session.id
+        rows = [row for row in change.writer.list_positions(session, zone) if row[0] != moved_id]
+        at = next((n for n, row in enumerate(rows) if row[0] == high[0]), len(rows))
+        first, end, positions = respread_window(rows, at)
+        position = positions.pop(at - first)
+        ids = (row[0] for row in rows[first:end])
+        change.writer.set_positions(session, [*zip(ids, positions, strict=True)])
     return BlockPosition(position, low[0])
-
-
-_NO_NEIGHBOR = ("", "")
 
 
 def _find_neighbors(
     change: SessionChange, zone: Zone, placement: BlockPlacement, moved_id: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return id and position of the blocks on both sides, ignoring the moved block."""
-    if placement.after:
-        low = placement.after, _get_position(change, zone, placement.after)
-        return low, _find_adjacent(change, zone, low[1], moved_id, forward=True)
-    if placement.before:
-        high = placement.before, _get_position(change, zone, placement.before)
-        return _find_adjacent(change, zone, high[1], moved_id, forward=False), high
-    if placement.first:
-        return _NO_NEIGHBOR, _find_adjacent(change, zone, "", moved_id, forward=True)
-    return _find_adjacent(change, zone, "", moved_id, forward=False), _NO_NEIGHBOR
-
-
-def _find_adjacent(
-    change: SessionChange, zone: Zone, position: str, moved_id: str, *, forward: bool
-) -> tuple[str, str]:
-    find = change.writer.next_position if forward else change.writer.previous_position
-    neighbor = find(change.session.id, zone, position)
-    if neighbor is not None and neighbor[0] == moved_id:
-        neighbor = find(change.session.id, zone, neighbor[1])
-    return neighbor or _NO_NEIGHBOR
-
-
-def _get_position(change: SessionChange, zone: Zone, identity: str) -> str:
-    block = change.writer.block(change.session.id, identity) if is_id(identity) else None
-    if block is None or block.deleted is not None or block.zone is not zone:
-        raise BlockMovedError(identity)
-    return block.position
-
-
-def _respread_neighbors(change: SessionChange, zone: Zone, next_id: str, moved_id: str) -> str:
-    """Make room in a crowded part of the zone and return a position before `next_id`."""
-    session = change.session.id
-    rows = [row for row in change.writer.list_positions(session, zone) if row[0] != moved_id]
-    at = next((n for n, row in enumerate(rows) if row[0] == next_id), len(rows))
-    first, end, positions = respread_window(rows, at)
-    own = positions.pop(at - first)
-    ids = [row[0] for row in rows[first:end]]
-    change.writer.set_positions(session, [*zip(ids, positions, strict=True)])
-    return own
+    neighbor = placement.after or placement.before
+    start = ""
+    if neighbor:
+        block = change.writer.block(change.session.id, neighbor) if is_id(neighbor) else None
+        if block is None or block.deleted is not None or block.zone is not zone:
+            raise BlockMovedError(neighbor)
+        start = block.position
+    is_forward = bool(placement.after) or placement.first
+    find = change.writer.next_position if is_forward else change.writer.previous_position
+    found = find(change.session.id, zone, start)
+    if found is not None and found[0] == moved_id:
+        found = find(change.session.id, zone, found[1])
+    pair = (neighbor, start), found or ("", "")
+    return pair if is_forward else (pair[1], pair[0])
 
 
 MAX_POSITION_LENGTH = 24  # digits; if exceeded, the neighbors are spread out

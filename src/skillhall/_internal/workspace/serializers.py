@@ -1,18 +1,23 @@
-"""JSON of sessions, blocks, templates and snapshots, for REST and the CLI."""
+"""JSON of sessions, blocks, templates, snapshots, events and contexts.
+
+REST, the CLI and exports use these functions, so that every record has the same keys everywhere.
+"""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.effects import serialize_findings
-from skillhall._internal.workspace import Block, Session, Template, Zone
+from skillhall._internal.workspace import Block, Session, SkillOrigin, Template, Zone, ZoneSize
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
+from skillhall._internal.workspace.validation import build_content, parse_zone, validate_block_type
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.workspace import BlockContent, Event, SessionBudgets, SessionSnapshot
-    from skillhall._internal.workspace.context import Context, Spending, ZoneContext
+    from skillhall._internal.workspace import BlockContent, Event, SessionSnapshot
+    from skillhall._internal.workspace.context import Context, Spending
     from skillhall._internal.workspace.importer import FolderScan, ImportResult
     from skillhall._internal.workspace.sessions import SessionOverview
     from skillhall._internal.workspace.skill_blocks import BlockCandidate
@@ -20,17 +25,18 @@ if TYPE_CHECKING:
     from skillhall._internal.workspace.templates import TemplateDetail
 
 
+# JSON keys of a block's skill, and the fields of `SkillOrigin`.
+_SKILL_KEYS = {
+    "skillName": "name",
+    "skillDescription": "description",
+    "sourceType": "source_type",
+    "sourceRef": "source_ref",
+}
+
+
 def serialize_session(session: Session) -> dict[str, object]:
     """Serialize a session without its blocks."""
-    return {
-        "id": session.id,
-        "name": session.name,
-        "budgets": serialize_budgets(session.budgets),
-        "version": session.version,
-        "revision": session.revision,
-        "created": session.created,
-        "updated": session.updated,
-    }
+    return asdict(session)
 
 
 def serialize_block(block: Block) -> dict[str, object]:
@@ -54,57 +60,45 @@ def serialize_content(content: BlockContent) -> dict[str, object]:
         "tokens": content.tokens,
     }
     if content.skill is not None:
-        data["metadata"] = {
-            "skillName": content.skill.name,
-            "skillDescription": content.skill.description,
-            "sourceType": content.skill.source_type,
-            "sourceRef": content.skill.source_ref,
-        }
+        skill = content.skill
+        data["metadata"] = {key: getattr(skill, field) for key, field in _SKILL_KEYS.items()}
     return data
 
 
-def serialize_budgets(budgets: SessionBudgets) -> dict[str, object]:
-    """Serialize the token budgets of the zones and of the session."""
-    return {
-        "permanent": budgets.permanent,
-        "stable": budgets.stable,
-        "working": budgets.working,
-        "total": budgets.total,
-    }
+def parse_content(data: Mapping[str, object]) -> BlockContent:
+    """Parse a serialized content; its tokens are counted again.
+
+    Raises: SkillhallError, KeyError, TypeError if it is invalid.
+    """
+    metadata, skill = data.get("metadata"), None
+    if isinstance(metadata, dict):
+        skill = SkillOrigin(**{field: str(metadata[key]) for key, field in _SKILL_KEYS.items()})
+    kind, zone, text = data["type"], data["zone"], data["content"]
+    if not isinstance(kind, str) or not isinstance(zone, str) or not isinstance(text, str):
+        raise TypeError(kind)
+    return build_content(validate_block_type(kind), parse_zone(zone), text, skill)
 
 
 def serialize_current(current: object) -> dict[str, object]:
     """Serialize the current record for a client whose version is outdated."""
     if isinstance(current, Block):
         return {"current": serialize_block(current)}
-    if isinstance(current, Session):
-        return {"current": serialize_session(current)}
-    if isinstance(current, Template):
-        return {"current": serialize_template(current)}
-    return {}
+    return {"current": asdict(current)} if isinstance(current, Session | Template) else {}
 
 
 def serialize_overview(overview: SessionOverview) -> dict[str, object]:
     """Serialize a session with the sizes of its zones."""
-    zones = []
-    for zone in Zone:
-        size = overview.zone_sizes.get(zone)
-        blocks, tokens = (size.blocks, size.tokens) if size else (0, 0)
-        zones.append({"zone": zone.value, "blocks": blocks, "tokens": tokens})
+    sizes = {zone: overview.zone_sizes.get(zone, ZoneSize()) for zone in Zone}
+    zones = [
+        {"zone": zone.value, "blocks": size.blocks, "tokens": size.tokens}
+        for zone, size in sizes.items()
+    ]
     return {**serialize_session(overview.session), "zones": zones}
 
 
 def serialize_template(template: Template) -> dict[str, object]:
     """Serialize a template without its blocks."""
-    return {
-        "id": template.id,
-        "name": template.name,
-        "description": template.description,
-        "budgets": serialize_budgets(template.budgets),
-        "version": template.version,
-        "created": template.created,
-        "updated": template.updated,
-    }
+    return asdict(template)
 
 
 def serialize_template_detail(detail: TemplateDetail) -> dict[str, object]:
@@ -131,14 +125,26 @@ def serialize_snapshot_detail(detail: SnapshotDetail) -> dict[str, object]:
 
 def serialize_context(context: Context) -> dict[str, object]:
     """Serialize a compiled context with the tokens of each part."""
+    zones = []
+    for zone in context.zones:
+        blocks = [
+            {"id": block.id, "type": block.content.type, "tokens": block.content.tokens}
+            for block in zone.blocks
+        ]
+        spending = _serialize_spending(zone.spending)
+        zones.append({"zone": zone.zone.value, **spending, "blocks": blocks})
     return {
         "session": context.session.id,
         "revision": context.session.revision,
-        "zones": [_serialize_zone(zone) for zone in context.zones],
+        "zones": zones,
         "total": _serialize_spending(context.total),
         "tokensAreEstimates": True,
         "text": context.text,
     }
+
+
+def _serialize_spending(spending: Spending) -> dict[str, object]:
+    return {"tokens": spending.tokens, "budget": spending.budget, "isOver": spending.is_over}
 
 
 def serialize_candidate(candidate: BlockCandidate) -> dict[str, object]:
@@ -177,14 +183,9 @@ def serialize_import_result(result: ImportResult) -> dict[str, object]:
 
 def serialize_event(event: Event) -> dict[str, object]:
     """Serialize an event."""
-    return {
-        "kind": event.kind,
-        "subject": event.subject,
-        "session": event.session,
-        "revision": event.revision,
-        "data": dict(event.data),
-        "at": event.at,
-    }
+    data = asdict(event)
+    del data["seq"]  # sent as the id of the message
+    return data
 
 
 def serialize_block_types() -> dict[str, object]:
@@ -192,15 +193,3 @@ def serialize_block_types() -> dict[str, object]:
     fields = ("id", "label", "zone", "icon", "colour")
     types = [{key: getattr(row, key) for key in fields} for row in BLOCK_TYPES.values()]
     return {"types": types}
-
-
-def _serialize_zone(zone: ZoneContext) -> dict[str, object]:
-    blocks = [
-        {"id": block.id, "type": block.content.type, "tokens": block.content.tokens}
-        for block in zone.blocks
-    ]
-    return {"zone": zone.zone.value, **_serialize_spending(zone.spending), "blocks": blocks}
-
-
-def _serialize_spending(spending: Spending) -> dict[str, object]:
-    return {"tokens": spending.tokens, "budget": spending.budget, "isOver": spending.is_over}

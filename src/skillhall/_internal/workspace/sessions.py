@@ -19,15 +19,12 @@ from skillhall.errors import RecordNotFound
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
+    from skillhall._internal.storage.ports import WorkspaceWriter
     from skillhall._internal.storage.records import BlockContent, Zone, ZoneSize
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
-SESSION_CREATED, SESSION_EDITED, SESSION_DELETED = (
-    "session-created",
-    "session-edited",
-    "session-deleted",
-)
+SESSION_CREATED, SESSION_EDITED = "session-created", "session-edited"
+SESSION_DELETED = "session-deleted"
 NO_BUDGETS = SessionBudgets()
 _COPY = " (copy)"
 
@@ -55,11 +52,9 @@ class Sessions:
 
     def overview(self, identity: str) -> SessionOverview:
         """Return a session and the sizes of its zones. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> SessionOverview:
-            return SessionOverview(get_session(read, identity), read.zone_sizes(identity))
-
-        return self.unit_of_work.store.read(work)
+        return self.unit_of_work.store.read(
+            lambda read: SessionOverview(get_session(read, identity), read.zone_sizes(identity))
+        )
 
     def create(
         self, name: str, budgets: SessionBudgets = NO_BUDGETS, contents: Sequence[BlockContent] = ()
@@ -143,9 +138,9 @@ def insert_session(
         unit_of_work.new_id(), name, budgets, version=1, revision=1, created=at, updated=at
     )
     writer.add_session(session)
-    change = SessionChange(writer, session, at)
+    change = SessionChange(writer, session, at, unit_of_work.new_id)
     if contents:
-        append_contents(unit_of_work, change, contents)
+        append_contents(change, contents)
     change.add_event(SESSION_CREATED, session.id, blocks=len(contents))
     writer.add_events(*change.events)
     return session

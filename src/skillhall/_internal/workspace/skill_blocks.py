@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -18,7 +18,7 @@ from skillhall._internal.workspace.validation import build_content
 from skillhall.errors import SkillhallError, SkillRejected
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
@@ -71,7 +71,7 @@ class BlockCandidate(NamedTuple):
 
 def read_candidate(bundle: Bundle) -> BlockCandidate:
     """Return the bundle as a candidate. Errors become part of the candidate."""
-    identity = _last_path_part(bundle.folder) or "skill"
+    identity = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2] or "skill"
     file = next((bundle.files[path] for path in sorted(bundle.files) if is_skill_md(path)), None)
     if file is None:
         return BlockCandidate(identity, "", "", "", 0, (), error=f"No {SKILL_MD} found")
@@ -92,11 +92,6 @@ def read_candidate(bundle: Bundle) -> BlockCandidate:
         return candidate._replace(error=str(error))
 
 
-def read_candidates(bundles: Iterable[Bundle]) -> list[BlockCandidate]:
-    """Return the bundles as candidates, in order."""
-    return [read_candidate(bundle) for bundle in bundles]
-
-
 def filter_accepted(candidates: Sequence[BlockCandidate]) -> list[BlockCandidate]:
     """Return the accepted candidates. Raises: SkillRejected if there are none."""
     accepted = [candidate for candidate in candidates if not candidate.reasons]
@@ -105,7 +100,3 @@ def filter_accepted(candidates: Sequence[BlockCandidate]) -> list[BlockCandidate
         reasons = first.reasons if first else [f"No {SKILL_MD} found"]
         raise SkillRejected(first.id if first else "the source", reasons)
     return accepted
-
-
-def _last_path_part(folder: str) -> str:
-    return folder.replace("\\", "/").rstrip("/").rpartition("/")[2]

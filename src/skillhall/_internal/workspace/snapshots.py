@@ -17,11 +17,8 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import Block, Session
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-SNAPSHOT_SAVED, SNAPSHOT_RESTORED, SNAPSHOT_DELETED = (
-    "snapshot-saved",
-    "snapshot-restored",
-    "snapshot-deleted",
-)
+SNAPSHOT_SAVED, SNAPSHOT_RESTORED = "snapshot-saved", "snapshot-restored"
+SNAPSHOT_DELETED = "snapshot-deleted"
 MAX_AUTOMATIC_SNAPSHOTS = 20  # per session
 
 
@@ -47,28 +44,23 @@ class Snapshots:
 
     def list(self, session: str) -> list[SessionSnapshot]:
         """Return the snapshots of a session, newest first. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> Sequence[SessionSnapshot]:
-            get_session(read, session)
-            return read.snapshots(session)
-
-        return [*self.unit_of_work.store.read(work)]
+        return self.unit_of_work.store.read(
+            lambda read: [*read.snapshots(get_session(read, session).id)]
+        )
 
     def find(self, session: str, identity: str) -> SnapshotDetail:
         """Return a snapshot with its blocks. Raises: RecordNotFound."""
-
-        def work(read: WorkspaceReader) -> SnapshotDetail:
-            snapshot = _get_snapshot(read, session, identity)
-            return SnapshotDetail(snapshot, read.snapshot_blocks(identity))
-
-        return self.unit_of_work.store.read(work)
+        return self.unit_of_work.store.read(
+            lambda read: SnapshotDetail(
+                _get_snapshot(read, session, identity), read.snapshot_blocks(identity)
+            )
+        )
 
     def save(self, session: str, name: str) -> SessionSnapshot:
         """Save a snapshot. Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge."""
         name = validate_name("name", name)
         return self.unit_of_work.change_session(
-            session,
-            lambda change: _save_snapshot(self.unit_of_work, change, name, automatic=False),
+            session, lambda change: _save_snapshot(change, name, automatic=False)
         )
 
     def restore(self, session: str, identity: str, revision: int | None = None) -> RestoreResult:
@@ -81,9 +73,7 @@ class Snapshots:
         def work(change: SessionChange) -> RestoreResult:
             snapshot = _get_snapshot(change.writer, session, identity)
             change.check_unchanged_since(revision)
-            before = save_automatic_snapshot(
-                self.unit_of_work, change, f"before {snapshot.name}", keep_id=snapshot.id
-            )
+            before = save_automatic_snapshot(change, f"before {snapshot.name}", snapshot.id)
             change.writer.delete_blocks(session)
             change.writer.restore_blocks(snapshot, change.revision, change.at)
             change.session = replace(
@@ -105,20 +95,16 @@ class Snapshots:
         self.unit_of_work.change_session(session, work)
 
 
-def save_automatic_snapshot(
-    unit_of_work: UnitOfWork, change: SessionChange, name: str, keep_id: str = ""
-) -> SessionSnapshot:
+def save_automatic_snapshot(change: SessionChange, name: str, keep_id: str = "") -> SessionSnapshot:
     """Save a snapshot before blocks are replaced; prunes the oldest automatic ones."""
-    snapshot = _save_snapshot(unit_of_work, change, name[:MAX_NAME], automatic=True)
+    snapshot = _save_snapshot(change, name[:MAX_NAME], automatic=True)
     change.writer.prune_automatic_snapshots(change.session.id, MAX_AUTOMATIC_SNAPSHOTS, keep_id)
     return snapshot
 
 
-def _save_snapshot(
-    unit_of_work: UnitOfWork, change: SessionChange, name: str, *, automatic: bool
-) -> SessionSnapshot:
+def _save_snapshot(change: SessionChange, name: str, *, automatic: bool) -> SessionSnapshot:
     snapshot = SessionSnapshot(
-        id=unit_of_work.new_id(),
+        id=change.new_id(),
         session=change.session.id,
         name=name,
         budgets=change.session.budgets,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,12 +22,8 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import BlockContent, Session, SessionSnapshot
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-TEMPLATE_SAVED, TEMPLATE_EDITED, TEMPLATE_DELETED, TEMPLATE_APPLIED = (
-    "template-saved",
-    "template-edited",
-    "template-deleted",
-    "template-applied",
-)
+TEMPLATE_SAVED, TEMPLATE_EDITED = "template-saved", "template-edited"
+TEMPLATE_DELETED, TEMPLATE_APPLIED = "template-deleted", "template-applied"
 
 
 class ApplyMode(StrEnum):
@@ -82,7 +79,7 @@ class Templates:
             _check_name_free(write, name, "")
             at, identity = self.unit_of_work.clock(), self.unit_of_work.new_id()
             template = Template(identity, name, description, source.budgets, 1, at, at)
-            write.add_template(template, _read_contents(write, session))
+            write.add_template(template, [block.content for block in write.blocks(session)])
             write.add_events(Event(TEMPLATE_SAVED, identity, "", 1, {"name": name}, at))
             return template
 
@@ -118,7 +115,8 @@ class Templates:
                 version=old.version + 1,
                 updated=self.unit_of_work.clock(),
             )
-            contents = None if session is None else _read_contents(write, session)
+            blocks = None if session is None else write.blocks(session)
+            contents = None if blocks is None else [block.content for block in blocks]
             write.save_template(template, contents)
             write.add_events(
                 Event(TEMPLATE_EDITED, old.id, "", template.version, {}, template.updated)
@@ -168,12 +166,10 @@ class Templates:
             template = _get_template(change.writer, identity)
             before = None
             if mode is ApplyMode.REPLACE:
-                before = save_automatic_snapshot(
-                    self.unit_of_work, change, f"before {template.name}"
-                )
+                before = save_automatic_snapshot(change, f"before {template.name}")
                 change.writer.delete_blocks(session)
             contents = change.writer.template_contents(template.id)
-            blocks = append_contents(self.unit_of_work, change, contents)
+            blocks = append_contents(change, contents)
             change.add_event(TEMPLATE_APPLIED, template.id, how=mode.value, blocks=len(blocks))
             return ApplyResult(change.session, len(blocks), before)
 
@@ -181,26 +177,19 @@ class Templates:
 
 
 def _get_template(reader: WorkspaceReader, identity: str) -> Template:
+    """Return the template with this id or name. Raises: RecordNotFound."""
     template = reader.template(identity) if is_id(identity) else None
-    if template is None and (named := _find_by_name(reader, identity)) is not None:
-        template = reader.template(named.id)
+    if template is None:
+        with suppress(SkillhallError):  # not a valid name, so no template has it
+            named = reader.find_template_by_name(validate_name("name", identity))
+            # Read again by its id, which locks it in a write transaction.
+            template = reader.template(named.id) if named else None
     if template is None:
         raise RecordNotFound("template", identity)
     return template
-
-
-def _find_by_name(reader: WorkspaceReader, name: str) -> Template | None:
-    try:
-        return reader.find_template_by_name(validate_name("name", name))
-    except SkillhallError:  # not a valid name, so no template has it
-        return None
 
 
 def _check_name_free(reader: WorkspaceReader, name: str, own_id: str) -> None:
     other = reader.find_template_by_name(name)
     if other is not None and other.id != own_id:
         raise Conflict(f"a template named {name!r}", "choose another name, or update that one")
-
-
-def _read_contents(reader: WorkspaceReader, session: str) -> list[BlockContent]:
-    return [block.content for block in reader.blocks(session)]

@@ -40,7 +40,7 @@ class UnitOfWork:
                 raise RecordNotFound("session", session)
             at = self.clock()
             updated = replace(current, revision=current.revision + 1, updated=at)
-            change = SessionChange(writer, updated, at)
+            change = SessionChange(writer, updated, at, self.new_id)
             result = work(change)
             # Without an event nothing changed, and the revision must stay the same.
             if change.events:
@@ -58,6 +58,7 @@ class SessionChange:
     writer: WorkspaceWriter
     session: Session  # as it will be saved
     at: str
+    new_id: Callable[[], str]
     events: list[Event] = field(default_factory=list)
 
     @property
@@ -79,6 +80,18 @@ class SessionChange:
         """Check that `added` more blocks fit into the session. Raises: TooLarge."""
         if self.writer.count_blocks(self.session.id) + added > MAX_BLOCKS:
             raise TooLarge("the session", MAX_BLOCKS, "blocks")
+
+    def get_block(self, identity: str, version: int) -> Block:
+        """Return a block to be changed. Raises: RecordNotFound, VersionConflict."""
+        block = get_block(self.writer, self.session.id, identity)
+        check_version("block", identity, version, block.version, block)
+        return block
+
+    def save_block(self, block: Block) -> Block:
+        """Save a changed block; return it with its new version."""
+        saved = replace(block, version=self.revision, updated=self.at)
+        self.writer.save_block(saved)
+        return saved
 
 
 def validate_id(kind: str, identity: str) -> str:

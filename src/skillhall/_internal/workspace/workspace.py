@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from skillhall._internal.workspace.blocks import Blocks
 from skillhall._internal.workspace.context import Contexts
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.storage.records import Event
+    from skillhall._internal.storage.sql.event_feed import EventFeed
     from skillhall._internal.workspace.importer import SkillImporter
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
@@ -23,50 +23,25 @@ if TYPE_CHECKING:
 EVENT_PAGE_SIZE = 500  # events per read
 
 
-class EventSource(Protocol):
-    """Delivers new events to subscribers."""
-
-    def subscribe(self, subscriber: Callable[[Sequence[Event]], None]) -> Callable[[], None]:
-        """Pass every new event to `subscriber` until the returned function is called."""
-
-    def close(self) -> None:
-        """Stop delivering events."""
-
-
-@dataclass(frozen=True, slots=True)
 class Workspace:
     """Services over one store. Call `close` when done."""
 
-    unit_of_work: UnitOfWork
-    sessions: Sessions
-    blocks: Blocks
-    templates: Templates
-    snapshots: Snapshots
-    contexts: Contexts
-    importer: SkillImporter
-    event_source: EventSource | None
-    _close: Callable[[], None]
-
-    @classmethod
-    def create(
-        cls,
+    def __init__(
+        self,
         unit_of_work: UnitOfWork,
         importer: SkillImporter,
-        event_source: EventSource | None,
+        event_source: EventFeed | None,
         close: Callable[[], None],
-    ) -> Workspace:
-        """Return a workspace whose services share a unit of work."""
-        return cls(
-            unit_of_work,
-            Sessions(unit_of_work),
-            Blocks(unit_of_work),
-            Templates(unit_of_work),
-            Snapshots(unit_of_work),
-            Contexts(unit_of_work),
-            importer,
-            event_source,
-            close,
-        )
+    ) -> None:
+        self.unit_of_work = unit_of_work
+        self.sessions = Sessions(unit_of_work)
+        self.blocks = Blocks(unit_of_work)
+        self.templates = Templates(unit_of_work)
+        self.snapshots = Snapshots(unit_of_work)
+        self.contexts = Contexts(unit_of_work)
+        self.importer = importer
+        self.event_source = event_source
+        self._close = close
 
     def events(self, after: int, session: str | None = None) -> Sequence[Event]:
         """Return a page of the events after a sequence number."""

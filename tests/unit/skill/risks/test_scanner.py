@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill.risks.lines import MAX_PIECE_LENGTH, ScannedText
+from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, ScannedText
 from skillhall._internal.skill.risks.scanner import (
     MAX_FILE_BYTES,
     MAX_FINDINGS_PER_CODE,

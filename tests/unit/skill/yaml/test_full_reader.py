@@ -1,19 +1,14 @@
-from collections.abc import Iterator
-
 import pytest
-import yaml
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml import full_reader
+from skillhall._internal.skill.yaml import node_composer
 from skillhall._internal.skill.yaml.full_reader import (
-    MAX_DEPTH,
-    MAX_NODES,
-    YamlReadError,
     find_control_character,
     locate_fields,
     read_full_yaml,
 )
 from skillhall._internal.skill.yaml.values import Fields, YamlValue
+from skillhall._internal.skill.yaml.yaml_findings import MAX_DEPTH, MAX_NODES, YamlReadError
 
 
 def read_error(block: str) -> YamlReadError:
@@ -298,12 +293,9 @@ def test_locating_fields_of_rejected_yaml_raises() -> None:
 
 
 @pytest.fixture
-def without_libyaml(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def without_libyaml(monkeypatch: pytest.MonkeyPatch) -> None:
     """PyYAML without its C library."""
-    monkeypatch.setattr(yaml, "__with_libyaml__", False)
-    full_reader._build_loader_class.cache_clear()  # noqa: SLF001 - the class is cached
-    yield
-    full_reader._build_loader_class.cache_clear()  # noqa: SLF001
+    monkeypatch.setattr(node_composer, "_loader_class", node_composer.PythonLoader)
 
 
 @pytest.mark.usefixtures("without_libyaml")

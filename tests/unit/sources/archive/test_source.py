@@ -355,7 +355,7 @@ def test_message_has_no_local_path_and_escapes_names() -> None:
     with pytest.raises(ArchiveRejected) as caught:
         read(make_zip(ZipEntry("a\x1b[31m\u202e")), "/home/ada/secret/pdf.zip")
     assert str(caught.value) == (
-        r"'pdf.zip' is rejected: 'a\x1b[31m\u202e': it contains control characters"
+        r"the archive 'pdf.zip' is rejected: 'a\x1b[31m\u202e': it contains control characters"
     )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES
 from skillhall._internal.sources.archive.upload import read_upload
 from skillhall.errors import ArchiveRejected, SourceRejected, TooLarge
 from tests.support.archives import zip_of

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 from skillhall._internal.policy.profiles import PROFILES
-from skillhall._internal.policy.scan_rules import ScanPolicy
 from skillhall._internal.skill.bundle import Bundle, RelativePath
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.policy.profiles import LENIENT, LOCAL_SKILLS, Profile
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES
 from skillhall._internal.sources.folder.candidate import HEAD_SIZE, Candidate, to_read_finding
 from skillhall.errors import NotAFile
 from tests.support.trees import scan_below

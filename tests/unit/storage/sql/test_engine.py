@@ -8,7 +8,7 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url, parse_database_url
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceStore
+from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
 from tests.support.databases import TIMESTAMP

@@ -10,7 +10,7 @@ from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall.errors import SkillhallError, SkillParseError

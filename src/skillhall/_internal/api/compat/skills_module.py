@@ -20,7 +20,7 @@ from skillhall._internal.policy.effects import (
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.render.listing import render_listing
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_frontmatter
 from skillhall._internal.sources.folder.bundle_reader import call_with_bundle
 from skillhall._internal.sources.folder.root import Root, to_paths

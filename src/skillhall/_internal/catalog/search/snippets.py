@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import is_normalized
 
 from skillhall._internal.catalog.search.query import ACCENTS, Query, fold_text, loosen_terms
-from skillhall._internal.skill.invisible import EMOJI_FLAG, INVISIBLE_CHARACTERS
+from skillhall._internal.skill.invisible_characters import EMOJI_FLAG, INVISIBLE_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

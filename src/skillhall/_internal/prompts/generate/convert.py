@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from skillhall._internal.authoring.scaffold import build_skill_md
 from skillhall._internal.installer.install import AddReport, build_bundle, preflight_bundles
 from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED
 from skillhall._internal.policy.selection import matches_glob
 from skillhall._internal.skill.bundle import RelativePath, fold_name
 from skillhall._internal.skill.checks import suggest_name
-from skillhall._internal.skill.document import Document, EditRefused
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 from skillhall._internal.skill.merge import FileState
 from skillhall.errors import (
     NotAuthenticated,

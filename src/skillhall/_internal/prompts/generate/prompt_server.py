@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import ScanPolicy
+from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 from skillhall._internal.prompts.generate.convert import is_script
 from skillhall._internal.prompts.generate.marker import PromptOrigin
 from skillhall._internal.skill.bundle import sha256_hex

@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompts.folder_reader import read_folder
 from skillhall._internal.prompts.prompt_model import IngestResult
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES
 from skillhall._internal.prompts.uploads.rules import normalize_source_name, validate_upload
-from skillhall._internal.storage.ports import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
+from skillhall._internal.storage.records import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.prompts.prompt_model import Upload
     from skillhall._internal.sources.repo_layout import FileTree
-    from skillhall._internal.storage.ports import UploadTable
     from skillhall._internal.storage.records import Event, StoredUpload
+    from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 
 RECHECK_INTERVAL = 30.0  # seconds between checks without an event; each counts as a use
 _EXPIRED = float("-inf")
@@ -46,7 +46,7 @@ class DatabaseUploads:
 
     def __init__(
         self,
-        store: UploadTable,
+        store: SqlUploadTable,
         cache_directory: str,
         max_sources: int = MAX_SOURCES,
         clock: Callable[[], float] = time.monotonic,

@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.scan_rules import STAGING_PREFIX
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompts.folder_reader import read_folder
 from skillhall._internal.prompts.prompt_model import IngestResult
 from skillhall._internal.prompts.uploads.rules import normalize_source_name, validate_upload

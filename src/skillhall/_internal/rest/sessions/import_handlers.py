@@ -63,8 +63,10 @@ class SessionImportHandlers(SessionHandlersBase):
             if isinstance(origin, _Upload):
                 return ws.importer.import_upload(session, *origin, options)
             if isinstance(origin, _Folder):
-                return ws.importer.import_folder(session, origin.folder, options)
-            return ws.importer.import_source(session, origin.source, options)
+                choices = ws.importer.read_folder(origin.folder)
+            else:
+                choices = ws.importer.read_source(origin.source)
+            return ws.importer.import_choices(session, choices, options)
 
         data = encode_json(serialize_import_result(await self._run(work)))
         return success_response(data, request.request_id, status=201)
@@ -75,10 +77,10 @@ class SessionImportHandlers(SessionHandlersBase):
 
         def work(ws: Workspace) -> Sequence[BlockCandidate]:
             if isinstance(origin, _Upload):
-                return ws.importer.list_upload_candidates(*origin)
+                return ws.importer.read_upload(*origin).candidates
             if isinstance(origin, _Folder):
                 return ws.importer.scan_folder(origin.folder).candidates
-            return ws.importer.list_source_candidates(origin.source)
+            return ws.importer.read_source(origin.source).candidates
 
         data = serialize_candidates(await self._run(work))
         return success_response(encode_json(data), request.request_id)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import binascii
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import MAX_EXCERPT_LENGTH, escape_invisible, truncate
-from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
 
 _MAX_DECODED_LENGTH = 4000  # characters of a run
 _RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
@@ -36,9 +33,13 @@ _COMMAND = re.compile(
 
 def find_base64(lines: ScannedText) -> Iterator[RuleHit]:
     """Find base64 that decodes to a command, and long base64."""
-    for start, run in (*_find_runs(lines), *_find_wrapped_runs(lines)):
+    for start, run in _find_runs(lines):
         number = lines.find_line_number(start)
-        decoded = _decode(run[:_MAX_DECODED_LENGTH])
+        digits = run[:_MAX_DECODED_LENGTH].rstrip("=")
+        data = binascii.a2b_base64(digits[: len(digits) // 4 * 4])
+        # PowerShell encodes commands as UTF-16.
+        is_wide = data[1::2].count(0) * 2 >= len(data) - 1
+        decoded = data.decode("utf-16-le" if is_wide else "utf-8", "ignore")
         if (command := _COMMAND.search(decoded)) is not None:
             excerpt = decoded[max(0, command.start() - 8) :][: MAX_EXCERPT_LENGTH * 2]
             shown = truncate(escape_invisible(excerpt))
@@ -53,22 +54,10 @@ def _find_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
         before = lines.text[max(0, match.start() - _MAX_PREFIX_LENGTH) : match.start()]
         if not before.endswith(_HARMLESS_PREFIXES) and not _NOT_BASE64.fullmatch(match.group()):
             yield match.start(), match.group()
-
-
-def _find_wrapped_runs(lines: ScannedText) -> Iterator[tuple[int, str]]:
-    """Find runs over several lines, as `base64` prints them."""
+    # Runs over several lines, as `base64` prints them.
     for match in _WRAPPED.finditer(lines.text):
         above = lines.text[max(0, match.start() - _MAX_HEADER_DISTANCE) : match.start()]
         run = "".join(match.group().split())
         # Certificates and keys have a header. `secret_rules` reports private keys.
         if "-----BEGIN " not in above and not _NOT_BASE64.fullmatch(run):
             yield match.start(), run
-
-
-def _decode(run: str) -> str:
-    """Decode as much of a run as is valid text."""
-    digits = run.rstrip("=")
-    data = binascii.a2b_base64(digits[: len(digits) // 4 * 4])
-    # PowerShell encodes commands as UTF-16.
-    is_wide = data[1::2].count(0) * 2 >= len(data) - 1
-    return data.decode("utf-16-le" if is_wide else "utf-8", "ignore")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import LFS_SIGNATURE, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import LFS_SIGNATURE, is_skill_md
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.risks.excerpt import escape_invisible, truncate
-from skillhall._internal.skill.risks.lines import split_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.skill.risks.rule_engine import split_words
 
 _MAX_NAMES = 3  # in one finding
 _MAX_NAME_LENGTH = 40  # characters
@@ -64,7 +60,11 @@ def check_bundle(
         paths_by_code[Code.LINKS_DROPPED] = links
     for code, paths in paths_by_code.items():
         yield Finding(code, f"{_DESCRIPTIONS[code]}: {format_names(paths)}")
-    yield from _check_frontmatter(front)
+    if hooks := front.fields.get("hooks"):
+        events = format_names([*hooks]) if isinstance(hooks, dict) else "hooks"
+        yield Finding(Code.HOOKS_FIELD, f"the frontmatter defines hooks: {events}")
+    if broad := [tool for tool in front.allowed_tools if tool.lower() in _UNRESTRICTED_TOOLS]:
+        yield Finding(Code.BROAD_TOOLS, f"unrestricted tools: {format_names(broad)}")
 
 
 _DESCRIPTIONS = {
@@ -102,13 +102,3 @@ def is_dropped_link(finding: Finding) -> bool:
     """Whether a finding of a bundle is about a link that is not part of it."""
     # The folder and repository sources end the message of such a finding with these words.
     return finding.code is Code.FILE_LEFT_OUT and finding.message.endswith("it is a link")
-
-
-def _check_frontmatter(front: Frontmatter) -> Iterator[Finding]:
-    hooks = front.fields.get("hooks")
-    if hooks:
-        events = format_names([*hooks]) if isinstance(hooks, dict) else "hooks"
-        yield Finding(Code.HOOKS_FIELD, f"the frontmatter defines hooks: {events}")
-    broad = [tool for tool in front.allowed_tools if tool.lower() in _UNRESTRICTED_TOOLS]
-    if broad:
-        yield Finding(Code.BROAD_TOOLS, f"unrestricted tools: {format_names(broad)}")

@@ -7,12 +7,12 @@ make a pattern slow. There is no rule for sudo, network use and eval: they are t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION_RULE
 from skillhall._internal.skill.risks.known_installers import has_only_known_installers
-from skillhall._internal.skill.risks.lines import (
+from skillhall._internal.skill.risks.rule_engine import (
+    Finder,
     Piece,
     RiskRule,
     all_of,
@@ -21,9 +21,6 @@ from skillhall._internal.skill.risks.lines import (
     in_order,
     split_words,
 )
-
-if TYPE_CHECKING:
-    from skillhall._internal.skill.risks.lines import Finder
 
 _END = r"(?=$|[\s;&)'\"`])"
 _SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not a table cell
@@ -58,14 +55,12 @@ _find_pipe_to_shell: Finder = either(
 )
 
 
-def _find_unknown_installer(piece: Piece) -> int | None:
-    at = _find_pipe_to_shell(piece)
-    return None if at is None or has_only_known_installers(piece.lower) else at
+def _find_installer(*, is_known: bool) -> Finder:
+    def find(piece: Piece) -> int | None:
+        at = _find_pipe_to_shell(piece)
+        return at if at is not None and has_only_known_installers(piece.lower) is is_known else None
 
-
-def _find_known_installer(piece: Piece) -> int | None:
-    at = _find_pipe_to_shell(piece)
-    return at if at is not None and has_only_known_installers(piece.lower) else None
+    return find
 
 
 _ARCHIVE = r"\.(?:zip|rar|7z)\b|\b(?:unzip|unrar|archive|extract|unpack)\b"
@@ -133,13 +128,13 @@ COMMAND_RULES = (
         Code.PIPE_TO_SHELL,
         "pipes a download into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
-        _find_unknown_installer,
+        _find_installer(is_known=False),
     ),
     RiskRule(
         Code.KNOWN_INSTALLER,
         "pipes a well-known installer into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
-        _find_known_installer,
+        _find_installer(is_known=True),
     ),
     EXFILTRATION_RULE,
     RiskRule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from skillhall._internal.skill.invisible import INVISIBLE_CHARACTERS
+from skillhall._internal.skill.invisible_characters import INVISIBLE_CHARACTERS
 
 MAX_EXCERPT_LENGTH = 80  # characters
 _LEADING_LENGTH = 16  # characters before the match, in a long line

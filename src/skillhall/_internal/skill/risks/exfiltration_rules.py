@@ -7,24 +7,20 @@ make a pattern slow.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import (
+from skillhall._internal.skill.risks.rule_engine import (
     Piece,
     RiskRule,
-    RuleMatch,
+    RuleHit,
+    ScannedText,
     all_of,
     any_of,
     either,
     in_order,
     split_words,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
 
 _MAX_LINES = 200  # lines with a credential folder that are checked in one file
 _MAX_LINES_BETWEEN = 15  # lines between reading and sending
@@ -137,8 +133,8 @@ def find_sent_archives(lines: ScannedText, is_mention: Callable[[int], bool]) ->
         piece = Piece(start, line, line.lower())
         at = _find_packing(piece)
         if at is not None and EXFILTRATION_RULE.find(piece) is None and _is_sent(lines, piece):
-            packing = RuleMatch(start + at, piece)
-            yield lines.build_hit(EXFILTRATION_RULE, packing, is_mention=is_mention(packing.start))
+            is_mentioned = is_mention(start + at)
+            yield lines.build_hit(EXFILTRATION_RULE, start + at, piece, is_mention=is_mentioned)
 
 
 def _is_sent(lines: ScannedText, piece: Piece) -> bool:
@@ -150,8 +146,10 @@ def _is_sent(lines: ScannedText, piece: Piece) -> bool:
     below = text[end : end + _MAX_LINES_BETWEEN * 200].split("\n")
     for line in below[:_MAX_LINES_BETWEEN]:
         used = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", line)]
-        if used and _SEND_COMMAND.search(line) and _sends_any(line, used):
-            return True
+        if used and _SEND_COMMAND.search(line):
+            sent = "|".join(map(re.escape, used))
+            if re.search(rf"{_PAYLOAD}[^\n]{{0,80}}(?<!\w)(?:{sent})(?!\w)", line):
+                return True
         # The data may be passed on under another name.
         if used:
             names.update(_find_assigned_names(line), _find_archive_names(above, line))
@@ -174,9 +172,3 @@ def _find_assigned_names(line: str) -> Iterator[str]:
         yield match.group(1)
     for match in _ASSIGNMENT.finditer(line):
         yield next(group for group in match.groups() if group)
-
-
-def _sends_any(line: str, names: list[str]) -> bool:
-    return any(
-        re.search(rf"{_PAYLOAD}[^\n]{{0,80}}(?<!\w){re.escape(name)}(?!\w)", line) for name in names
-    )

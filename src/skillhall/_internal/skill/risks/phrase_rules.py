@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import Piece, RiskRule, any_of, either, split_words
+from skillhall._internal.skill.risks.rule_engine import Piece, RiskRule, any_of, either, split_words
 
 _USER = r"(?:the |any |your )?(?:user|human|operator|person)s?\b"
 _NOT = (

@@ -7,16 +7,15 @@ the page, the fetching and the following.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.risks.lines import Piece, RiskRule, RuleMatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import (
+    RiskRule,
+    RuleHit,
+    ScannedText,
+)
 
 _MAX_BEFORE = 200  # characters between the verb and the URL
 _MAX_AFTER = 320  # characters between the URL and "follow it"
@@ -124,14 +123,14 @@ def find_remote_instructions(
         if start is None or start == last:
             continue
         last = start
-        line_start, line = lines.read_line(start)
-        instruction = RuleMatch(start, Piece(line_start, line, line))
-        yield lines.build_hit(_RULE, instruction, is_mention=is_mention(start))
+        yield lines.build_hit(_RULE, start, is_mention=is_mention(start))
 
 
 def _find_instruction(text: str, url: int, end: int) -> int | None:
     """Return the start of an instruction around the URL at `url`, if there is one."""
-    sentence_start = _find_sentence_start(text, url)
+    earliest = max(0, url - _MAX_BEFORE)
+    ends = [match.end() for match in _SENTENCE_END.finditer(text, earliest, url)]
+    sentence_start = ends[-1] if ends else earliest
     before = text[sentence_start:url]
     if _FOR_PEOPLE.search(before):
         return None
@@ -143,28 +142,20 @@ def _find_instruction(text: str, url: int, end: int) -> int | None:
     is_text = _TEXT_FILE.search(text[url:end]) or _INSTRUCTION_PATTERN.search(before)
     if follow is None and is_text:
         follow = _RUN_PATTERN.search(after)
-    if follow is None or not _is_instruction(before, text[url:end], after, follow.start()):
+    if follow is None:
         return None
-    return sentence_start + _find_verb(before, after[: follow.start()])
-
-
-def _is_instruction(before: str, url: str, after: str, follow: int) -> bool:
-    between = after[:follow]
-    if _FETCH_PATTERN.search(before) is None and _FETCH_PATTERN.search(between) is None:
-        return False
-    if _NEGATION.search(between) is not None:
-        return False
-    return not _is_for_people(f"{before} {url}", between, after[follow:])
-
-
-def _find_verb(before: str, between: str) -> int:
-    """Return the offset of the verb, which decides whether the text is quoted."""
-    fetch = _FETCH_PATTERN.search(before)
+    between, fetch = after[: follow.start()], _FETCH_PATTERN.search(before)
+    has_verb = fetch is not None or _FETCH_PATTERN.search(between) is not None
+    is_negated = _NEGATION.search(between) is not None
+    page, rest = f"{before} {text[url:end]}", after[follow.start() :]
+    if not has_verb or is_negated or _is_for_people(page, between, rest):
+        return None
+    # The offset of the verb decides whether the text is quoted. If only the command is in quotation
+    # marks, the instruction itself is not.
     if fetch is None:
-        return len(before)
-    # If only the command is in quotation marks, the instruction itself is not quoted.
+        return url
     is_closed = any(before.count(mark) % 2 and mark in between for mark in '`"')
-    return len(before) - len(before.lstrip()) if is_closed else fetch.start()
+    return sentence_start + (len(before) - len(before.lstrip()) if is_closed else fetch.start())
 
 
 def _is_for_people(before: str, between: str, after: str) -> bool:
@@ -174,12 +165,6 @@ def _is_for_people(before: str, between: str, after: str) -> bool:
         return True
     rest = f"{before} {between}"
     return _SETUP_TERMS.search(rest) is not None and _AGENT_FETCH_VERBS.search(rest) is None
-
-
-def _find_sentence_start(text: str, at: int) -> int:
-    earliest = max(0, at - _MAX_BEFORE)
-    ends = [match.end() for match in _SENTENCE_END.finditer(text, earliest, at)]
-    return ends[-1] if ends else earliest
 
 
 def _read_next_sentences(text: str, end: int) -> str:

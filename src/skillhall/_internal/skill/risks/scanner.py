@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import is_skill_md, normalize_newlines
+from skillhall._internal.skill.frontmatter_locator import is_skill_md, normalize_newlines
+from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.risks.base64_rules import find_base64
 from skillhall._internal.skill.risks.bundle_rules import (
     SCRIPT_EXTENSIONS,
@@ -18,11 +21,11 @@ from skillhall._internal.skill.risks.bundle_rules import (
 )
 from skillhall._internal.skill.risks.command_rules import COMMAND_RULES
 from skillhall._internal.skill.risks.exfiltration_rules import find_sent_archives
-from skillhall._internal.skill.risks.hidden_comments import find_hidden_comments
-from skillhall._internal.skill.risks.lines import RuleHit, ScannedText, split_words
-from skillhall._internal.skill.risks.mentions import MentionDetector
+from skillhall._internal.skill.risks.hidden_comment_rules import find_hidden_comments
 from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
+from skillhall._internal.skill.risks.quoted_attack_detector import MentionDetector
 from skillhall._internal.skill.risks.remote_instruction_rules import find_remote_instructions
+from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText, split_words
 from skillhall._internal.skill.risks.secret_rules import find_secrets
 from skillhall._internal.skill.risks.terminal_paste_rules import find_paste_requests
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
@@ -31,14 +34,8 @@ from skillhall._internal.skill.risks.unicode_rules import (
     find_escaped_hidden_text,
     find_invisible_characters,
 )
+from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import SkillhallError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from skillhall._internal.skill.bundle import Bundle, SkillFile
-    from skillhall._internal.skill.parsed import Frontmatter
-    from skillhall._internal.skill.yaml.values import YamlValue
 
 MAX_FILE_BYTES = 1024 * 1024  # of one file
 MAX_TOTAL_BYTES = 16 * 1024 * 1024  # of all files of a skill
@@ -59,19 +56,15 @@ _MEDIA_EXTENSIONS = split_words(
 
 def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     """Scan a skill. Findings are sorted by path, relative to its folder, and line."""
-    contents = _read_files(bundle)
-    files = [
-        _FileHits(path, _scan_file(path, data, front)) for path, data in contents.texts.items()
-    ]
-    findings = [
-        *check_bundle(bundle, contents.heads, front),
-        *(finding for file in files for finding in file.build_findings()),
-        *_build_info_findings(files),
-    ]
-    if contents.unread:
-        message = f"too large or unreadable, not scanned: {format_names(contents.unread)}"
+    heads, texts, unread = _read_files(bundle)
+    files = [_FileHits(path, _scan_file(path, data, front)) for path, data in texts.items()]
+    findings = [*check_bundle(bundle, heads, front)]
+    findings += (finding for file in files for finding in file.build_findings())
+    findings += _build_info_findings(files)
+    if unread:
+        message = f"too large or unreadable, not scanned: {format_names(unread)}"
         findings.append(Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself"))
-    return tuple(sorted(findings, key=_sort_key))
+    return tuple(sorted(findings, key=lambda f: (f.path, f.line or 0, f.code.value, f.message)))
 
 
 def finding_id(finding: Finding) -> str:
@@ -85,55 +78,32 @@ def finding_id(finding: Finding) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
-def _sort_key(finding: Finding) -> tuple[str, int, str, str]:
-    return finding.path, finding.line or 0, finding.code.value, finding.message
-
-
-class _BundleContents(NamedTuple):
-    """The first bytes of all files, the complete text files, and the unread files."""
-
-    heads: dict[str, bytes]
-    texts: dict[str, bytes]
-    unread: list[str]
-
-
-def _read_files(bundle: Bundle) -> _BundleContents:
+def _read_files(bundle: Bundle) -> tuple[dict[str, bytes], dict[str, bytes], list[str]]:
+    """Return the first bytes of all files, the complete text files, and the unread files."""
     heads: dict[str, bytes] = {}
     texts: dict[str, bytes] = {}
     unread: list[str] = []
     remaining = MAX_TOTAL_BYTES
     for path, file in bundle.files.items():
-        data = _read_bytes(file, min(remaining, MAX_FILE_BYTES))
-        if data is None:
+        limit = min(remaining, MAX_FILE_BYTES)
+        data = None
+        if file.size <= limit:
+            with suppress(SkillhallError):
+                data = file.read()
+        if data is None or len(data) > limit:
             unread.append(path)
             continue
         remaining -= len(data)
         heads[path] = head = data[:_HEAD_BYTES]
-        if _is_text(path, head):
+        # Shells run scripts that contain NUL bytes, so a NUL byte must not hide a script.
+        is_script = head.startswith(b"#!") or path.lower().endswith(_TEXT_EXTENSIONS)
+        if b"\0" not in head or is_script:
             texts[path] = data
     # Links that the source skipped have a finding of their own.
     unread += (f.path or f.message for f in bundle.findings if not is_dropped_link(f))
-    return _BundleContents(heads, texts, [path for path in unread if _is_reportable(path)])
-
-
-def _is_text(path: str, head: bytes) -> bool:
-    # Shells run scripts that contain NUL bytes, so a NUL byte must not hide a script.
-    return b"\0" not in head or head.startswith(b"#!") or path.lower().endswith(_TEXT_EXTENSIONS)
-
-
-def _is_reportable(path: str) -> bool:
-    """Whether an unread file is reported. The parser reports an unreadable SKILL.md."""
-    return not is_skill_md(path) and not path.lower().endswith(_MEDIA_EXTENSIONS)
-
-
-def _read_bytes(file: SkillFile, limit: int) -> bytes | None:
-    if file.size > limit:
-        return None
-    try:
-        data = file.read()
-    except SkillhallError:
-        return None
-    return data if len(data) <= limit else None
+    # The parser reports an unreadable SKILL.md.
+    reported = (path for path in unread if not is_skill_md(path))
+    return heads, texts, [p for p in reported if not p.lower().endswith(_MEDIA_EXTENSIONS)]
 
 
 def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
@@ -142,10 +112,14 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     lines = ScannedText(unicodedata.normalize("NFC", text))
     yield from find_invisible_characters(lines)
     if is_skill_md(path):
-        yield from _check_field_values(front, lines.text)
-    if not data.count(b"\0") and _is_known_text(path, text):
+        for value in _iterate_strings(front.fields):
+            for shown in find_escaped_hidden_text(value, lines.text):
+                yield RuleHit(Code.HIDDEN_UNICODE, "text in escaped invisible characters", 1, shown)
+    name = path.lower()
+    is_text_by_content = "\ufffd" not in text and not name.endswith(_MEDIA_EXTENSIONS)
+    if b"\0" not in data and (name.endswith(_TEXT_EXTENSIONS) or is_text_by_content):
         yield from find_control_characters(lines)
-    is_markdown = path.lower().endswith(_MARKDOWN)
+    is_markdown = name.endswith(_MARKDOWN)
     mentions = MentionDetector(lines, path, is_markdown=is_markdown)
     is_mention = partial(mentions.is_mention, is_phrase=False)
     is_phrase_mention = partial(mentions.is_mention, is_phrase=True)
@@ -158,7 +132,7 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     paragraphs = lines.join_paragraphs() if is_markdown else lines
     for rule in PHRASE_RULES:
         yield from paragraphs.apply_rule(rule, is_phrase_mention)
-    is_prose = not path.lower().endswith(SCRIPT_EXTENSIONS)
+    is_prose = not name.endswith(SCRIPT_EXTENSIONS)
     yield from find_remote_instructions(lines, is_phrase_mention, is_prose=is_prose)
     yield from find_paste_requests(lines, is_phrase_mention)
     yield from find_base64(lines)
@@ -167,20 +141,6 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     for secret in find_secrets(lines):
         number = lines.find_line_number(secret.start)
         yield RuleHit(Code.HARDCODED_SECRET, "possible secret", number, secret.preview)
-
-
-def _is_known_text(path: str, text: str) -> bool:
-    """Whether a file is text by its extension or by all its bytes."""
-    name = path.lower()
-    return name.endswith(_TEXT_EXTENSIONS) or (
-        "\ufffd" not in text and not name.endswith(_MEDIA_EXTENSIONS)
-    )
-
-
-def _check_field_values(front: Frontmatter, text: str) -> Iterator[RuleHit]:
-    for value in _iterate_strings(front.fields):
-        for shown in find_escaped_hidden_text(value, text):
-            yield RuleHit(Code.HIDDEN_UNICODE, "text in escaped invisible characters", 1, shown)
 
 
 def _iterate_strings(value: YamlValue | dict[str, YamlValue]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.skill.risks.lines import ScannedText
+    from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 _NOT_INSIDE = r"(?<![A-Za-z0-9_-])"
 # Key formats of known issuers, by a fixed prefix that is fast to search for.
@@ -75,13 +75,22 @@ def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
                 if _looks_real(match.group().removeprefix(start), _MIN_KNOWN):
                     yield SecretMatch(match.start(), _format_preview(match.group()))
     yield from _find_assigned_secrets(lines)
-    if _KEY_START in text:
-        yield from _find_private_keys(text)
+    for match in _KEY_HEADER.finditer(text) if _KEY_START in text else ():
+        key = _KEY_BYTES.search(text, match.end(), match.end() + _KEY_REACH)
+        if key is not None and _looks_real(key.group(), _MIN_KNOWN):
+            preview = f"{match.group()} ({_format_short_hash(key.group())})"
+            yield SecretMatch(match.start(), preview)
 
 
 def redact_secrets(text: str) -> str:
     """Replace known secrets by asterisks, except their first characters."""
-    return _ASSIGNMENT.sub(_redact_value, _ANY_KNOWN.sub(_redact_match, text))
+
+    def redact(match: re.Match[str]) -> str:
+        secret = match.group(match.lastindex or 0)
+        redacted = secret[:_PREVIEW_LENGTH].ljust(len(secret), "*")
+        return match.group().replace(secret, redacted)
+
+    return _ASSIGNMENT.sub(redact, _ANY_KNOWN.sub(redact, text))
 
 
 def _find_assigned_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
@@ -97,32 +106,20 @@ def _find_assigned_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
             yield SecretMatch(start, _format_preview(value))
 
 
-def _find_private_keys(text: str) -> Iterator[SecretMatch]:
-    for match in _KEY_HEADER.finditer(text):
-        key = _KEY_BYTES.search(text, match.end(), match.end() + _KEY_REACH)
-        if key is not None and _looks_real(key.group(), _MIN_KNOWN):
-            preview = f"{match.group()} ({_format_short_hash(key.group())})"
-            yield SecretMatch(match.start(), preview)
-
-
 def _looks_real(body: str, min_entropy: float) -> bool:
     """Whether a string is random enough and not a placeholder."""
     lower = body.lower()
-    return not any(word in lower for word in _PLACEHOLDERS) and _entropy(body) >= min_entropy
+    if any(word in lower for word in _PLACEHOLDERS):
+        return False
+    shares = [count / len(body) for count in Counter(body).values()]
+    # The Shannon entropy in bits per character.
+    return -sum(share * math.log2(share) for share in shares) >= min_entropy
 
 
 def _has_mixed_characters(value: str) -> bool:
     """Whether a value has digits, lowercase and uppercase letters, or is long hex."""
-    if _HEX.fullmatch(value):
-        return True
     kinds = (str.isdigit, str.islower, str.isupper)
-    return all(any(map(kind, value)) for kind in kinds)
-
-
-def _entropy(text: str) -> float:
-    """Return the Shannon entropy in bits per character."""
-    shares = [count / len(text) for count in Counter(text).values()]
-    return -sum(share * math.log2(share) for share in shares)
+    return bool(_HEX.fullmatch(value)) or all(any(map(kind, value)) for kind in kinds)
 
 
 def _format_preview(secret: str) -> str:
@@ -132,13 +129,3 @@ def _format_preview(secret: str) -> str:
 def _format_short_hash(secret: str) -> str:
     # Enough to tell two secrets apart, and too short to find them by.
     return f"mark {hashlib.sha256(secret.encode()).hexdigest()[:4]}"
-
-
-def _redact_match(match: re.Match[str]) -> str:
-    return match.group()[:_PREVIEW_LENGTH] + "*" * (len(match.group()) - _PREVIEW_LENGTH)
-
-
-def _redact_value(match: re.Match[str]) -> str:
-    start, end = match.start(1) - match.start(), match.end(1) - match.start()
-    text = match.group()
-    return f"{text[: start + _PREVIEW_LENGTH]}{'*' * (end - start - _PREVIEW_LENGTH)}{text[end:]}"

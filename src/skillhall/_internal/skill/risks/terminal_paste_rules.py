@@ -7,17 +7,12 @@ anything.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.known_installers import has_only_known_installers
-from skillhall._internal.skill.risks.lines import Piece, RiskRule, RuleMatch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from skillhall._internal.skill.risks.lines import RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import RiskRule, RuleHit, ScannedText
 
 _LINES_BELOW = 12  # lines after the request that may contain its command
 _LINES_ABOVE = 8  # lines before it: "copy the above and paste it"
@@ -35,6 +30,8 @@ _DOWNLOAD_OR_DECODE = re.compile(
     r"|\bbase64\s{1,4}(?:-d\b|--decode\b)|\s-e(?:nc|ncodedcommand)\s|\|\s{0,4}(?:ba|z)?sh\b"
     r"|\b(?:ba|z)?sh\s{1,4}(?:-c\s{1,4})?[\"']?(?:<\(|\$\()\s{0,4}(?:curl|wget)\b"
 )
+# The request is about a command, and not about some text.
+_COMMAND_WORD = re.compile(r"\b(?:it|command|this|that|them|script|line)\b")
 _REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
 
 
@@ -49,19 +46,13 @@ def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -
         below = "\n".join(text[match.end() : match.end() + 4000].split("\n")[:_LINES_BELOW])
         visible = _VISIBLE_COMMAND.search(below) or _VISIBLE_COMMAND.search(above)
         context = f"{above}\n{below}"
-        if visible is None and not (_REMOTE_URL.search(context) or _names_command(match.group())):
+        if visible is None:
+            is_risky = bool(_REMOTE_URL.search(context) or _COMMAND_WORD.search(match.group()))
+        else:
+            is_risky = any(
+                _DOWNLOAD_OR_DECODE.search(line) and not has_only_known_installers(line)
+                for line in context.split("\n")
+            )
+        if not is_risky:
             continue
-        if visible is not None and not any(map(_downloads_or_decodes, context.split("\n"))):
-            continue
-        start, line = lines.read_line(match.start())
-        request = RuleMatch(match.start(), Piece(start, line, line))
-        yield lines.build_hit(_RULE, request, is_mention=is_mention(match.start()))
-
-
-def _downloads_or_decodes(line: str) -> bool:
-    return _DOWNLOAD_OR_DECODE.search(line) is not None and not has_only_known_installers(line)
-
-
-def _names_command(request: str) -> bool:
-    """Whether the request is about a command, and not about some text."""
-    return re.search(r"\b(?:it|command|this|that|them|script|line)\b", request) is not None
+        yield lines.build_hit(_RULE, match.start(), is_mention=is_mention(match.start()))

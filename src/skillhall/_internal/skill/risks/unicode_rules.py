@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.invisible import BLACK_FLAG, FLAG_TAGS
+from skillhall._internal.skill.invisible_characters import BLACK_FLAG, FLAG_TAGS
 from skillhall._internal.skill.risks.excerpt import (
     MAX_EXCERPT_LENGTH,
     build_excerpt,
     escape_invisible,
     truncate,
 )
-from skillhall._internal.skill.risks.lines import MAX_PIECE_LENGTH, RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, RuleHit, ScannedText
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _INVISIBLE_RUN = re.compile(
     "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
@@ -62,19 +60,31 @@ def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
     text = lines.text
     if text.isascii():
         return
-    directions = _DirectionCache(lines)
+    directions: dict[tuple[int, int], bool] = {}
+
+    def is_right_to_left(offset: int) -> bool:
+        """Whether the line has right-to-left letters; each part is searched once."""
+        key = lines.find_line_number(offset), offset // MAX_PIECE_LENGTH
+        if key not in directions:
+            directions[key] = _RIGHT_TO_LEFT.search(lines.read_line(offset)[1]) is not None
+        return directions[key]
+
     hidden: dict[int, list[str]] = {}
     stray: dict[int, list[_InvisibleRun]] = {}
     for run in _find_invisible_runs(text):
         if message := decode_hidden_text(run):
             hidden.setdefault(lines.find_line_number(run.start), []).append(message)
-        elif _is_stray(run, directions):
+        elif _is_stray(run, is_right_to_left):
             stray.setdefault(lines.find_line_number(run.start), []).append(run)
     for number, parts in hidden.items():
         shown = truncate(escape_invisible("".join(parts)), MAX_EXCERPT_LENGTH)
         yield RuleHit(Code.HIDDEN_UNICODE, "text in invisible characters", number, shown)
     for number, runs in stray.items():
-        yield _build_stray_hit(lines, number, runs)
+        marks = sorted({f"U+{ord(c):04X}" for run in runs for c in run.characters})
+        description = f"invisible characters ({', '.join(marks[:4])})"
+        start, line = lines.read_line(runs[0].start)
+        shown = build_excerpt(redact_secrets(line), runs[0].start - start)
+        yield RuleHit(Code.BIDI_OR_ZERO_WIDTH, description, number, shown)
 
 
 def find_escaped_hidden_text(value: str, text: str) -> Iterator[str]:
@@ -93,7 +103,10 @@ def decode_hidden_text(run: _InvisibleRun) -> str:
     selectors = _SELECTOR.findall(run.characters)
     carriers = [selector for selector in selectors if selector not in _PRESENTATION_SELECTORS]
     if len(carriers) > 1 or any(_is_unexpected_selector(c, run.before) for c in carriers):
-        return bytes(map(_selector_to_byte, selectors)).decode("utf-8", "replace")
+        # VS1 to VS16 encode the bytes 0 to 15, VS17 to VS256 the others.
+        numbers = map(ord, selectors)
+        data = bytes(n - 0xFE00 if n <= 0xFE0F else n - 0xE0100 + 16 for n in numbers)  # noqa: PLR2004
+        return data.decode("utf-8", "replace")
     return ""
 
 
@@ -115,59 +128,27 @@ def _is_unexpected_selector(selector: str, before: str) -> bool:
     return before.isascii()
 
 
-def _selector_to_byte(selector: str) -> int:
-    # VS1 to VS16 encode the bytes 0 to 15, VS17 to VS256 the others.
-    number = ord(selector)
-    return number - 0xFE00 if number <= 0xFE0F else number - 0xE0100 + 16  # noqa: PLR2004
-
-
-class _DirectionCache:
-    """Whether lines have right-to-left letters; each part of a line is searched once."""
-
-    def __init__(self, lines: ScannedText) -> None:
-        self._lines = lines
-        self._by_line: dict[tuple[int, int], bool] = {}
-
-    def is_right_to_left(self, offset: int) -> bool:
-        """Whether the line has right-to-left letters near `offset`."""
-        key = self._lines.find_line_number(offset), offset // MAX_PIECE_LENGTH
-        if key not in self._by_line:
-            line = self._lines.read_line(offset)[1]
-            self._by_line[key] = _RIGHT_TO_LEFT.search(line) is not None
-        return self._by_line[key]
-
-
-def _is_stray(run: _InvisibleRun, directions: _DirectionCache) -> bool:
+def _is_stray(run: _InvisibleRun, is_right_to_left: Callable[[int], bool]) -> bool:
     marks = "".join(c for c in run.characters if c not in _PRESENTATION_SELECTORS)
     if run.start == 0:
         marks = marks.removeprefix("\ufeff")  # a byte order mark
     if any(mark in marks for mark in _DIRECTION_OVERRIDES) or len(marks) > _MAX_JOINERS:
         return bool(marks)
-    others = (mark for mark in marks if not _SELECTOR.match(mark))
-    return any(not _is_legitimate(mark, run, directions) for mark in others)
-
-
-def _is_legitimate(mark: str, run: _InvisibleRun, directions: _DirectionCache) -> bool:
-    """Whether some script needs this character here."""
-    if mark in _DIRECTION_MARKS:
-        return directions.is_right_to_left(run.start)
-    if mark in _JOINERS or mark == _ZERO_WIDTH_SPACE:
-        if _COMPLEX_SCRIPTS.match(run.before) or _COMPLEX_SCRIPTS.match(run.after):
+    for mark in marks:
+        if _SELECTOR.match(mark):
+            continue
+        is_legitimate = False  # whether some script needs this character here
+        if mark in _DIRECTION_MARKS:
+            is_legitimate = is_right_to_left(run.start)
+        elif mark in _JOINERS or mark == _ZERO_WIDTH_SPACE:
+            neighbors = [character for character in (run.before, run.after) if character]
+            is_legitimate = any(map(_COMPLEX_SCRIPTS.match, neighbors)) or (
+                mark == _EMOJI_JOINER
+                and any(unicodedata.category(c) in ("So", "Sk", "Sm") for c in neighbors)
+            )
+        if not is_legitimate:
             return True
-        return mark == _EMOJI_JOINER and (_is_emoji(run.before) or _is_emoji(run.after))
     return False
-
-
-def _is_emoji(character: str) -> bool:
-    return bool(character) and unicodedata.category(character) in ("So", "Sk", "Sm")
-
-
-def _build_stray_hit(lines: ScannedText, number: int, runs: list[_InvisibleRun]) -> RuleHit:
-    marks = sorted({f"U+{ord(c):04X}" for run in runs for c in run.characters})
-    description = f"invisible characters ({', '.join(marks[:4])})"
-    start, line = lines.read_line(runs[0].start)
-    shown = build_excerpt(redact_secrets(line), runs[0].start - start)
-    return RuleHit(Code.BIDI_OR_ZERO_WIDTH, description, number, shown)
 
 
 # C0 except tab and newline, delete, and C1. Carriage returns were normalized before.

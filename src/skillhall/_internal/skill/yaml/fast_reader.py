@@ -15,14 +15,14 @@ from sys import intern
 from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.result import (
+from skillhall._internal.skill.yaml.values import BOOLEANS, TEXT_FIELDS, Fields, YamlValue
+from skillhall._internal.skill.yaml.yaml_findings import (
     TYPED_SCALAR,
     InvalidValue,
     build_flow_style_finding,
     build_not_text_finding,
     explain_invalid_value,
 )
-from skillhall._internal.skill.yaml.values import BOOLEANS, TEXT_FIELDS, Fields, YamlValue
 
 # Groups of a line: indent, then `key:` with or without a value, or `- item`, or neither.
 _LINES = re.compile(

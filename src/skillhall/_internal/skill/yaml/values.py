@@ -53,7 +53,7 @@ def describe_type(value: YamlValue) -> str:
     if value is None:
         return "empty"
     if isinstance(value, bool):
-        return "true or false"
+        return "a boolean"
     if isinstance(value, list):
         return "a list"
     if isinstance(value, dict):

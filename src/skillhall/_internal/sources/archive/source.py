@@ -26,8 +26,8 @@ from skillhall._internal.skill.bundle import (
     fold_name,
 )
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD
-from skillhall._internal.skill.invisible import EMOJI_FLAG
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
+from skillhall._internal.skill.invisible_characters import EMOJI_FLAG
 from skillhall._internal.sources.archive.tar_format import is_tar, read_tar
 from skillhall._internal.sources.archive.zip_format import is_zip, read_zip
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.net.fetch import fetch
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES, SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD
 from skillhall._internal.sources.archive.source import (
     DEFAULT_ARCHIVE_LIMITS,
     read_archive,

@@ -18,7 +18,7 @@ from skillhall._internal.fs.handles import (
     read_below,
 )
 from skillhall._internal.fs.kubernetes_volumes import is_volume_link, read_volume_version
-from skillhall._internal.policy.scan_rules import ALWAYS_SKIPPED, is_volume_entry
+from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.candidate import format_os_error, to_signature
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 
 MAX_FILES = 2000  # per skill
 MAX_FILE_SIZE = 10 * 1024 * 1024  # bytes

@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     MAX_FRONTMATTER_BYTES,
     MAX_SKILL_MD_BYTES,
     SKILL_MD,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill.frontmatter import MAX_SKILL_MD_BYTES
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES
 from skillhall._internal.skill.parser import (
     build_too_large_finding,
     find_encoding_error,

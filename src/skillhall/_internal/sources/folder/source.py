@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from skillhall._internal.fs.handles import FolderHandle, is_inside
+from skillhall._internal.policy.folder_walk_rules import MAX_DEPTH
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.scan_rules import MAX_DEPTH
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_bundle
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.folder.walker import ScanContext, scan_root

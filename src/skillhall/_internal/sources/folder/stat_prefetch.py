@@ -6,7 +6,7 @@ import marshal
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.handles import EntryKind, open_root
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.sources.folder.candidate import to_signature
 from skillhall._internal.sources.folder.helper_process import HelperProcess, can_fork
 

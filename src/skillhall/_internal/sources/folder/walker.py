@@ -29,7 +29,7 @@ from skillhall._internal.fs.kubernetes_volumes import (
     open_volume,
     to_stable_parts,
 )
-from skillhall._internal.policy.scan_rules import (
+from skillhall._internal.policy.folder_walk_rules import (
     ALWAYS_SKIPPED,
     INSTALL_FOLDER_NAMES,
     SKILLS_FOLDER,
@@ -38,7 +38,7 @@ from skillhall._internal.policy.scan_rules import (
     installed_prefix_length,
 )
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.sources.folder.candidate import (
     Candidate,
     build_broken_candidate,
@@ -59,7 +59,7 @@ from skillhall.errors import NotAFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.skill.parsed import KeyCase
     from skillhall._internal.sources.folder.candidate import RawHead
     from skillhall._internal.sources.folder.root import Root

@@ -58,7 +58,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill, TreeEntry

@@ -46,7 +46,7 @@ from skillhall.errors import RateLimited, SourceNotFound, SourceUnavailable, Too
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from skillhall._internal.policy.scan_rules import ScanPolicy
+    from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.sources.archive.tar_format import TarMember
     from skillhall._internal.sources.base import SourceContext
     from skillhall._internal.sources.commit_tree import CommitSkill

@@ -18,7 +18,7 @@ from skillhall._internal.skill.bundle import (
     sha256_hex,
 )
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import MAX_FRONTMATTER_BYTES, SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import MAX_FRONTMATTER_BYTES, SKILL_MD
 from skillhall._internal.skill.parser import parse_frontmatter
 from skillhall._internal.skill.skill_uri import MAX_URI_LENGTH, SkillUri
 from skillhall._internal.skill.yaml.values import HIDDEN_FIELD, is_hidden_value

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.skill_uri import SkillUri
 from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall.errors import SourceRejected, UnsafePath

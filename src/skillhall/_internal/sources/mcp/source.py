@@ -19,7 +19,7 @@ from skillhall._internal.render.activation import render_activation
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import SKILL_MD
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE, MAX_TOTAL_SIZE
 from skillhall._internal.sources.mcp.entry import (

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.skill.bundle import RelativePath, find_collision, fold_name
-from skillhall._internal.skill.frontmatter import is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.folder.bundle_reader import (
     MAX_DEPTH,
     MAX_FILE_SIZE,

@@ -13,29 +13,25 @@ import hashlib
 import io
 import json
 import zlib
-from contextlib import contextmanager
-from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import MetaData, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
-from skillhall._internal.storage.ports import DATABASE_RESTORED
-from skillhall._internal.storage.records import Event
+from skillhall._internal.storage.records import DATABASE_RESTORED
 from skillhall._internal.storage.sql.backup_validation import validate_row
+from skillhall._internal.storage.sql.event_rows import publish_event, read_event_range
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
-    drop_all_tables,
     lock_schema,
     migrate,
 )
 from skillhall._internal.storage.sql.tables import METADATA, events, migrations
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import BackupRejected, Conflict, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from sqlalchemy import Connection, Table
 
@@ -43,7 +39,6 @@ if TYPE_CHECKING:
 
 FORMAT = "skillhall.backup/1"
 _BASE64_KEY = "base64"  # marks a value as bytes
-_BATCH = 500  # rows per insert
 _MAX_LINE_BYTES = 64 * 1024 * 1024  # a file of a skill has at most 10 MiB
 
 
@@ -61,8 +56,9 @@ def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
         version, rows = current_version(connection), 0
         packed, digest = io.BytesIO(), hashlib.sha256()
         with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as out:
-            for line, is_row in _serialize_lines(connection, version, at):
-                rows += is_row
+            for value in _read_values(connection, version, at):
+                rows += isinstance(value, list)
+                line = _serialize_line(value)
                 digest.update(line)
                 out.write(line)
             out.write(_serialize_line({"rows": rows, "sha256": digest.hexdigest()}))
@@ -83,11 +79,15 @@ def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool)
         lock_schema(connection)
         if not overwrite and _has_data(connection):
             raise Conflict("data in the database", "use --overwrite to lose it")
-        last_seq = SqlWorkspaceWriter(connection).event_range()[1]
-        drop_all_tables(connection)
+        last_seq = read_event_range(connection)[1]
+        METADATA.drop_all(connection)
         migrate(connection, at, report.version)
-        with _reject_invalid_rows():
-            _insert_all_rows(connection, _parse_lines(data))
+        try:
+            _insert_all_rows(connection, map(json.loads, _read_lines(data)))
+        except (IntegrityError, DataError, InterfaceError, ProgrammingError):
+            raise BackupRejected("it contains rows that contradict each other") from None
+        except (UnicodeError, OverflowError, UnsafePath):
+            raise BackupRejected("it contains an invalid value") from None
         migrate(connection, at)
         _publish_reset(connection, last_seq, at)
         return report
@@ -95,15 +95,15 @@ def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool)
     return database.write(work)
 
 
-def _serialize_lines(connection: Connection, version: int, at: str) -> Iterator[tuple[bytes, bool]]:
-    yield _serialize_line({"format": FORMAT, "version": version, "at": at}), False
+def _read_values(connection: Connection, version: int, at: str) -> Iterator[object]:
+    """Yield the header, then a dictionary for each table and a list for each row."""
+    yield {"format": FORMAT, "version": version, "at": at}
     for table in METADATA.sorted_tables:
         if table is migrations:
             continue
-        columns = [column.name for column in table.columns]
-        yield _serialize_line({"table": table.name, "columns": columns}), False
+        yield {"table": table.name, "columns": [column.name for column in table.columns]}
         for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
-            yield _serialize_line([_encode_value(value) for value in row]), True
+            yield [_encode_value(value) for value in row]
 
 
 def _validate_backup(data: bytes) -> BackupReport:
@@ -147,30 +147,27 @@ def _read_lines(data: bytes) -> Iterator[bytes]:
             yield line
 
 
-def _parse_lines(data: bytes) -> Iterator[Any]:
-    return (json.loads(line) for line in _read_lines(data))
-
-
 def _insert_all_rows(connection: Connection, lines: Iterator[Any]) -> None:
     tables = MetaData()
-    tables.reflect(connection)
-    next(lines)
+    tables.reflect(connection)  # those of the backup's version
     missing = {*tables.tables} - {migrations.name}
     table: Table | None = None
     columns: list[str] = []
     rows: list[dict[str, object]] = []
+    next(lines)
     for value in lines:
         if isinstance(value, list) and table is not None and len(value) == len(columns):
             row = dict(zip(columns, map(_decode_value, value), strict=True))
             validate_row(table, row)
             rows.append(row)
             continue
-        _insert_batches(connection, table, rows)
-        rows = []
+        if table is not None and rows:
+            connection.execute(insert(table), rows)
         if isinstance(value, dict) and "sha256" in value:
             break
         table, columns = _find_table(tables, value)
         missing.discard(table.name)
+        rows = []
     if missing:
         raise BackupRejected("it does not contain all tables")
 
@@ -187,29 +184,9 @@ def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noq
     return table, columns
 
 
-@contextmanager
-def _reject_invalid_rows() -> Iterator[None]:
-    """Reject a backup whose rows the database does not accept."""
-    try:
-        yield
-    except (IntegrityError, DataError, InterfaceError, ProgrammingError):
-        raise BackupRejected("it contains rows that contradict each other") from None
-    except (UnicodeError, OverflowError, UnsafePath):
-        raise BackupRejected("it contains an invalid value") from None
-
-
-def _insert_batches(
-    connection: Connection, table: Table | None, rows: Iterable[dict[str, object]]
-) -> None:
-    remaining = iter(rows)
-    while table is not None and (batch := list(islice(remaining, _BATCH))):
-        connection.execute(insert(table), batch)
-
-
 def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
     """Publish a reset event with a new sequence number."""
-    restored_seq = connection.execute(select(func.max(events.c.seq))).scalar() or 0
-    next_seq = max(int(restored_seq), last_seq) + 1
+    next_seq = max(read_event_range(connection)[1], last_seq) + 1
     if connection.dialect.name == "postgresql":
         statement = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
         connection.execute(text(statement), {"seq": next_seq})
@@ -217,7 +194,7 @@ def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(statement), {"seq": next_seq - 1})
-    SqlWorkspaceWriter(connection).add_events(Event(DATABASE_RESTORED, "", "", 0, {}, at))
+    publish_event(connection, DATABASE_RESTORED, at)
 
 
 def _has_data(connection: Connection) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlalchemy import create_engine, event
@@ -17,7 +18,7 @@ from skillhall._internal.storage.sql.migrations import LATEST_VERSION, current_v
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy import Connection, Engine
 
@@ -43,8 +44,24 @@ POSTGRES_CONNECT_ARGS: Mapping[str, Any] = {
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are private
 # PostgreSQL's codes for serialization failure, deadlock and unavailable lock.
 _RETRYABLE_STATES = frozenset({"40001", "40P01", "55P03"})
-_DISK_FULL_STATES = frozenset({"53100"})
+_DISK_FULL_STATE = "53100"
+# Connection, authorization, unknown database, resources, shutdown, system error, read-only.
+_UNAVAILABLE_STATE_CLASSES = ("08", "28", "3D", "53", "57", "58", "25")
+_SQLITE_PROBLEMS = {
+    sqlite3.SQLITE_BUSY: "it is locked by other writers",
+    sqlite3.SQLITE_LOCKED: "it is locked by other writers",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged",
+    sqlite3.SQLITE_NOTADB: "its file is not an SQLite database",
+    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
+    sqlite3.SQLITE_READONLY: "its file is read-only",
+    sqlite3.SQLITE_IOERR: "the disk failed",
+    sqlite3.SQLITE_PERM: "its file cannot be opened",
+}
 _READ_ONLY = "skillhall_read_only"
+_POSTGRES_READ_OPTIONS: Mapping[str, Any] = {
+    "isolation_level": "REPEATABLE READ",
+    "postgresql_readonly": True,
+}
 
 
 class Database:
@@ -58,8 +75,11 @@ class Database:
         """
         self._url = parse_database_url(url)
         self.is_postgres = self._url.get_backend_name() == "postgresql"
-        self._engine = self._create_engine()
-        self._read_engine = self._engine.execution_options(**self._build_read_options())
+        self._engine = (
+            _postgres_engine(self._url) if self.is_postgres else _sqlite_engine(self._url)
+        )
+        read_options = _POSTGRES_READ_OPTIONS if self.is_postgres else {_READ_ONLY: True}
+        self._read_engine = self._engine.execution_options(**read_options)
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._open_lock = threading.Lock()
@@ -142,42 +162,26 @@ class Database:
                 self._is_open = True
 
     def _run_read(self, work: Callable[[Connection], _T]) -> _T:
-        with translate_errors(), self._read_engine.begin() as connection:
-            return work(connection)
+        try:
+            with self._read_engine.begin() as connection:
+                return work(connection)
+        except SQLAlchemyError as error:
+            raise _to_database_error(error) from None
 
     def _run_write(self, work: Callable[[Connection], _T]) -> _T:
-        for _ in range(_ATTEMPTS - 1):
+        for attempt in count(1):
             try:
-                return self._write_once(work)
-            except DBAPIError as error:
-                if not _is_retryable(error):
+                with self._engine.begin() as connection:
+                    result = work(connection)
+                break
+            except SQLAlchemyError as error:
+                if attempt == _ATTEMPTS or not _is_retryable(error):
                     raise _to_database_error(error) from None
-            except PoolTimeout as error:
-                raise _to_database_error(error) from None
-        with translate_errors():
-            return self._write_once(work)
-
-    def _write_once(self, work: Callable[[Connection], _T]) -> _T:
-        with self._engine.begin() as connection:
-            result = work(connection)
         with self._lock:
             callbacks = [*self._callbacks]
         for callback in callbacks:
             callback()
         return result
-
-    def _create_engine(self) -> Engine:
-        if self.is_postgres:
-            return _postgres_engine(self._url)
-        engine = create_engine(self._url, connect_args={"check_same_thread": False})
-        event.listen(engine, "connect", _configure_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
-        return engine
-
-    def _build_read_options(self) -> dict[str, Any]:
-        if self.is_postgres:
-            return {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        return {_READ_ONLY: True}
 
 
 def build_sqlite_url(path: str) -> URL:
@@ -203,15 +207,6 @@ def parse_database_url(text: str | URL) -> URL:
     return url.set(drivername=driver)
 
 
-@contextlib.contextmanager
-def translate_errors() -> Iterator[None]:
-    """Translate errors of SQLAlchemy into Skillhall's own."""
-    try:
-        yield
-    except SQLAlchemyError as error:
-        raise _to_database_error(error) from None
-
-
 def _postgres_engine(url: URL) -> Engine:
     try:
         return create_engine(
@@ -221,6 +216,13 @@ def _postgres_engine(url: URL) -> Engine:
         raise ConfigInvalid(
             URL_VARIABLE, "PostgreSQL needs a driver", "pip install 'skillhall[postgres]'"
         ) from None
+
+
+def _sqlite_engine(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"check_same_thread": False})
+    event.listen(engine, "connect", _configure_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
 
 
 def _create_file(path: str) -> None:
@@ -245,49 +247,35 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if is_read_only else "BEGIN IMMEDIATE")
 
 
-def _is_retryable(error: DBAPIError) -> bool:
+def _is_retryable(error: SQLAlchemyError) -> bool:
     """Whether the same transaction may succeed on a retry."""
-    cause = error.orig
+    cause = error.orig if isinstance(error, DBAPIError) else None
     if isinstance(cause, sqlite3.Error):
-        return getattr(cause, "sqlite_errorcode", 0) & 0xFF in (
-            sqlite3.SQLITE_BUSY,
-            sqlite3.SQLITE_LOCKED,
-        )
+        return _sqlite_code(cause) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
     return getattr(cause, "sqlstate", None) in _RETRYABLE_STATES
+
+
+def _sqlite_code(error: sqlite3.Error) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF  # without the extended code
 
 
 def _to_database_error(error: SQLAlchemyError) -> Exception:
     """Translate a database error. The result contains no statements or values."""
+    if isinstance(error, PoolTimeout):
+        return DatabaseUnavailable("all connections are busy")
     if not isinstance(error, DBAPIError):
-        if isinstance(error, PoolTimeout):
-            return DatabaseUnavailable("all connections are busy")
         return error
-    cause = error.orig
-    if isinstance(cause, sqlite3.Error):
-        return _to_sqlite_error(error, getattr(cause, "sqlite_errorcode", 0) & 0xFF)
-    state = getattr(cause, "sqlstate", None)
-    if state in _DISK_FULL_STATES:
+    if isinstance(error.orig, sqlite3.Error):
+        code = _sqlite_code(error.orig)
+        problem = _SQLITE_PROBLEMS.get(code, "")
+        is_full = code == sqlite3.SQLITE_FULL
+    else:
+        state = getattr(error.orig, "sqlstate", None)
+        is_full = state == _DISK_FULL_STATE
+        is_gone = state is None or state[:2] in _UNAVAILABLE_STATE_CLASSES
+        problem = "it cannot be reached" if is_gone else ""
+        if state in _RETRYABLE_STATES:
+            problem = "conflict with other writers"
+    if is_full:
         return DatabaseFull()
-    if state in _RETRYABLE_STATES:
-        return DatabaseUnavailable("conflict with other writers")
-    is_gone = state is None or state[:2] in ("08", "28", "3D", "53", "57", "58", "25")
-    return DatabaseUnavailable("it cannot be reached") if is_gone else error
-
-
-_SQLITE_MESSAGES = {
-    sqlite3.SQLITE_BUSY: "it is locked by other writers",
-    sqlite3.SQLITE_LOCKED: "it is locked by other writers",
-    sqlite3.SQLITE_CORRUPT: "its file is damaged",
-    sqlite3.SQLITE_NOTADB: "its file is not an SQLite database",
-    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
-    sqlite3.SQLITE_READONLY: "its file is read-only",
-    sqlite3.SQLITE_IOERR: "the disk failed",
-    sqlite3.SQLITE_PERM: "its file cannot be opened",
-}
-
-
-def _to_sqlite_error(error: DBAPIError, code: int) -> Exception:
-    if code == sqlite3.SQLITE_FULL:
-        return DatabaseFull()
-    problem = _SQLITE_MESSAGES.get(code)
-    return error if problem is None else DatabaseUnavailable(problem)
+    return DatabaseUnavailable(problem) if problem else error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.ports import WorkspaceStore
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_signal import EventSignal
+    from skillhall._internal.storage.sql.event_signal import PostgresEventSignal, SqliteEventSignal
 
     Subscriber: TypeAlias = Callable[[Sequence[Event]], None]
 
@@ -29,12 +29,13 @@ class EventFeed:
     the feed started, they get an empty batch once it is up, because earlier events were missed.
     """
 
-    def __init__(self, store: WorkspaceStore, signal: EventSignal) -> None:
+    def __init__(
+        self, store: WorkspaceStore, signal: SqliteEventSignal | PostgresEventSignal
+    ) -> None:
         self._store = store
         self._signal = signal
-        self._subscribers: dict[int, Subscriber] = {}
+        self._subscribers: dict[object, Subscriber] = {}
         self._lock = threading.Lock()
-        self._last_id = 0
         self._stopped = threading.Event()
         self._last_seq: int | None = None
         with contextlib.suppress(SkillhallError):
@@ -44,14 +45,13 @@ class EventFeed:
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Pass new events to `subscriber`; return a function that unsubscribes it."""
+        key = object()  # the same function may subscribe twice
         with self._lock:
-            self._last_id += 1
-            number = self._last_id
-            self._subscribers[number] = subscriber
+            self._subscribers[key] = subscriber
 
         def stop() -> None:
             with self._lock:
-                self._subscribers.pop(number, None)
+                self._subscribers.pop(key, None)
 
         return stop
 

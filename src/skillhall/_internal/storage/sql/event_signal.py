@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from skillhall._internal.storage.sql.engine import POSTGRES_CONNECT_ARGS
-from skillhall._internal.storage.sql.workspace_writes import NOTIFY_CHANNEL
+from skillhall._internal.storage.sql.event_rows import NOTIFY_CHANNEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,17 +23,7 @@ _WAIT_TIMEOUT = 0.5  # seconds
 _RECONNECT_DELAY = 1.0  # seconds
 
 
-class EventSignal(Protocol):
-    """Waits for changes that may have added events."""
-
-    def wait(self) -> bool:
-        """Wait briefly; return whether something may have changed."""
-
-    def close(self) -> None:
-        """Stop waiting."""
-
-
-def open_event_signal(database: Database) -> EventSignal:
+def open_event_signal(database: Database) -> SqliteEventSignal | PostgresEventSignal:
     """Open the signal for the kind of database."""
     return PostgresEventSignal(database) if database.is_postgres else SqliteEventSignal(database)
 

@@ -1,4 +1,4 @@
-"""File rows of shared skills and uploads. Equal contents are stored once, by digest."""
+"""Files of shared skills and uploads, their owners. Equal contents are stored once, by digest."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from skillhall._internal.storage.records import StoredFile
 from skillhall._internal.storage.sql.tables import blobs, shared_skill_files, upload_files
 
 if TYPE_CHECKING:
-    from sqlalchemy import Column, Connection, Table
+    from collections.abc import Mapping
 
-    from skillhall._internal.storage.ports import FilesByPath
+    from sqlalchemy import Column, Connection
+
+    from skillhall._internal.storage.records import FilesByPath
 
 # Serializes all changes of files, so that no transaction deletes blobs that another one needs.
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"
-_OWNERS: tuple[Table, ...] = (shared_skill_files, upload_files)
+# Columns with the owner of a file; they refer to the owner's key.
+SKILL_OWNER, UPLOAD_OWNER = shared_skill_files.c.skill_id, upload_files.c.source
 
 
 def lock_files(connection: Connection) -> None:
@@ -26,7 +29,7 @@ def lock_files(connection: Connection) -> None:
         connection.execute(text(_LOCK))
 
 
-def read_file_rows(
+def read_files(
     connection: Connection, owner: Column[str], identity: str | None = None
 ) -> dict[str, dict[str, StoredFile]]:
     """Return files by owner and path, sorted; optionally only of one owner."""
@@ -42,42 +45,61 @@ def read_file_rows(
     return files
 
 
-def insert_files(
-    connection: Connection, owner: Column[str], identity: str, files: FilesByPath
-) -> None:
-    """Insert the files of one owner. Contents that exist are not sent again."""
-    rows = [
-        {owner.name: identity, "path": path, "digest": sha256_hex(data), "mode": mode}
-        for path, (data, mode) in files.items()
-    ]
-    contents = {sha256_hex(data): data for data, _ in files.values()}
-    known = select(blobs.c.digest).where(blobs.c.digest.in_(contents))
-    for digest in contents.keys() - set(connection.execute(known).scalars()):
-        data = contents[digest]
-        connection.execute(insert(blobs), {"digest": digest, "size": len(data), "data": data})
-    if rows:
-        connection.execute(insert(owner.table), rows)
-
-
-def delete_owner(
-    connection: Connection, key: Column[str], identity: str, owner: Column[str]
-) -> set[str]:
-    """Delete an owner with its files; return the digests that may now be unused."""
-    digests = select(owner.table.c.digest).where(owner == identity)
-    unused = set(connection.execute(digests).scalars())
-    connection.execute(delete(key.table).where(key == identity))
-    return unused
-
-
-def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
-    """Delete the blobs that no file refers to."""
-    used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in _OWNERS))
-    unused = digests - set(connection.execute(used).scalars()) if digests else digests
-    if unused:
-        connection.execute(delete(blobs).where(blobs.c.digest.in_(unused)))
-
-
 def read_blob(connection: Connection, digest: str) -> bytes | None:
     """Return the bytes with this digest."""
     data = connection.execute(select(blobs.c.data).where(blobs.c.digest == digest)).scalar()
     return None if data is None else bytes(data)
+
+
+def replace_owner(
+    connection: Connection,
+    owner: Column[str],
+    identity: str,
+    row: Mapping[str, object],
+    files: FilesByPath,
+) -> None:
+    """Insert an owner with its files; one with the same key is deleted before."""
+    unused = _delete_rows(connection, owner, identity)
+    key = _find_key(owner)
+    connection.execute(insert(key.table), {key.name: identity, **row})
+    contents = {sha256_hex(data): data for data, _ in files.values()}
+    # Contents that exist are not sent again.
+    known = select(blobs.c.digest).where(blobs.c.digest.in_(contents))
+    for digest in contents.keys() - set(connection.execute(known).scalars()):
+        data = contents[digest]
+        connection.execute(insert(blobs), {"digest": digest, "size": len(data), "data": data})
+    if files:
+        rows = [
+            {owner.name: identity, "path": path, "digest": sha256_hex(data), "mode": mode}
+            for path, (data, mode) in files.items()
+        ]
+        connection.execute(insert(owner.table), rows)
+    _delete_unused_blobs(connection, unused)
+
+
+def delete_owner(connection: Connection, owner: Column[str], identity: str) -> None:
+    """Delete an owner with its files."""
+    _delete_unused_blobs(connection, _delete_rows(connection, owner, identity))
+
+
+def _find_key(owner: Column[str]) -> Column[str]:
+    [reference] = owner.foreign_keys
+    return reference.column
+
+
+def _delete_rows(connection: Connection, owner: Column[str], identity: str) -> set[str]:
+    """Delete an owner and its files; return the digests that may now be unused."""
+    digests = select(owner.table.c.digest).where(owner == identity)
+    unused = set(connection.execute(digests).scalars())
+    key = _find_key(owner)
+    connection.execute(delete(key.table).where(key == identity))
+    return unused
+
+
+def _delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
+    if not digests:
+        return
+    owners = (SKILL_OWNER.table, UPLOAD_OWNER.table)
+    used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in owners))
+    if unused := digests - set(connection.execute(used).scalars()):
+        connection.execute(delete(blobs).where(blobs.c.digest.in_(unused)))

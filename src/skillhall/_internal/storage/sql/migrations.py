@@ -1,6 +1,7 @@
 """Migrations: numbered functions in one list, forward only, for SQLite and PostgreSQL.
 
-A migration never changes, so it is written out instead of derived from the current tables.
+New databases run all of them, older ones those that they lack. A released migration never changes,
+so it is written out instead of derived from `tables`. A test compares both.
 """
 
 from __future__ import annotations
@@ -147,31 +148,6 @@ def migrate(connection: Connection, at: str, target_version: int = LATEST_VERSIO
     for number, step in enumerate(MIGRATIONS[version:target_version], start=version + 1):
         step(connection)
         connection.execute(migrations.insert(), {"version": number, "applied_at": at})
-
-
-def drop_all_tables(connection: Connection) -> None:
-    """Drop all tables in the open transaction."""
-    for table in _ALL_TABLES:
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS {table}")
-
-
-# Referencing tables come before the tables that they refer to.
-_ALL_TABLES = (
-    "tokens",
-    "upload_files",
-    "uploads",
-    "shared_skill_files",
-    "shared_skills",
-    "blobs",
-    "snapshot_blocks",
-    "snapshots",
-    "template_blocks",
-    "templates",
-    "events",
-    "blocks",
-    "sessions",
-    "schema_migrations",
-)
 
 
 def _execute(connection: Connection, *statements: str) -> None:

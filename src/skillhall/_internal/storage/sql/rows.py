@@ -1,9 +1,16 @@
-"""Conversion between table rows and records."""
+"""Conversion between table rows and records.
+
+The keys of the columns are the names of the fields. Three parts of records are spread over columns
+of their own: budgets, the content of a block, and the skill of a content.
+"""
 
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import select
 
 from skillhall._internal.storage.records import (
     Block,
@@ -16,179 +23,106 @@ from skillhall._internal.storage.records import (
     Template,
     Zone,
 )
+from skillhall._internal.storage.sql.tables import BUDGET_COLUMNS, SKILL_COLUMNS
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from sqlalchemy import Row as SqlRow
+    from _typeshed import DataclassInstance
+    from sqlalchemy import Row, Select, Table
 
-    Row: TypeAlias = SqlRow[Any]
-    Values: TypeAlias = dict[str, object]
+    Values: TypeAlias = dict[str, Any]
+
+_CONTENT = [field.name for field in fields(BlockContent) if field.name != "skill"]
 
 
-def to_session(row: Row) -> Session:
+def select_fields(table: Table, without: str = "") -> Select[Any]:
+    """Select the columns of a table, named by their keys, without one of them."""
+    return select(*(column.label(column.key) for column in table.c if column.key != without))
+
+
+def to_session(row: Row[Any]) -> Session:
     """Convert a row of `sessions`."""
-    return Session(
-        id=row.id,
-        name=row.name,
-        budgets=_to_budgets(row),
-        version=row.version,
-        revision=row.revision,
-        created=row.created_at,
-        updated=row.updated_at,
-    )
+    return Session(**_nest_budgets(row))
 
 
-def to_session_row(session: Session) -> Values:
-    """Convert a session to a row of `sessions`."""
-    return {
-        "id": session.id,
-        "name": session.name,
-        **_to_budget_columns(session.budgets),
-        "version": session.version,
-        "revision": session.revision,
-        "created_at": session.created,
-        "updated_at": session.updated,
-    }
+def to_template(row: Row[Any]) -> Template:
+    """Convert a row of `templates`."""
+    return Template(**_nest_budgets(row))
 
 
-def to_content(row: Row) -> BlockContent:
-    """Convert the content columns of any table with blocks."""
-    skill = None
-    if row.skill_name is not None:
-        skill = SkillOrigin(
-            row.skill_name,
-            row.skill_description or "",
-            row.source_type or "",
-            row.source_ref or "",
-        )
-    return BlockContent(row.type, Zone(row.zone), row.content, row.tokens, skill)
+def to_snapshot(row: Row[Any]) -> SessionSnapshot:
+    """Convert a row of `snapshots`."""
+    values = _nest_budgets(row)
+    return SessionSnapshot(**{**values, "automatic": bool(values["automatic"])})
 
 
-def to_content_row(content: BlockContent) -> Values:
-    """Convert content to the columns shared by all tables with blocks."""
-    skill = content.skill
-    return {
-        "type": content.type,
-        "zone": content.zone.value,
-        "content": content.text,
-        "tokens": content.tokens,
-        "bytes": len(content.text.encode("utf-8")),
-        "skill_name": skill.name if skill else None,
-        "skill_description": skill.description if skill else None,
-        "source_type": skill.source_type if skill else None,
-        "source_ref": skill.source_ref if skill else None,
-    }
+def to_budgets_row(record: Session | Template | SessionSnapshot) -> Values:
+    """Convert a record with budgets to a row of its table."""
+    values = _read_fields(record)
+    budgets = _read_fields(values.pop("budgets")).values()
+    values |= zip(BUDGET_COLUMNS, budgets, strict=True)
+    if isinstance(record, SessionSnapshot):
+        values["automatic"] = int(record.automatic)  # PostgreSQL converts no booleans
+    return values
 
 
-def to_block(row: Row) -> Block:
+def to_block(row: Row[Any]) -> Block:
     """Convert a row of `blocks`."""
-    return Block(
-        id=row.id,
-        session=row.session_id,
-        position=row.position,
-        content=to_content(row),
-        version=row.version,
-        created=row.created_at,
-        updated=row.updated_at,
-        deleted=row.deleted,
-    )
+    values = row._asdict()
+    return Block(content=_pop_content(values), **values)
 
 
 def to_block_row(block: Block) -> Values:
     """Convert a block to a row of `blocks`."""
-    return {
-        "id": block.id,
-        "session_id": block.session,
-        "position": block.position,
-        **to_content_row(block.content),
-        "version": block.version,
-        "created_at": block.created,
-        "updated_at": block.updated,
-        "deleted": block.deleted,
-    }
+    values = _read_fields(block)
+    return {**values, **to_content_row(values.pop("content"))}
 
 
-def to_template(row: Row) -> Template:
-    """Convert a row of `templates`."""
-    return Template(
-        id=row.id,
-        name=row.name,
-        description=row.description,
-        budgets=_to_budgets(row),
-        version=row.version,
-        created=row.created_at,
-        updated=row.updated_at,
-    )
+def to_content(row: Row[Any]) -> BlockContent:
+    """Convert the content columns of any table with blocks."""
+    return _pop_content(row._asdict())
 
 
-def to_template_row(template: Template) -> Values:
-    """Convert a template to a row of `templates`."""
-    return {
-        "id": template.id,
-        "name": template.name,
-        "description": template.description,
-        **_to_budget_columns(template.budgets),
-        "version": template.version,
-        "created_at": template.created,
-        "updated_at": template.updated,
-    }
+def to_content_row(content: BlockContent) -> Values:
+    """Convert content to the columns shared by all tables with blocks."""
+    values = {name: getattr(content, name) for name in _CONTENT}
+    values |= {"zone": content.zone.value, "bytes": len(content.text.encode("utf-8"))}
+    for column, field in SKILL_COLUMNS.items():
+        values[column] = getattr(content.skill, field) if content.skill else None
+    return values
 
 
-def to_snapshot(row: Row) -> SessionSnapshot:
-    """Convert a row of `snapshots`."""
-    return SessionSnapshot(
-        id=row.id,
-        session=row.session_id,
-        name=row.name,
-        budgets=_to_budgets(row),
-        revision=row.revision,
-        created=row.created_at,
-        automatic=bool(row.automatic),
-    )
-
-
-def to_snapshot_row(snapshot: SessionSnapshot) -> Values:
-    """Convert a snapshot to a row of `snapshots`."""
-    return {
-        "id": snapshot.id,
-        "session_id": snapshot.session,
-        "name": snapshot.name,
-        **_to_budget_columns(snapshot.budgets),
-        "revision": snapshot.revision,
-        "automatic": int(snapshot.automatic),
-        "created_at": snapshot.created,
-    }
-
-
-def to_event(row: Row) -> Event:
+def to_event(row: Row[Any]) -> Event:
     """Convert a row of `events`."""
-    data = json.loads(row.data)
-    return Event(row.kind, row.subject, row.session_id, row.revision, data, row.at, row.seq)
+    values = row._asdict()
+    return Event(**{**values, "data": json.loads(values["data"])})
 
 
 def to_event_row(event: Event) -> Values:
     """Convert an event to a row of `events`; the table assigns `seq`."""
-    return {
-        "session_id": event.session,
-        "revision": event.revision,
-        "kind": event.kind,
-        "subject": event.subject,
-        "data": json.dumps(dict(event.data), ensure_ascii=False, separators=(",", ":")),
-        "at": event.at,
-    }
+    values = _read_fields(event)
+    del values["seq"]
+    data = json.dumps(dict(event.data), ensure_ascii=False, separators=(",", ":"))
+    return {**values, "data": data}
 
 
-def _to_budgets(row: Row) -> SessionBudgets:
-    return SessionBudgets(
-        row.budget_permanent, row.budget_stable, row.budget_working, row.budget_total
-    )
+def _read_fields(record: DataclassInstance) -> Values:
+    return {field.name: getattr(record, field.name) for field in fields(record)}
 
 
-def _to_budget_columns(budgets: SessionBudgets) -> Values:
-    return {
-        "budget_permanent": budgets.permanent,
-        "budget_stable": budgets.stable,
-        "budget_working": budgets.working,
-        "budget_total": budgets.total,
-    }
+def _nest_budgets(row: Row[Any]) -> Values:
+    values = row._asdict()
+    values["budgets"] = SessionBudgets(*map(values.pop, BUDGET_COLUMNS))
+    return values
+
+
+def _pop_content(values: Values) -> BlockContent:
+    """Remove the columns of a content from a row and return them as a record."""
+    del values["bytes"]
+    skill = {field: values.pop(column) for column, field in SKILL_COLUMNS.items()}
+    content = {name: values.pop(name) for name in _CONTENT}
+    content["zone"] = Zone(content["zone"])
+    if skill["name"] is not None:
+        content["skill"] = SkillOrigin(**{field: text or "" for field, text in skill.items()})
+    return BlockContent(**content)

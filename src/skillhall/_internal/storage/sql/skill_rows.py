@@ -4,53 +4,51 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import select, update
 
-from skillhall._internal.storage.ports import SKILL_CHANGED, SKILL_DELETED
-from skillhall._internal.storage.records import Event, SharedSkill
+from skillhall._internal.storage.records import SKILL_CHANGED, SKILL_DELETED, Event, SharedSkill
+from skillhall._internal.storage.sql.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
+    SKILL_OWNER,
     delete_owner,
-    delete_unused_blobs,
-    insert_files,
     lock_files,
     read_blob,
-    read_file_rows,
+    read_files,
+    replace_owner,
 )
-from skillhall._internal.storage.sql.tables import shared_skill_files, shared_skills
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
+from skillhall._internal.storage.sql.rows import select_fields
+from skillhall._internal.storage.sql.tables import shared_skills
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports import FilesByPath, SharedSkillReader, SharedSkillWriter
+    from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
 
-_OWNER = shared_skill_files.c.skill_id
-
 
 class SqlSharedSkillTable:
-    """Shared skills in a database."""
+    """Skills shared by all servers of a database. A transaction may run its function twice."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
-        return self._database.read(lambda connection: work(_SqlSharedSkillReader(connection)))
+        return self._database.read(lambda connection: work(SharedSkillReader(connection)))
 
     def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
         """Run a write transaction and publish its events.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and as `work`; then nothing is changed.
         """
 
         def run(connection: Connection) -> _T:
             lock_files(connection)
-            writer = _SqlSharedSkillWriter(connection)
+            writer = SharedSkillWriter(connection)
             result = work(writer)
             writer.publish_events(at)
             return result
@@ -58,33 +56,33 @@ class SqlSharedSkillTable:
         return self._database.write(run)
 
 
-class _SqlSharedSkillReader:
-    """Queries in one transaction."""
+class SharedSkillReader:
+    """Queries on shared skills, consistent at one moment."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def versions(self) -> dict[str, int]:
-        """Return the version of each skill by id."""
+        """Return the version of each skill by id. A version is never reused."""
         rows = self._connection.execute(select(shared_skills.c.id, shared_skills.c.version))
         return {row.id: row.version for row in rows}
 
     def find(self, identity: str) -> SharedSkill | None:
         """Return the skill with this id."""
-        query = select(shared_skills).where(shared_skills.c.id == identity)
-        row = self._connection.execute(query).first()
+        query = select_fields(shared_skills).where(shared_skills.c.id == identity)
+        row = self._connection.execute(query).mappings().first()
         if row is None:
             return None
-        files = read_file_rows(self._connection, _OWNER, identity).get(identity, {})
-        return SharedSkill(row.id, row.origin, row.version, files, row.updated_at)
+        files = read_files(self._connection, SKILL_OWNER, identity).get(identity, {})
+        return SharedSkill(files=files, **row)
 
     def read_blob(self, digest: str) -> bytes | None:
         """Return the bytes of a file."""
         return read_blob(self._connection, digest)
 
 
-class _SqlSharedSkillWriter(_SqlSharedSkillReader):
-    """Changes in one transaction."""
+class SharedSkillWriter(SharedSkillReader):
+    """Changes of shared skills in one transaction. Other writers wait."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -92,17 +90,13 @@ class _SqlSharedSkillWriter(_SqlSharedSkillReader):
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Insert or replace a skill."""
-        unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
-        row = {"id": identity, "origin": origin, "version": 0, "updated_at": ""}
-        self._connection.execute(insert(shared_skills), row)
-        insert_files(self._connection, _OWNER, identity, files)
-        delete_unused_blobs(self._connection, unused)
+        row = {"origin": origin, "version": 0, "updated": ""}  # until `publish_events`
+        replace_owner(self._connection, SKILL_OWNER, identity, row, files)
         self._event_kinds[identity] = SKILL_CHANGED
 
     def delete(self, identity: str) -> None:
         """Delete a skill."""
-        unused = delete_owner(self._connection, shared_skills.c.id, identity, _OWNER)
-        delete_unused_blobs(self._connection, unused)
+        delete_owner(self._connection, SKILL_OWNER, identity)
         self._event_kinds[identity] = SKILL_DELETED
 
     def publish_events(self, at: str) -> None:
@@ -113,7 +107,7 @@ class _SqlSharedSkillWriter(_SqlSharedSkillReader):
             Event(kind, identity, "", 0, {}, at) for identity, kind in self._event_kinds.items()
         ]
         # Last in the transaction: the lock for event numbers blocks all other writers.
-        version = SqlWorkspaceWriter(self._connection).add_events(*events)
+        version = add_events(self._connection, *events)
         put = [identity for identity, kind in self._event_kinds.items() if kind == SKILL_CHANGED]
         statement = update(shared_skills).where(shared_skills.c.id.in_(put))
-        self._connection.execute(statement, {"version": version, "updated_at": at})
+        self._connection.execute(statement, {"version": version, "updated": at})

@@ -1,11 +1,16 @@
-"""Tables for building statements. Migrations create them; a test keeps both equal."""
+"""Tables of the latest schema. `migrations` creates them; a test compares both.
+
+A column's key is the name of the record's field, where its name in the database differs.
+"""
 
 from __future__ import annotations
 
 from sqlalchemy import (
     BigInteger,
+    CheckConstraint,
     Column,
     ForeignKey,
+    Identity,
     Index,
     Integer,
     LargeBinary,
@@ -16,210 +21,188 @@ from sqlalchemy import (
 )
 
 METADATA = MetaData()
+# Columns of a block's skill, and the fields of `SkillOrigin`.
+SKILL_COLUMNS = {
+    "skill_name": "name",
+    "skill_description": "description",
+    "source_type": "source_type",
+    "source_ref": "source_ref",
+}
+BUDGET_COLUMNS = tuple(f"budget_{name}" for name in ("permanent", "stable", "working", "total"))
 # SQLite assigns numbers only to keys of type INTEGER.
 _SERIAL = BigInteger().with_variant(Integer, "sqlite")
 # Positions are compared by bytes, whatever the collation of the database.
-_POSITION_TYPE = Text().with_variant(Text(collation="C"), "postgresql")
+_POSITION = Text().with_variant(Text(collation="C"), "postgresql")
+_ZONES = "zone IN ('PERMANENT', 'STABLE', 'WORKING')"
 
 
-def _text_column(name: str) -> Column[str]:
-    return Column(name, Text, nullable=False)
+def _id(name: str = "id") -> Column[str]:
+    return Column(name, Text, primary_key=True)
 
 
-def _integer_column(name: str) -> Column[int]:
-    return Column(name, BigInteger, nullable=False)
+def _texts(*names: str) -> list[Column[str]]:
+    return [Column(name, Text, nullable=False) for name in names]
 
 
-def _budget_columns() -> list[Column[int]]:
-    names = ("permanent", "stable", "working", "total")
-    return [Column(f"budget_{name}", BigInteger) for name in names]
+def _integers(*names: str) -> list[Column[int]]:
+    return [Column(name, BigInteger, nullable=False) for name in names]
 
 
-def _content_columns() -> list[Column[str] | Column[int]]:
+def _created() -> Column[str]:
+    return Column("created_at", Text, nullable=False, key="created")
+
+
+def _updated() -> Column[str]:
+    return Column("updated_at", Text, nullable=False, key="updated")
+
+
+def _budgets() -> list[Column[int]]:
+    return [Column(name, BigInteger) for name in BUDGET_COLUMNS]
+
+
+def _content() -> list[Column[str] | Column[int]]:
     """Columns of a block's content, shared by blocks, templates and snapshots."""
     return [
-        _text_column("type"),
-        _text_column("zone"),
-        _text_column("content"),
-        _integer_column("tokens"),
-        _integer_column("bytes"),
+        *_texts("type"),
+        Column("zone", Text, CheckConstraint(_ZONES), nullable=False),
+        Column("content", Text, nullable=False, key="text"),
+        *_integers("tokens", "bytes"),
         *(Column(name, Text) for name in SKILL_COLUMNS),
     ]
 
 
-SKILL_COLUMNS = ("skill_name", "skill_description", "source_type", "source_ref")
+def _owner(name: str, target: str) -> Column[str]:
+    """Part of a key: the record that the row is deleted with."""
+    return Column(name, Text, ForeignKey(target, ondelete="CASCADE"), primary_key=True)
+
+
+def _session() -> Column[str]:
+    session = ForeignKey("sessions.id", ondelete="CASCADE")
+    return Column("session_id", Text, session, nullable=False, key="session")
+
+
+def _file() -> list[Column[str] | Column[int]]:
+    """Columns of a file whose content is stored by digest."""
+    digest = Column("digest", Text, ForeignKey("blobs.digest"), nullable=False)
+    return [_id("path"), digest, *_integers("mode")]
+
 
 migrations = Table(
     "schema_migrations",
     METADATA,
     Column("version", Integer, primary_key=True, autoincrement=False),
-    _text_column("applied_at"),
+    *_texts("applied_at"),
 )
 
 sessions = Table(
     "sessions",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("name"),
-    *_budget_columns(),
-    _integer_column("version"),
-    _integer_column("revision"),
-    _text_column("created_at"),
-    _text_column("updated_at"),
+    _id(),
+    *_texts("name"),
+    *_budgets(),
+    *_integers("version", "revision"),
+    _created(),
+    _updated(),
 )
-
-
-def _session_column() -> Column[str]:
-    reference = ForeignKey("sessions.id", ondelete="CASCADE")
-    return Column("session_id", Text, reference, nullable=False)
-
 
 blocks = Table(
     "blocks",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _session_column(),
-    Column("position", _POSITION_TYPE, nullable=False),
-    *_content_columns(),
-    _integer_column("version"),
-    _text_column("created_at"),
-    _text_column("updated_at"),
+    _id(),
+    _session(),
+    Column("position", _POSITION, nullable=False),
+    *_content(),
+    *_integers("version"),
+    _created(),
+    _updated(),
     Column("deleted", BigInteger),
 )
-_NOT_DELETED = text("deleted IS NULL")
 Index(
     "blocks_order",
-    blocks.c.session_id,
+    blocks.c.session,
     blocks.c.zone,
     blocks.c.position,
     unique=True,
-    sqlite_where=_NOT_DELETED,
-    postgresql_where=_NOT_DELETED,
+    sqlite_where=text("deleted IS NULL"),
+    postgresql_where=text("deleted IS NULL"),
 )
-Index("blocks_skill", blocks.c.session_id, blocks.c.skill_name)
-Index("blocks_deleted", blocks.c.session_id, blocks.c.deleted)
+Index("blocks_skill", blocks.c.session, blocks.c.skill_name)
+Index("blocks_deleted", blocks.c.session, blocks.c.deleted)
 
 events = Table(
     "events",
     METADATA,
-    Column("seq", _SERIAL, primary_key=True, autoincrement=True),
-    _text_column("session_id"),
-    _integer_column("revision"),
-    _text_column("kind"),
-    _text_column("subject"),
-    _text_column("data"),
-    _text_column("at"),
-    sqlite_autoincrement=True,
+    Column("seq", _SERIAL, Identity(), primary_key=True),
+    Column("session_id", Text, nullable=False, key="session"),
+    *_integers("revision"),
+    *_texts("kind", "subject", "data", "at"),
+    sqlite_autoincrement=True,  # numbers of deleted events are not reused
 )
-Index("events_session", events.c.session_id, events.c.seq)
+Index("events_session", events.c.session, events.c.seq)
 
 templates = Table(
     "templates",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("name"),
-    _text_column("description"),
-    *_budget_columns(),
-    _integer_column("version"),
-    _text_column("created_at"),
-    _text_column("updated_at"),
+    _id(),
+    *_texts("name", "description"),
+    *_budgets(),
+    *_integers("version"),
+    _created(),
+    _updated(),
 )
 Index("templates_name", templates.c.name, unique=True)
-
 template_blocks = Table(
     "template_blocks",
     METADATA,
-    Column("template_id", Text, ForeignKey("templates.id", ondelete="CASCADE"), primary_key=True),
+    _owner("template_id", "templates.id"),
     Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
-    *_content_columns(),
+    *_content(),
 )
 
 snapshots = Table(
     "snapshots",
     METADATA,
-    Column("id", Text, primary_key=True),
-    _session_column(),
-    _text_column("name"),
-    *_budget_columns(),
-    _integer_column("revision"),
-    _integer_column("automatic"),
-    _text_column("created_at"),
+    _id(),
+    _session(),
+    *_texts("name"),
+    *_budgets(),
+    *_integers("revision", "automatic"),
+    _created(),
 )
-Index("snapshots_session", snapshots.c.session_id, snapshots.c.revision)
-
+Index("snapshots_session", snapshots.c.session, snapshots.c.revision)
 snapshot_blocks = Table(
     "snapshot_blocks",
     METADATA,
-    Column("snapshot_id", Text, ForeignKey("snapshots.id", ondelete="CASCADE"), primary_key=True),
-    Column("id", Text, primary_key=True),
-    Column("position", _POSITION_TYPE, nullable=False),
-    *_content_columns(),
-    _integer_column("version"),
-    _text_column("created_at"),
-    _text_column("updated_at"),
+    _owner("snapshot_id", "snapshots.id"),
+    _id(),
+    Column("position", _POSITION, nullable=False),
+    *_content(),
+    *_integers("version"),
+    _created(),
+    _updated(),
 )
 
 blobs = Table(
     "blobs",
     METADATA,
-    Column("digest", Text, primary_key=True),
-    _integer_column("size"),
+    _id("digest"),
+    *_integers("size"),
     Column("data", LargeBinary, nullable=False),
 )
 
-
-def _file_columns(owner: Column[str]) -> list[Column[str] | Column[int]]:
-    """Columns of a file whose content is stored by digest."""
-    return [
-        owner,
-        Column("path", Text, primary_key=True),
-        Column("digest", Text, ForeignKey("blobs.digest"), nullable=False),
-        _integer_column("mode"),
-    ]
-
-
 shared_skills = Table(
-    "shared_skills",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("origin"),
-    _integer_column("version"),
-    _text_column("updated_at"),
+    "shared_skills", METADATA, _id(), *_texts("origin"), *_integers("version"), _updated()
 )
 shared_skill_files = Table(
-    "shared_skill_files",
-    METADATA,
-    *_file_columns(
-        Column(
-            "skill_id", Text, ForeignKey("shared_skills.id", ondelete="CASCADE"), primary_key=True
-        )
-    ),
+    "shared_skill_files", METADATA, _owner("skill_id", "shared_skills.id"), *_file()
 )
 Index("shared_skill_files_digest", shared_skill_files.c.digest)
 
 uploads = Table(
-    "uploads",
-    METADATA,
-    Column("source", Text, primary_key=True),
-    _text_column("content_hash"),
-    _integer_column("used"),
-    _text_column("updated_at"),
+    "uploads", METADATA, _id("source"), *_texts("content_hash"), *_integers("used"), _updated()
 )
-upload_files = Table(
-    "upload_files",
-    METADATA,
-    *_file_columns(
-        Column("source", Text, ForeignKey("uploads.source", ondelete="CASCADE"), primary_key=True)
-    ),
-)
+upload_files = Table("upload_files", METADATA, _owner("source", "uploads.source"), *_file())
 Index("upload_files_digest", upload_files.c.digest)
 
-tokens = Table(
-    "tokens",
-    METADATA,
-    Column("id", Text, primary_key=True),
-    _text_column("label"),
-    _text_column("digest"),
-    _text_column("created_at"),
-)
+tokens = Table("tokens", METADATA, _id(), *_texts("label", "digest"), _created())
 Index("tokens_label", tokens.c.label, unique=True)

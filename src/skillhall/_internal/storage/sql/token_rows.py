@@ -1,21 +1,20 @@
-"""Access tokens in a table, and the outbox for events between servers."""
+"""Access tokens in a table."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, insert, or_, select
+from sqlalchemy import delete, insert, or_
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.storage.ports import TOKENS_CHANGED
-from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.records import TOKENS_CHANGED, StoredToken
+from skillhall._internal.storage.sql.event_rows import publish_event
+from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import tokens
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from sqlalchemy import Connection
 
     from skillhall._internal.storage.sql.engine import Database
@@ -29,51 +28,30 @@ class SqlTokenTable:
 
     def list(self) -> list[StoredToken]:
         """Return all tokens, oldest first."""
-        query = select(tokens).order_by(tokens.c.created_at, tokens.c.id)
-
-        def work(connection: Connection) -> list[StoredToken]:
-            rows = connection.execute(query)
-            return [StoredToken(row.id, row.label, row.digest, row.created_at) for row in rows]
-
-        return self._database.read(work)
+        query = select_fields(tokens).order_by(tokens.c.created, tokens.c.id)
+        rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
+        return [StoredToken(**row) for row in rows]
 
     def add(self, token: StoredToken) -> None:
-        """Add a token. Raises: Conflict if its label is taken."""
-        row = {"id": token.id, "label": token.label, "digest": token.digest}
+        """Add a token. Raises: Conflict if its label is taken, DatabaseUnavailable."""
 
         def work(connection: Connection) -> None:
             try:
-                connection.execute(insert(tokens), {**row, "created_at": token.created})
+                connection.execute(insert(tokens), asdict(token))
             except IntegrityError:
                 raise Conflict(token.label, "revoke it first, or choose another label") from None
-            _publish_tokens_changed(connection, token.created)
+            publish_event(connection, TOKENS_CHANGED, token.created)
 
         self._database.write(work)
 
     def delete(self, name: str, at: str) -> bool:
-        """Delete a token by id or label; return whether it existed."""
+        """Delete by id or label; return whether it existed. Raises: DatabaseUnavailable."""
         condition = or_(tokens.c.id == name, tokens.c.label == name)
 
         def work(connection: Connection) -> bool:
             is_deleted = connection.execute(delete(tokens).where(condition)).rowcount > 0
             if is_deleted:
-                _publish_tokens_changed(connection, at)
+                publish_event(connection, TOKENS_CHANGED, at)
             return is_deleted
 
         return self._database.write(work)
-
-
-class SqlOutbox:
-    """Publishes events that belong to no table."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def publish(self, kind: str, data: Mapping[str, str | int | None], at: str) -> None:
-        """Publish an event to all servers. Raises: DatabaseUnavailable, DatabaseFull."""
-        event = Event(kind, "", "", 0, data, at)
-        self._database.write(lambda connection: SqlWorkspaceWriter(connection).add_events(event))
-
-
-def _publish_tokens_changed(connection: Connection, at: str) -> None:
-    SqlWorkspaceWriter(connection).add_events(Event(TOKENS_CHANGED, "", "", 0, {}, at))

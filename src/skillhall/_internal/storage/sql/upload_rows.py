@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, select, update
 
-from skillhall._internal.storage.ports import UPLOAD_CHANGED, UPLOAD_DELETED
-from skillhall._internal.storage.records import Event, StoredUpload
+from skillhall._internal.storage.records import (
+    UPLOAD_CHANGED,
+    UPLOAD_DELETED,
+    Event,
+    StoredUpload,
+)
+from skillhall._internal.storage.sql.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
+    UPLOAD_OWNER,
     delete_owner,
-    delete_unused_blobs,
-    insert_files,
     lock_files,
     read_blob,
-    read_file_rows,
+    read_files,
+    replace_owner,
 )
-from skillhall._internal.storage.sql.tables import upload_files, uploads
-from skillhall._internal.storage.sql.workspace_writes import SqlWorkspaceWriter
+from skillhall._internal.storage.sql.rows import select_fields
+from skillhall._internal.storage.sql.tables import uploads
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.ports import FilesByPath
+    from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
-
-_OWNER = upload_files.c.source
 
 
 class SqlUploadTable:
-    """Uploads in a database."""
+    """Uploaded sources of prompts. The least recently used ones are deleted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -55,7 +58,10 @@ class SqlUploadTable:
     def put(
         self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
     ) -> bool:
-        """Store an upload; return whether it changed. At most `max_uploads` are stored."""
+        """Store an upload; return whether it changed. At most `max_uploads` are stored.
+
+        Raises: DatabaseUnavailable, DatabaseFull.
+        """
 
         def work(connection: Connection) -> bool:
             lock_files(connection)
@@ -63,37 +69,27 @@ class SqlUploadTable:
             if present and content_hash and present[0].content_hash == content_hash:
                 _mark_used(connection, source)
                 return False
-            unused = delete_owner(connection, uploads.c.source, source, _OWNER)
-            row = {"source": source, "content_hash": content_hash, "updated_at": at}
-            connection.execute(insert(uploads), {**row, "used": _next_use_number(connection)})
-            insert_files(connection, _OWNER, source, files)
-            delete_unused_blobs(connection, unused)
-            _evict_oldest(connection, source, at, max_uploads)
+            used = _next_use_number(connection)
+            row = {"content_hash": content_hash, "updated": at, "used": used}
+            replace_owner(connection, UPLOAD_OWNER, source, row, files)
+            events = [Event(UPLOAD_CHANGED, source, "", 0, {}, at)]
+            for old in _read_uploads(connection, None)[max_uploads:]:
+                delete_owner(connection, UPLOAD_OWNER, old.source)
+                events.append(Event(UPLOAD_DELETED, old.source, "", 0, {}, at))
+            add_events(connection, *events)
             return True
 
         return self._database.write(work)
 
 
-def _evict_oldest(connection: Connection, source: str, at: str, max_uploads: int) -> None:
-    """Delete the least recently used uploads, and publish all changes."""
-    events = [Event(UPLOAD_CHANGED, source, "", 0, {}, at)]
-    for old in _read_uploads(connection, None)[max_uploads:]:
-        unused = delete_owner(connection, uploads.c.source, old.source, _OWNER)
-        delete_unused_blobs(connection, unused)
-        events.append(Event(UPLOAD_DELETED, old.source, "", 0, {}, at))
-    SqlWorkspaceWriter(connection).add_events(*events)
-
-
 def _read_uploads(connection: Connection, source: str | None) -> list[StoredUpload]:
-    query = select(uploads).order_by(uploads.c.used.desc())
+    query = select_fields(uploads).order_by(uploads.c.used.desc())
     if source is not None:
         query = query.where(uploads.c.source == source)
-    files = read_file_rows(connection, _OWNER, source)
+    files = read_files(connection, UPLOAD_OWNER, source)
     return [
-        StoredUpload(
-            row.source, row.content_hash, files.get(row.source, {}), row.used, row.updated_at
-        )
-        for row in connection.execute(query)
+        StoredUpload(files=files.get(row["source"], {}), **row)
+        for row in connection.execute(query).mappings()
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.skill.frontmatter import normalize_newlines
+from skillhall._internal.skill.frontmatter_locator import normalize_newlines
 from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.rendering import redirect, render
 from skillhall._internal.web.sessions.board_pages import block_name

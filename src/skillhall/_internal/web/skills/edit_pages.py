@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from skillhall._internal.skill.edit import SkillText, edit_skill_md, parse_skill_text
-from skillhall._internal.skill.frontmatter import normalize_newlines
+from skillhall._internal.skill.frontmatter_locator import normalize_newlines
+from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
 from skillhall._internal.skill_store.version_diff import diff_texts
 from skillhall._internal.web.rendering import form_status, render

@@ -22,11 +22,14 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.terminal import format_count, print_message, print_text
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.render.inline import InlineSkill, render_instructions
-from skillhall._internal.render.json_manifest import serialize_listing
-from skillhall._internal.render.listing import render_listing
-from skillhall._internal.render.local_listing import render_local
-from skillhall._internal.render.markdown import render_markdown
+from skillhall._internal.render.listing import (
+    InlineSkill,
+    render_instructions,
+    render_listing,
+    render_local,
+    render_markdown,
+    serialize_listing,
+)
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:

@@ -13,8 +13,12 @@ from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import can_ask, confirm
 from skillhall._internal.cli.terminal import format_findings
 from skillhall._internal.workspace.export import export_session, write_output_file
-from skillhall._internal.workspace.importer import ImportConflict, ImportOptions, ImportResult
-from skillhall._internal.workspace.serializers import serialize_block, serialize_session
+from skillhall._internal.workspace.importer import ImportConflict, ImportOptions
+from skillhall._internal.workspace.serializers import (
+    serialize_folder_scan,
+    serialize_import_result,
+    serialize_session,
+)
 from skillhall._internal.workspace.skill_blocks import LOCAL_SOURCE
 from skillhall._internal.workspace.validation import parse_zone
 from skillhall.errors import Conflict
@@ -57,34 +61,24 @@ def import_(
     if replace:
         on_conflict = ImportConflict.REPLACE
     options = ImportOptions(None if zone is None else parse_zone(zone), on_conflict, names)
+    path = Path(source)
+    if path.suffix.lower() == ".md" and path.is_file():
+        choices = workspace.importer.read_upload(path.read_bytes(), path.name, LOCAL_SOURCE)
+    else:
+        choices = workspace.importer.read_source(source)
     try:
-        result = _import_source(workspace, session.id, source, options)
+        result = workspace.importer.import_choices(session.id, choices, options)
     except Conflict as error:
         if on_conflict is not ImportConflict.REFUSE or not can_ask():
             error.hint = "use --replace to replace it, or --keep to keep both"
             raise
         confirm(f"{error.path} already exists. Replace it?")
         replacing = options._replace(on_conflict=ImportConflict.REPLACE)
-        result = _import_source(workspace, session.id, source, replacing)
-    data = {
-        "blocks": [*map(serialize_block, result.blocks)],
-        "replaced": [*result.replaced],
-        "skipped": [{"id": skill.id, "reasons": skill.reasons} for skill in result.skipped],
-    }
+        result = workspace.importer.import_choices(session.id, choices, replacing)
+    data = serialize_import_result(result)
     lines = [block.id for block in result.blocks]
     messages = format_findings(result.findings)
     return CommandResult(data, result.findings, lines=lines, messages=messages)
-
-
-def _import_source(
-    workspace: Workspace, session: str, source: str, options: ImportOptions
-) -> ImportResult:
-    path = Path(source)
-    if path.suffix.lower() == ".md" and path.is_file():
-        return workspace.importer.import_upload(
-            session, path.read_bytes(), path.name, options, LOCAL_SOURCE
-        )
-    return workspace.importer.import_source(session, source, options)
 
 
 @workspace_command("scan", "scan ~/skills")
@@ -96,18 +90,8 @@ def scan(workspace: Workspace, *, folder: str) -> CommandResult:
     """
     result = workspace.importer.scan_folder(folder)
     findings = (*result.findings, *(each for row in result.candidates for each in row.findings))
-    skills = [
-        {
-            "id": candidate.id,
-            "name": candidate.name,
-            "description": candidate.description,
-            "tokens": candidate.tokens,
-            "accepted": not candidate.reasons,
-        }
-        for candidate in result.candidates
-    ]
     return CommandResult(
-        {"folder": result.folder, "skills": skills},
+        serialize_folder_scan(result),
         findings,
         rows=[(c.id, c.name, f"≈{c.tokens}", c.description) for c in result.candidates],
         messages=format_findings(findings),

@@ -15,7 +15,11 @@ from skillhall._internal.cli.options import command_group, confirm, yes_option
 from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.workspace import Block, Session, SessionBudgets
 from skillhall._internal.workspace.blocks import BlockFilter
-from skillhall._internal.workspace.serializers import serialize_block, serialize_session
+from skillhall._internal.workspace.serializers import (
+    serialize_block,
+    serialize_context,
+    serialize_session,
+)
 from skillhall._internal.workspace.validation import parse_zone, validate_block_type
 
 if TYPE_CHECKING:
@@ -138,7 +142,7 @@ def context(workspace: Workspace, session: Session) -> CommandResult:
         limit = "" if cost.budget is None else f" of {cost.budget}"
         over = ", over budget" if cost.is_over else ""
         messages.append(f"{name}: ≈{cost.tokens}{limit} tokens{over}")
-    data = {"text": compiled.text, "spending": spending, "tokensAreEstimates": True}
+    data = {**serialize_context(compiled), "spending": spending}
     return CommandResult(data, text=compiled.text, messages=messages)
 
 

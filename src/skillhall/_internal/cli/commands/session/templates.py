@@ -9,11 +9,15 @@ import click
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.session.lookup import workspace_command
 from skillhall._internal.cli.options import command_group
-from skillhall._internal.workspace.serializers import serialize_session
+from skillhall._internal.workspace.serializers import (
+    serialize_session,
+    serialize_snapshot,
+    serialize_template,
+)
 from skillhall._internal.workspace.templates import ApplyMode
 
 if TYPE_CHECKING:
-    from skillhall._internal.workspace import Session, SessionSnapshot, Template
+    from skillhall._internal.workspace import Session
     from skillhall._internal.workspace.workspace import Workspace
 
 template_group = command_group("template", "Manage templates: saved blocks for new sessions.")
@@ -24,7 +28,7 @@ def list_templates(workspace: Workspace) -> CommandResult:
     """List the templates."""
     templates = workspace.templates.list()
     return CommandResult(
-        {"templates": [*map(_serialize_template, templates)]},
+        {"templates": [*map(serialize_template, templates)]},
         rows=[(template.id, template.name, template.description) for template in templates],
     )
 
@@ -45,7 +49,7 @@ def save_template(
         )
     else:
         saved = workspace.templates.save(session.id, name, description)
-    return CommandResult({"template": _serialize_template(saved)}, lines=[saved.id])
+    return CommandResult({"template": serialize_template(saved)}, lines=[saved.id])
 
 
 @workspace_command("apply", "template apply Start Research")
@@ -83,10 +87,10 @@ def snapshot(workspace: Workspace, session: Session, *, name: str | None) -> Com
     """Save SESSION as the snapshot NAME. Without NAME, list the snapshots."""
     if name:
         saved = workspace.snapshots.save(session.id, name)
-        return CommandResult({"snapshots": [_serialize_snapshot(saved)]}, lines=[saved.id])
+        return CommandResult({"snapshots": [serialize_snapshot(saved)]}, lines=[saved.id])
     snapshots = workspace.snapshots.list(session.id)
     return CommandResult(
-        {"snapshots": [*map(_serialize_snapshot, snapshots)]},
+        {"snapshots": [*map(serialize_snapshot, snapshots)]},
         rows=[(saved.id, saved.name, saved.created) for saved in snapshots],
     )
 
@@ -100,32 +104,13 @@ def restore(workspace: Workspace, session: Session, *, snapshot_name: str) -> Co
     result = workspace.snapshots.restore(session.id, ids.get(snapshot_name, snapshot_name))
     data = {
         "session": serialize_session(result.session),
-        "before": _serialize_snapshot(result.before),
+        "before": serialize_snapshot(result.before),
     }
     return CommandResult(data, messages=[_format_undo(session, result.before.id)])
 
 
 def _format_undo(session: Session, snapshot_id: str) -> str:
     return f"to undo, run: skillhall session restore {session.id} {snapshot_id}"
-
-
-def _serialize_template(template: Template) -> dict[str, object]:
-    return {
-        "id": template.id,
-        "name": template.name,
-        "description": template.description,
-        "version": template.version,
-    }
-
-
-def _serialize_snapshot(snapshot: SessionSnapshot) -> dict[str, object]:
-    return {
-        "id": snapshot.id,
-        "name": snapshot.name,
-        "revision": snapshot.revision,
-        "automatic": snapshot.automatic,
-        "created": snapshot.created,
-    }
 
 
 for _command in (list_templates, save_template, apply_template, delete_template):

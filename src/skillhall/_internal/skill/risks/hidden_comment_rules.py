@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import build_excerpt
-from skillhall._internal.skill.risks.lines import MAX_PIECE_LENGTH, RuleHit, ScannedText
+from skillhall._internal.skill.risks.rule_engine import MAX_PIECE_LENGTH, RuleHit, ScannedText
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OPEN, _CLOSE = "<!--", "-->"
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
@@ -66,7 +63,11 @@ def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
     if _OPEN not in lines.text:
         return
     comments = list(_find_comments(lines.lower))
-    visible = _read_visible_words(lines.lower, comments)
+    parts, at = [], 0
+    for start, end in comments:
+        parts.append(lines.lower[at:start])
+        at = end
+    visible = _normalize_words(" ".join([*parts, lines.lower[at:]]))
     for start, end in comments:
         inner = lines.lower[start + len(_OPEN) : end][:MAX_PIECE_LENGTH]
         if _is_instruction(inner) and _normalize_words(inner) not in visible:
@@ -79,7 +80,12 @@ def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
 def _is_instruction(comment: str) -> bool:
     if len(comment.split()) < _MIN_WORDS:
         return False
-    sends, secrets = _sends_data(comment), _SECRETS.search(comment) is not None
+    # Whether it says to send something to an external destination.
+    sends = any(
+        _SEND_VERB.search(comment, max(0, match.start() - _MAX_SEND_DISTANCE), match.start())
+        for match in _EXTERNAL_DESTINATION.finditer(comment)
+    )
+    secrets = _SECRETS.search(comment) is not None
     if sends and secrets:
         return True
     if _AUTHOR_NOTE.match(comment) is not None:
@@ -90,14 +96,6 @@ def _is_instruction(comment: str) -> bool:
         return True
     acts = sends or (secrets and _RUN_VERB.search(comment) is not None)
     return acts and _ADDRESSES_AGENT.search(comment) is not None
-
-
-def _sends_data(comment: str) -> bool:
-    """Whether the comment says to send something to an external destination."""
-    return any(
-        _SEND_VERB.search(comment, max(0, match.start() - _MAX_SEND_DISTANCE), match.start())
-        for match in _EXTERNAL_DESTINATION.finditer(comment)
-    )
 
 
 def _find_comments(text: str) -> Iterator[tuple[int, int]]:
@@ -116,14 +114,6 @@ def _find_comments(text: str) -> Iterator[tuple[int, int]]:
             while passed < len(fences) and fences[passed] < end:
                 del fences[passed]
         at = text.find(_OPEN, end if passed % 2 == 0 else at + 1)
-
-
-def _read_visible_words(text: str, comments: list[tuple[int, int]]) -> str:
-    parts, at = [], 0
-    for start, end in comments:
-        parts.append(text[at:start])
-        at = end
-    return _normalize_words(" ".join([*parts, text[at:]]))
 
 
 def _normalize_words(text: str) -> str:

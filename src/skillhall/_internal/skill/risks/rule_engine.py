@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import build_excerpt
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import TypeAlias
+Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match
 
-    Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match
 
 # A line break inside a paragraph: the next line starts no list, table, heading or code.
 _SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[.)]\s|```|~~~)\S)")
@@ -43,18 +41,6 @@ class RuleHit(NamedTuple):
     description: str
     line: int
     excerpt: str
-
-
-class RuleMatch(NamedTuple):
-    """The offset of a match and the piece it was found in."""
-
-    start: int
-    piece: Piece
-
-    @property
-    def excerpt(self) -> str:
-        """The text around the match, with secrets redacted."""
-        return build_excerpt(redact_secrets(self.piece.text), self.start - self.piece.start)
 
 
 class RiskRule(NamedTuple):
@@ -123,33 +109,39 @@ class ScannedText:
                 if piece.start in searched:
                     continue
                 searched.add(piece.start)
-                match, is_mentioned = _find_use_or_mention(rule.find, piece, is_mention)
-                if match is not None and match.start not in reported:
-                    reported.add(match.start)
-                    yield self.build_hit(rule, match, is_mention=is_mentioned)
+                at, is_mentioned = _find_use_or_mention(rule.find, piece, is_mention)
+                if at is not None and at not in reported:
+                    reported.add(at)
+                    yield self.build_hit(rule, at, piece, is_mention=is_mentioned)
 
-    def build_hit(self, rule: RiskRule, match: RuleMatch, *, is_mention: bool) -> RuleHit:
-        """Build the hit for a match; a mention has a code of its own."""
-        number = self.find_line_number(match.start)
+    def build_hit(
+        self, rule: RiskRule, at: int, piece: Piece | None = None, *, is_mention: bool
+    ) -> RuleHit:
+        """Build the hit for a match at `at` in a piece, by default its line.
+
+        A mention has a code of its own.
+        """
+        start, text = self.read_line(at) if piece is None else (piece.start, piece.text)
+        excerpt = build_excerpt(redact_secrets(text), at - start)
+        number = self.find_line_number(at)
         if is_mention:
             description = f"{rule.description} (mentioned, not used)"
-            return RuleHit(Code.QUOTED_RISK, description, number, match.excerpt)
-        return RuleHit(rule.code, rule.description, number, match.excerpt)
+            return RuleHit(Code.QUOTED_RISK, description, number, excerpt)
+        return RuleHit(rule.code, rule.description, number, excerpt)
 
 
 def _find_use_or_mention(
     find: Finder, piece: Piece, is_mention: Callable[[int], bool]
-) -> tuple[RuleMatch | None, bool]:
-    """Return the first match that is a use, else the first mention and true."""
+) -> tuple[int | None, bool]:
+    """Return the offset of the first use, else of the first mention and true."""
     rest, first = piece, None
     for _ in range(_MAX_MATCHES):
         at = find(rest)
         if at is None:
             break
-        match = RuleMatch(rest.start + at, piece)
-        if not is_mention(match.start):
-            return match, False
-        first = first or match
+        if not is_mention(rest.start + at):
+            return rest.start + at, False
+        first = rest.start + at if first is None else first
         rest = Piece(rest.start + at + 1, rest.text[at + 1 :], rest.lower[at + 1 :])
     return first, True
 
@@ -177,16 +169,13 @@ def in_order(*patterns: str) -> Finder:
                 return None
             starts.append(match.start())
             at = match.end()
-        return _find_last_start(steps[0], piece.lower, *starts[:2])
+        # Of several matches of the first step, the last one before the second step counts.
+        last, second = starts[:2]
+        for match in islice(steps[0].finditer(piece.lower, last, second), _MAX_MATCHES):
+            last = match.start()
+        return last
 
     return find
-
-
-def _find_last_start(step: re.Pattern[str], text: str, first: int, before: int) -> int:
-    """Return the last match of the first step before the second step."""
-    for match in islice(step.finditer(text, first, before), _MAX_MATCHES):
-        first = match.start()
-    return first
 
 
 def all_of(*patterns: str) -> Finder:

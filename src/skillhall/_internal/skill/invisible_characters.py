@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 # For a character class: controls except tab and newline, surrogates, direction marks, invisible
 # format characters, line separators, and the tags and selectors that can carry hidden text. The
@@ -31,10 +27,5 @@ def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
         characters = match.group()
         return characters if len(characters) > 1 else replacement(characters)
 
-    return _build_pattern().sub(replace, text)
-
-
-@cache
-def _build_pattern() -> re.Pattern[str]:
-    # Compiled on first use: most listings have no such character.
-    return re.compile(f"{EMOJI_FLAG}|[{INVISIBLE_CHARACTERS}]")
+    # Compiled on first use, and cached by `re`: most listings have no such character.
+    return re.sub(f"{EMOJI_FLAG}|[{INVISIBLE_CHARACTERS}]", replace, text)

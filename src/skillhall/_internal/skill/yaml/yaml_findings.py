@@ -1,15 +1,13 @@
-"""The result type and the findings that all YAML readers share."""
+"""Result, error, limits and findings that all YAML readers share."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.yaml.values import Fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 # Plain scalars that are not text in some version of YAML.
 TYPED_SCALAR = re.compile(
@@ -20,7 +18,19 @@ TYPED_SCALAR = re.compile(
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
     r"|(?i:true|false|yes|no|on|off)"
 )
-_MAX_HINT_LENGTH = 60  # characters of a value that a hint repeats
+MAX_DEPTH = 20  # nesting levels
+MAX_NODES = 1000  # scalars and collections together
+STR_TAG, SEQ_TAG, MAP_TAG = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+PLAIN_TAGS = (STR_TAG, SEQ_TAG, MAP_TAG)  # of nodes without an explicit tag
+
+
+class YamlReadError(Exception):
+    """A YAML block cannot be read. It is repairable if only its syntax is wrong."""
+
+    def __init__(self, finding: Finding, *, is_repairable: bool = False) -> None:
+        super().__init__(finding.message)
+        self.finding = finding
+        self.is_repairable = is_repairable
 
 
 class YamlResult(NamedTuple):
@@ -47,7 +57,7 @@ def build_not_text_finding(label: str, text: str, line: int) -> Finding:
     """Build the finding for a typed scalar where text is expected."""
     return Finding(
         Code.NOT_TEXT,
-        f"{label!r} is a number, date or boolean in YAML; read as {text!r}",
+        f"{label!r} is a number, date or boolean in YAML; it was read as the text {text!r}",
         line,
         f"quote it: {label.rpartition('.')[2]}: {text!r}",
     )
@@ -57,6 +67,20 @@ def build_duplicate_key_finding(key: str, line: int) -> Finding:
     """Build the finding for a duplicate key."""
     message = f"duplicate key {key!r}; the last value is used"
     return Finding(Code.DUPLICATE_KEY, message, line, "remove one of them")
+
+
+def build_depth_finding(line: int) -> Finding:
+    """Build the finding for nesting over the limit."""
+    message = f"the frontmatter is nested deeper than {MAX_DEPTH} levels"
+    return Finding(Code.YAML_DEPTH, message, line, "flatten it")
+
+
+def build_invalid_finding(problem: str, line: int | None) -> Finding:
+    """Build the finding for a syntax error."""
+    message = f"the frontmatter is not valid YAML: {problem}"
+    return Finding(
+        Code.YAML_INVALID, message, line, "quote values that contain ': ', '#' or quotes"
+    )
 
 
 def shift_lines(findings: Iterable[Finding], offset: int) -> list[Finding]:
@@ -74,25 +98,3 @@ def explain_invalid_value(text: str) -> str | None:
     if text[0].isalpha() and ": " in text and " #" not in text and text[-1] != ":":
         return "contains ': ' outside quotes, which is not valid YAML"
     return None
-
-
-def build_repaired_finding(invalid_values: Sequence[InvalidValue]) -> Finding:
-    """Build the finding for fields that were read as plain text."""
-    reasons = dict.fromkeys(explain_invalid_value(value.text) for value in invalid_values)
-    reason = next(iter(reasons)) if len(reasons) == 1 else "are not valid YAML"
-    names = ", ".join(repr(value.key) for value in invalid_values)
-    return Finding(
-        Code.YAML_REPAIRED,
-        f"{names} {reason}; read as plain text",
-        invalid_values[0].line,
-        build_quote_hint(invalid_values[0].key, invalid_values[0].text),
-    )
-
-
-def build_quote_hint(key: str, value: str) -> str:
-    """Build the hint to quote a value."""
-    # Imported here, since quoting imports the fast reader, which imports this module.
-    from skillhall._internal.skill.yaml.quoting import quote_scalar  # noqa: PLC0415
-
-    shown = value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
-    return f"quote the value: {key}: {quote_scalar(shown)}"

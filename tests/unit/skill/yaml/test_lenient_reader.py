@@ -1,10 +1,10 @@
 import pytest
 
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
-from skillhall._internal.skill.yaml.repair import locate_fields_leniently, repair_yaml
-from skillhall._internal.skill.yaml.result import YamlResult
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
+from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently, repair_yaml
 from skillhall._internal.skill.yaml.values import YamlValue
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, YamlResult
 
 
 def repair(block: str) -> YamlResult:
@@ -42,7 +42,7 @@ def test_hint_for_unquoted_colon_shows_quoted_value() -> None:
     assert repair("name: a\nd: Use when: x\n").findings == [
         Finding(
             Code.YAML_REPAIRED,
-            "'d' contains ': ' outside quotes, which is not valid YAML; read as plain text",
+            "'d' contains ': ' outside quotes, which is not valid YAML; it was read as plain text",
             2,
             'quote the value: d: "Use when: x"',
         )
@@ -51,7 +51,7 @@ def test_hint_for_unquoted_colon_shows_quoted_value() -> None:
 
 def test_message_names_every_broken_field() -> None:
     finding = repair("a: b: c\nd: 'e\nf: g\n").findings[0]
-    assert finding.message == "'a', 'd' are not valid YAML; read as plain text"
+    assert finding.message == "'a', 'd' are not valid YAML; they were read as plain text"
     assert finding.line == 1
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.skill.edit import SkillText, edit_skill_md, parse_skill_text
+from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
 from skillhall.errors import EditRefused
 
 CRLF = (

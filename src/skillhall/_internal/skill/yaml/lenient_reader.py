@@ -1,30 +1,33 @@
-"""Repair of invalid frontmatter: broken top-level values are read as plain text."""
+"""Lenient reader: fast reader, then full reader, then one repair.
+
+A repair reads each top-level entry alone, and the value of a broken one as plain text.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.yaml.fast_reader import read_simple_yaml
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_full_yaml
-from skillhall._internal.skill.yaml.result import (
+from skillhall._internal.skill.yaml.full_reader import find_control_character, read_full_yaml
+from skillhall._internal.skill.yaml.quoting import quote_scalar
+from skillhall._internal.skill.yaml.values import Fields
+from skillhall._internal.skill.yaml.yaml_findings import (
     InvalidValue,
+    YamlReadError,
     YamlResult,
     build_duplicate_key_finding,
-    build_quote_hint,
-    build_repaired_finding,
     explain_invalid_value,
     shift_lines,
 )
-
-if TYPE_CHECKING:
-    from skillhall._internal.skill.yaml.values import Fields
 
 _ENTRY = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)[ \t]*:(?:[ \t]+(.*))?")
 _BLOCK_STYLE = re.compile(r"[|>][-+0-9]*")
 _LINE_BREAK = re.compile(r"\r\n|[\r\n]")
 _MAX_ENTRIES = 500  # each one is parsed separately
+_MAX_HINT_LENGTH = 60  # characters of a value that a hint repeats
 
 
 class _FieldEntry(NamedTuple):
@@ -46,6 +49,27 @@ class _FieldEntry(NamedTuple):
         first, *rest = self.value_lines
         lines = rest if _BLOCK_STYLE.fullmatch(first) else self.value_lines
         return " ".join(part for line in lines if (part := line.strip()))
+
+
+def read_fields(block: str) -> YamlResult:
+    """Read the fields of a YAML block. Raises: YamlReadError."""
+    simple = read_simple_yaml(block)
+    if simple is not None:
+        first = [build_repaired_finding(simple.invalid_values)] if simple.invalid_values else []
+        return YamlResult(simple.fields, [*first, *simple.findings])
+    try:
+        result = read_full_yaml(block)
+    except YamlReadError as error:
+        if not error.is_repairable:
+            raise
+        result = repair_yaml(block, error)
+    # Literal control characters were rejected before; escapes such as "\\x07" become some now.
+    for key, value in result.fields.items() if "\\" in block else ():
+        character = find_control_character(key) or find_control_character(value)
+        if character is not None:
+            message = f"{key!r} contains the control character {character!r}"
+            raise YamlReadError(Finding(Code.CONTROL_CHARACTER, message, hint="remove the escape"))
+    return result
 
 
 def repair_yaml(block: str, error: YamlReadError) -> YamlResult:
@@ -71,8 +95,34 @@ def repair_yaml(block: str, error: YamlReadError) -> YamlResult:
                 # Flow style is reported once per block, as by the other readers.
                 subject = "" if finding.code is Code.YAML_FLOW else finding.message
                 findings.setdefault((finding.code, subject), finding)
-    repaired = _build_entries_repaired_finding(error.finding, broken)
+    invalid = [InvalidValue(entry.key, entry.line, entry.to_text()) for entry in broken]
+    cause = error.finding
+    if not invalid:
+        repaired = Finding(Code.YAML_REPAIRED, cause.message, cause.line, cause.hint)
+    elif all(entry.is_obviously_invalid for entry in broken):
+        repaired = build_repaired_finding(invalid)
+    else:
+        repaired = build_repaired_finding(invalid, cause.message)
     return YamlResult(fields, [repaired, *findings.values()])
+
+
+def build_repaired_finding(invalid: Sequence[InvalidValue], cause: str = "") -> Finding:
+    """Build the finding for fields that were read as plain text."""
+    names = ", ".join(repr(value.key) for value in invalid)
+    is_single = len(invalid) == 1
+    if cause:
+        message = f"{cause}; {names} {'was' if is_single else 'were'} read as plain text"
+    elif is_single:
+        reason = explain_invalid_value(invalid[0].text)
+        message = f"{names} {reason}; it was read as plain text"
+    else:
+        reasons = dict.fromkeys(explain_invalid_value(value.text) for value in invalid)
+        reason = f": each {next(iter(reasons))}" if len(reasons) == 1 else " are not valid YAML"
+        message = f"{names}{reason}; they were read as plain text"
+    key, line, value = invalid[0]
+    shown = value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
+    hint = f"quote the value: {key}: {quote_scalar(shown)}"
+    return Finding(Code.YAML_REPAIRED, message, line, hint)
 
 
 def locate_fields_leniently(block: str) -> dict[str, tuple[int, int, int]]:
@@ -116,19 +166,3 @@ def _split_entries(block: str) -> list[_FieldEntry]:
         elif line.strip():
             return []
     return entries
-
-
-def _build_entries_repaired_finding(cause: Finding, entries: list[_FieldEntry]) -> Finding:
-    if not entries:
-        return Finding(Code.YAML_REPAIRED, cause.message, cause.line, cause.hint)
-    if all(entry.is_obviously_invalid for entry in entries):
-        return build_repaired_finding(
-            [InvalidValue(entry.key, entry.line, entry.to_text()) for entry in entries]
-        )
-    entry = entries[0]
-    return Finding(
-        Code.YAML_REPAIRED,
-        f"{cause.message}; {', '.join(repr(e.key) for e in entries)} read as plain text",
-        entry.line,
-        build_quote_hint(entry.key, entry.to_text()),
-    )

@@ -1,4 +1,4 @@
-from skillhall._internal.policy.naming import (
+from skillhall._internal.policy.profiles import (
     fill_description_from_folder,
     fill_name_from_folder,
     use_frontmatter_only,

@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.policy.scan_rules import (
+from skillhall._internal.policy.folder_walk_rules import (
     ALWAYS_SKIPPED,
     GENERATED_FOLDERS,
     EmptyFolderPolicy,

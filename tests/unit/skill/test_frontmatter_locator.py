@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     MissingFrontmatter,
     count_line_breaks,

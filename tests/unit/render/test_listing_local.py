@@ -1,6 +1,6 @@
 from typing import NamedTuple
 
-from skillhall._internal.render.local_listing import INTRODUCTION, render_local
+from skillhall._internal.render.listing import LOCAL_INTRO, render_local
 
 
 class Entry(NamedTuple):
@@ -12,7 +12,7 @@ class Entry(NamedTuple):
 def test_listing_has_introduction_and_one_line_per_skill() -> None:
     text = render_local([Entry("pdf", "PDF tools", "Reads."), Entry("csv", "CSV", "Lists.")])
     assert text == (
-        f"{INTRODUCTION}\n"
+        f"{LOCAL_INTRO}\n"
         "- id: pdf; name: PDF tools; description: Reads.\n"
         "- id: csv; name: CSV; description: Lists."
     )
@@ -28,6 +28,6 @@ def test_description_cannot_forge_another_skill() -> None:
 
 
 def test_introduction_is_the_fixed_text() -> None:
-    assert INTRODUCTION.startswith("You have access to the following skills. Each has an id and ")
-    assert INTRODUCTION.endswith("ReadFile can read any file under it with allowed extensions).")
-    assert "under that skill’s directory (path is relative to the run directory; " in INTRODUCTION
+    assert LOCAL_INTRO.startswith("You have access to the following skills. Each has an id and ")
+    assert LOCAL_INTRO.endswith("ReadFile can read any file under it with allowed extensions).")
+    assert "under that skill’s directory (path is relative to the run directory; " in LOCAL_INTRO

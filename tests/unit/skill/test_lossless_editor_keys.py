@@ -1,6 +1,6 @@
 import pytest
 
-from skillhall._internal.skill.document import Document, EditRefused
+from skillhall._internal.skill.lossless_editor import Document, EditRefused
 
 
 def test_renaming_a_key_changes_only_its_bytes() -> None:

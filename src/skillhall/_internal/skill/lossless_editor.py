@@ -1,27 +1,26 @@
-"""Lossless editable SKILL.md: one field changes, all other bytes stay."""
+"""Lossless editor of a SKILL.md: fields and body change, all other bytes stay."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     MissingFrontmatter,
     find_frontmatter,
     normalize_newlines,
 )
-from skillhall._internal.skill.yaml.fields import read_fields
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, locate_fields
+from skillhall._internal.skill.parsed import KeyCase
+from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.yaml.full_reader import locate_fields
+from skillhall._internal.skill.yaml.lenient_reader import locate_fields_leniently, read_fields
 from skillhall._internal.skill.yaml.quoting import format_scalar
-from skillhall._internal.skill.yaml.repair import locate_fields_leniently
+from skillhall._internal.skill.yaml.values import Fields
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, YamlResult
 from skillhall.errors import EditRefused as EditRefused  # noqa: PLC0414 - part of this module
-
-if TYPE_CHECKING:
-    from skillhall._internal.skill.yaml.result import YamlResult
-    from skillhall._internal.skill.yaml.values import Fields
 
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _COLON = re.compile(r"[ \t]*:")
@@ -101,7 +100,9 @@ class Document:
         found = find_frontmatter(data)
         is_intact = isinstance(found, FrontmatterBlock) and data[found.start : found.end] == encoded
         if needs_new_repair or not is_intact or after.fields != expected:
-            raise EditRefused(f"{key!r} cannot be changed alone; edit the file by hand")
+            raise EditRefused(
+                f"{key!r} cannot be changed without side effects; edit the file by hand"
+            )
         return Document(data)
 
     def _read_source(self) -> tuple[FrontmatterBlock, str]:
@@ -114,8 +115,7 @@ class Document:
             raise EditRefused("the frontmatter is not UTF-8") from None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSpan:
+class FieldSpan(NamedTuple):
     """Character offsets of a field: start of the key, start and end of the value."""
 
     key_start: int
@@ -130,17 +130,16 @@ def _locate_spans(source: str) -> dict[str, FieldSpan]:
         if not error.is_repairable:
             raise EditRefused(error.finding.message) from None
         marks = locate_fields_leniently(source)
-    return {key: _build_span(source, *mark) for key, mark in marks.items()}
-
-
-def _build_span(source: str, key: int, key_end: int, value_end: int) -> FieldSpan:
-    colon = _COLON.match(source, key_end)
-    if colon is None:
-        raise EditRefused("the frontmatter writes a key in a form that cannot be edited")
-    value = colon.end()
-    # A block scalar ends at the next token. Blank lines before it are not part of the value.
-    end = value + len(source[value : max(value, value_end)].rstrip())
-    return FieldSpan(key, value, end)
+    spans = {}
+    for key, (start, key_end, value_end) in marks.items():
+        colon = _COLON.match(source, key_end)
+        if colon is None:
+            raise EditRefused("a key in the frontmatter is written in a form that cannot be edited")
+        value = colon.end()
+        # A block scalar ends at the next token. Blank lines before it are not part of the value.
+        end = value + len(source[value : max(value, value_end)].rstrip())
+        spans[key] = FieldSpan(start, value, end)
+    return spans
 
 
 def _parse_source(source: str) -> YamlResult:
@@ -164,3 +163,48 @@ def _encode(text: str) -> bytes:
 def _detect_line_break(data: bytes) -> str:
     match = re.search(rb"\r\n|[\r\n]", data)
     return match.group().decode() if match else "\n"
+
+
+class SkillText(NamedTuple):
+    """The parts of a skill that an author edits in a form."""
+
+    name: str
+    description: str
+    body: str = ""
+
+
+def parse_skill_text(data: bytes) -> SkillText:
+    """Read name, description and body for a form."""
+    parsed = parse_skill(data, None, KeyCase.ANY)
+    return SkillText(parsed.frontmatter.name, parsed.frontmatter.description, parsed.body)
+
+
+def edit_skill_md(data: bytes, text: SkillText) -> bytes:
+    """Return the SKILL.md with the changed parts replaced. Raises: EditRefused."""
+    before = parse_skill_text(data)
+    # Keys stay as the file spells them: some agents accept `Name:` for `name:`.
+    keys = {key.lower(): key for key in reversed(parse_skill(data).frontmatter.fields)}
+    document = Document(data)
+    if len(text.name.strip().splitlines()) > 1:
+        raise EditRefused("the name contains a line break")
+    if text.name.strip() != before.name:
+        document = document.with_field(keys.get("name", "name"), text.name.strip())
+    if text.description.rstrip() != before.description:
+        key = keys.get("description", "description")
+        document = document.with_field(key, text.description.rstrip())
+    if normalize_newlines(text.body).strip() != before.body:
+        document = document.with_body(_build_body(document.data, text.body))
+    return document.data
+
+
+def _build_body(data: bytes, text: str) -> str:
+    """Return the new body with the line endings and outer blank lines of the old one."""
+    block = find_frontmatter(data)
+    start = block.body_start if isinstance(block, FrontmatterBlock) else 0
+    old = data[start:].decode("utf-8", "replace")
+    plain, new = normalize_newlines(old), normalize_newlines(text)
+    if plain.strip():
+        lead = plain[: len(plain) - len(plain.lstrip("\n"))]
+        tail = plain[len(plain.rstrip("\n")) :] or "\n"
+        new = f"{lead}{new.strip()}{tail}"
+    return new.replace("\n", "\r\n") if "\r\n" in old else new

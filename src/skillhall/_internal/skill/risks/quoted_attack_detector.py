@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.skill.risks.lines import ScannedText
+from skillhall._internal.skill.risks.rule_engine import ScannedText
 
 # Limits of the context that is searched, in characters unless it says lines. They bound the work
 # per match; public skills need less.
@@ -171,7 +169,8 @@ class MentionDetector:
         number = bisect_right(self._starts, start) - 1
         line = self._lines[number]
         if line.is_row:
-            return _STEPS.search(self._lines[self._first_row(number)].text) is None
+            first_row = self._go_up(number, lambda other: other.is_row)
+            return _STEPS.search(self._lines[first_row].text) is None
         before = _URL.sub(" ", self._sentence_before(line, start))
         cues = (_THREAT_PATTERN, _NEGATION_PATTERN, _NARRATIVE_PATTERN)
         if any(cue.search(before) for cue in cues):
@@ -194,7 +193,7 @@ class MentionDetector:
         if line.fence >= 0:
             return False
         if line.text.lstrip().startswith(">") and not _CALLOUT.match(line.text):
-            first = self._find_first_quoted_line(number)
+            first = self._go_up(number, lambda other: other.text.lstrip().startswith(">"))
             above = "".join(other.text for other in self._lines[max(0, first - 2) : first])
             if above.rstrip(" *_").endswith((":", "\uff1a")):
                 return True
@@ -239,14 +238,16 @@ class MentionDetector:
             opened = before.count(mark) % 2 == 1 and mark in after
             if opened and not _FIELD.fullmatch(before.rpartition(mark)[0]):
                 return True
-        if any(_is_quote_open(before, *pair) and pair[1] in after for pair in _QUOTE_PAIRS.items()):
-            return True
+        for opening, closing in _QUOTE_PAIRS.items():
+            if before.rfind(opening) > before.rfind(closing) and closing in after:
+                return True
         opened_at = re.search(r"(?:^|[\s(\[:])'(?=[^'\n]*$)", before)
         return opened_at is not None and re.search(r"\w[.!?,…]{0,3}'(?!\w)", after) is not None
 
-    def _find_first_quoted_line(self, number: int) -> int:
+    def _go_up(self, number: int, belongs: Callable[[_MarkdownLine], bool]) -> int:
+        """Return the number of the first line of a table or quotation."""
         top = max(0, number - _MAX_ROWS)
-        while number > top and self._lines[number - 1].text.lstrip().startswith(">"):
+        while number > top and belongs(self._lines[number - 1]):
             number -= 1
         return number
 
@@ -270,7 +271,9 @@ class MentionDetector:
         line = self._lines[number]
         yield line.headings
         if line.fence >= 0:
-            yield from self._find_comments_above(number)
+            # Comments on the line and on the two lines above.
+            near = self._lines[max(line.fence + 1, number - 2) : number + 1]
+            yield from (other.text for other in reversed(near) if _COMMENT.match(other.text))
             yield _RULE_LANGUAGE.sub("detects", self._lines[line.fence].text)
         # Code belongs to a list item of any indent.
         at, indent = (line.fence, 99) if line.fence >= 0 else (number, line.indent)
@@ -283,34 +286,16 @@ class MentionDetector:
             if _HEADING.match(other.text):
                 return
             if _ITEM.match(other.text) or other.text.lstrip().startswith(">"):
-                if other.indent >= indent and line.fence < 0:
-                    continue
-                yield other.text
-                indent = other.indent
+                if other.indent < indent or line.fence >= 0:
+                    yield other.text
+                    indent = other.indent
                 continue
             if other.indent and other.indent >= indent:
                 continue
-            yield from self._find_colon_introduction(above, is_near=line.fence >= 0)
+            if other.text.rstrip(" *_").endswith((":", "\uff1a")) or line.fence >= 0:
+                text = self._text[self._paragraph_start(other) : other.start + len(other.text)]
+                yield re.split(r"[.!?]\s", text.rstrip(" *_:"))[-1]
             return
-
-    def _find_colon_introduction(self, number: int, *, is_near: bool) -> Iterator[str]:
-        text = self._lines[number].text.rstrip(" *_")
-        if text.endswith((":", "\uff1a")) or is_near:
-            start = self._paragraph_start(self._lines[number])
-            end = self._lines[number].start + len(self._lines[number].text)
-            yield re.split(r"[.!?]\s", self._text[start:end].rstrip(" *_:"))[-1]
-
-    def _find_comments_above(self, number: int) -> Iterator[str]:
-        """Yield comments in code, on the line and on the two lines above."""
-        for above in (number, number - 1, number - 2):
-            if above > self._lines[number].fence and _COMMENT.match(self._lines[above].text):
-                yield self._lines[above].text
-
-    def _first_row(self, number: int) -> int:
-        top = max(0, number - _MAX_ROWS)
-        while number > top and self._lines[number - 1].is_row:
-            number -= 1
-        return number
 
     def _is_mention_in_source(self, start: int, *, is_phrase: bool) -> bool:
         line_start = self._text.rfind("\n", 0, start) + 1
@@ -362,10 +347,6 @@ def _starts_block(text: str) -> bool:
     return _ITEM.match(text) is not None or text.lstrip().startswith((">", "|", "#"))
 
 
-def _is_quote_open(before: str, opening: str, closing: str) -> bool:
-    return before.rfind(opening) > before.rfind(closing)
-
-
 def _read_lines(text: str) -> Iterator[_MarkdownLine]:
     fence, mark, is_table = -1, "", False
     headings: list[tuple[int, str]] = []
@@ -383,7 +364,7 @@ def _read_lines(text: str) -> Iterator[_MarkdownLine]:
         if opening and fence < 0:
             yield _MarkdownLine(at, line, -1, title)
             fence, mark = number, opening[1]
-        elif opening and opening[1][0] == mark[0] and len(opening[1]) >= len(mark):
+        elif opening and opening[1].startswith(mark):
             fence = -1
             yield _MarkdownLine(at, line, -1, title)
         else:

@@ -7,16 +7,22 @@ defines as text are text in both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from skillhall._internal.skill.frontmatter import FrontmatterBlock, decode_text, find_frontmatter
-from skillhall._internal.skill.yaml.full_reader import YamlReadError, read_typed_yaml
-from skillhall._internal.skill.yaml.values import KNOWN_FIELDS, NUMBER_PATTERN
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from skillhall._internal.skill.yaml.values import Fields, JsonValue, YamlValue
+from skillhall._internal.skill.frontmatter_locator import (
+    FrontmatterBlock,
+    decode_text,
+    find_frontmatter,
+)
+from skillhall._internal.skill.yaml.full_reader import read_typed_yaml
+from skillhall._internal.skill.yaml.values import (
+    KNOWN_FIELDS,
+    NUMBER_PATTERN,
+    Fields,
+    JsonValue,
+    YamlValue,
+)
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
 
 def to_json_fields(data: bytes, fields: Fields) -> Mapping[str, JsonValue]:

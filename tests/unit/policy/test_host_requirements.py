@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.requirements import check_requirements
+from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.skill.parser import parse_skill
 from tests.support.skills import make_skill_md
 
@@ -45,7 +45,10 @@ def test_skill_with_met_requirements_has_no_finding(metadata: str) -> None:
     [
         ("{openclaw: {requires: {bins: [svn]}}}", "the program 'svn' is not installed"),
         ("{clawdbot: {requires: {bins: svn}}}", "the program 'svn' is not installed"),
-        ("{clawdis: {requires: {env: [API_KEY]}}}", "the variable 'API_KEY' is not set"),
+        (
+            "{clawdis: {requires: {env: [API_KEY]}}}",
+            "the environment variable 'API_KEY' is not set",
+        ),
         (
             "{openclaw: {requires: {anyBins: [svn, hg]}}}",
             "none of the programs 'svn', 'hg' is installed",

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
+from skillhall._internal.skill.bundle import parent_folders
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter import (
+from skillhall._internal.skill.frontmatter_locator import (
     MissingFrontmatter,
     count_line_breaks,
     decode_text,
     find_frontmatter,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 # Possessive quantifiers, and no part that matches across the next "](", keep these linear.
 _INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))")
@@ -44,8 +43,10 @@ def find_references(body: str) -> Iterator[FileReference]:
         elif mark and not (mark[1][0] == "`" and "`" in mark[2]):
             fence = mark[1]
         elif "](" in line or "]:" in line:
-            for target in _find_link_targets(_remove_code_spans(line)):
-                if (path := _to_relative_path(target)) is not None:
+            text = _remove_code_spans(line)
+            links = [*_INLINE.finditer(text), _DEFINITION.match(text)]
+            for link in filter(None, links):
+                if (path := _to_relative_path(link[1] or link[2] or "")) is not None:
                     yield FileReference(path, number)
 
 
@@ -55,28 +56,17 @@ def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
     if isinstance(block, MissingFrontmatter):
         return
     lines_before = count_line_breaks(data, 0, block.body_start)
-    folders = {path[:at] for path in files for at in _find_slashes(path)}
+    folders = {folder for path in files for folder in parent_folders(path)}
     reported = set()
     for path, line in find_references(decode_text(data[block.body_start :])):
         target = _resolve(path)
         if target in reported or target == "" or target in files or target in folders:
             continue
         reported.add(target)
-        yield _build_missing_finding(path, line + lines_before, is_inside=target is not None)
-
-
-def _build_missing_finding(path: str, line: int, *, is_inside: bool) -> Finding:
-    where = "is not in the skill" if is_inside else "is outside the skill"
-    message = f"the body links to {path!r}, which {where}"
-    return Finding(Code.REFERENCE_MISSING, message, line, "add the file, or fix the link")
-
-
-def _find_link_targets(line: str) -> Iterator[str]:
-    for match in _INLINE.finditer(line):
-        yield match[1] or match[2] or ""
-    definition = _DEFINITION.match(line)
-    if definition is not None:
-        yield definition[1] or definition[2] or ""
+        where = "is outside the skill" if target is None else "is not in the skill"
+        message = f"the body links to {path!r}, which {where}"
+        hint = "add the file, or fix the link"
+        yield Finding(Code.REFERENCE_MISSING, message, line + lines_before, hint)
 
 
 def _remove_code_spans(line: str) -> str:
@@ -109,10 +99,6 @@ def _to_relative_path(target: str) -> str | None:
     # "[text](url)" explains Markdown. A real path has a dot or a slash.
     if "/" not in path and "." not in path:
         return None
-    return _percent_decode(path)
-
-
-def _percent_decode(path: str) -> str:
     if "%" not in path:
         return path
     raw = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), path.encode().decode("latin-1"))
@@ -130,10 +116,3 @@ def _resolve(path: str) -> str | None:
         elif part not in ("", "."):
             parts.append(part)
     return "/".join(parts)
-
-
-def _find_slashes(path: str) -> Iterator[int]:
-    at = path.find("/")
-    while at >= 0:
-        yield at
-        at = path.find("/", at + 1)

@@ -61,7 +61,11 @@ def find_frontmatter(
         may_follow = is_blank and not is_complete
         return MissingFrontmatter.UNCLOSED if may_follow else MissingFrontmatter.NO_FENCE
     start = opening.end()
-    closing = _find_closing_fence(data, start)
+    # A fence is a complete line, since values may contain "---".
+    closing, at = None, data.find(b"---", start)
+    while at >= 0 and closing is None:
+        closing = _FENCE.match(data, at) if data[at - 1] in b"\r\n" else None
+        at = data.find(b"---", at + 1)
     if closing is None or (not is_complete and closing.end() == len(data)):
         return MissingFrontmatter.UNCLOSED
     return FrontmatterBlock(
@@ -71,22 +75,7 @@ def find_frontmatter(
 
 def is_frontmatter_complete(data: bytes) -> bool:
     """Whether no more bytes are needed: the block ends here, or the file has none."""
-    at = data.find(b"\n---", 3)
-    if at > 0 and data[at + 4 : at + 5] == b"\n" and data.startswith(b"---\n"):
-        return True
     return find_frontmatter(data, is_complete=False) is not MissingFrontmatter.UNCLOSED
-
-
-def _find_closing_fence(data: bytes, start: int) -> re.Match[bytes] | None:
-    """Return the first fence after `start`: a line, since values may contain "---"."""
-    at = data.find(b"---", start)
-    while at >= 0:
-        if data[at - 1] in b"\r\n":
-            fence = _FENCE.match(data, at)
-            if fence is not None:
-                return fence
-        at = data.find(b"---", at + 1)
-    return None
 
 
 def count_line_breaks(data: bytes, start: int, end: int) -> int:

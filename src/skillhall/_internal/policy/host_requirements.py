@@ -6,15 +6,12 @@ with `bins`, `anyBins` and `env`, and `metadata.openclaw.os`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator
+from typing import Protocol
 
 from skillhall._internal.skill.finding import Code, Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from skillhall._internal.skill.parsed import Frontmatter
-    from skillhall._internal.skill.yaml.values import Fields, YamlValue
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
 _METADATA_KEYS = ("openclaw", "clawdbot", "clawdis")  # former names of one program
 _PLATFORM_ALIASES = {"macos": "darwin", "mac": "darwin", "windows": "win32"}
@@ -36,30 +33,22 @@ class HostFacts(Protocol):
 
 def check_requirements(front: Frontmatter, host: HostFacts) -> Finding | None:
     """Return a finding with the unmet requirements; `None` if all are met."""
-    if "metadata" not in front.fields:
-        return None
-    reasons = [*_find_unmet(_read_requirement_fields(front), host)]
+    metadata = _as_fields(front.fields.get("metadata"))
+    fields = next((_as_fields(metadata[name]) for name in _METADATA_KEYS if name in metadata), {})
+    reasons = [] if fields.get("always") in (True, "true") else [*_find_unmet(fields, host)]
     if not reasons:
         return None
     return Finding(
         Code.REQUIREMENT_UNMET,
         f"{front.name!r} is not available: {', '.join(reasons)}",
-        hint="meet the requirement in its metadata, or remove the entry",
+        hint="meet the requirements in its metadata, or remove them",
         skill=front.name,
     )
 
 
-def _read_requirement_fields(front: Frontmatter) -> Fields:
-    metadata = _as_fields(front.fields.get("metadata"))
-    return next((_as_fields(metadata[name]) for name in _METADATA_KEYS if name in metadata), {})
-
-
 def _find_unmet(fields: Fields, host: HostFacts) -> Iterator[str]:
-    if fields.get("always") in (True, "true"):
-        return
-    systems = [
-        _PLATFORM_ALIASES.get(name.lower(), name.lower()) for name in _read_names(fields.get("os"))
-    ]
+    names = [name.lower() for name in _read_names(fields.get("os"))]
+    systems = [_PLATFORM_ALIASES.get(name, name) for name in names]
     if systems and host.platform not in systems:
         yield f"it requires {' or '.join(systems)}"
     requires = _as_fields(fields.get("requires"))
@@ -71,7 +60,7 @@ def _find_unmet(fields: Fields, host: HostFacts) -> Iterator[str]:
         yield f"none of the programs {', '.join(map(repr, choices))} is installed"
     for name in _read_names(requires.get("env")):
         if not host.has_environment_variable(name):
-            yield f"the variable {name!r} is not set"
+            yield f"the environment variable {name!r} is not set"
 
 
 def _as_fields(value: YamlValue) -> Fields:

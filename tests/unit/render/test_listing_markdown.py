@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 import pytest
 
-from skillhall._internal.render.markdown import render_markdown
+from skillhall._internal.render.listing import render_markdown
 
 
 class Entry(NamedTuple):
