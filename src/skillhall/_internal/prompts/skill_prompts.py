@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.reader import open_skill_bundle, read_accepted_body
-from skillhall._internal.prompts.arguments import parse_arguments, render_prompt
+from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_prompt
 from skillhall._internal.prompts.prompt_model import Prompt
 from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError, SkillRejected
 
@@ -61,6 +61,7 @@ class SkillPrompts:
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
         prompt = self.summary(name)
+        check_arguments(prompt.arguments, values or {})  # reported before an unreadable file
         try:
             body = read_accepted_body(self._skills_by_name[name], self._profile)
         except SkillRejected as error:
