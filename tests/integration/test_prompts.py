@@ -155,7 +155,7 @@ def test_path_in_the_repository_is_the_root(setup: ServiceSetup, repo: GitRepo) 
     service = setup.open(setup.sources(path="a/b"))
     assert read_number(service.snapshot()) == "7"
     assert read_number(setup.open().snapshot(SourceSelector(path="a/b"))) == "7"
-    with pytest.raises(PromptsSourceError, match="nothing at"):
+    with pytest.raises(PromptsSourceError, match="nothing was found at"):
         service.snapshot(SourceSelector(path="a/c"))
 
 
@@ -336,7 +336,7 @@ def test_too_large_repository_serves_the_stale_snapshot(setup: ServiceSetup, rep
     repo.commit({**make_files(2), "pdf/noise": noise})
     snapshot = service.refresh()
     assert snapshot.stale is not None
-    assert "larger than 200000" in snapshot.stale.reason
+    assert "limit of 200000" in snapshot.stale.reason
     assert read_number(snapshot) == "1"
 
 
