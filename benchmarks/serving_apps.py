@@ -11,7 +11,7 @@ from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.prompts.prompt_model import Prompt
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
 from skillhall._internal.wiring.prompts import open_prompt_service
-from tests.support.prompt_services import PreparedPromptService, PreparedSnapshot, make_prompt
+from tests.support.prompt_services import MemorySnapshot, PreparedPromptService, make_prompt
 
 BODY = "Read the file, then say what is in it. " * 128  # 5 KB, like real prompts
 JSON = "application/json"
@@ -25,7 +25,7 @@ def serve(name: str, prompts: int) -> None:
     listening = listen(settings.server)
     print(listening.getsockname()[1], flush=True)
     if name == "starlette":
-        _bare_server(PreparedSnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
+        _bare_server(MemorySnapshot(counter.source, {p.name: p for p in counter.prompts})).run(
             [listening]
         )
     else:
@@ -52,9 +52,9 @@ def _prompt(number: int) -> Prompt:
     return make_prompt(f"prompt-{number}", BODY, description=told)
 
 
-def _bare_server(snapshot: PreparedSnapshot) -> uvicorn.Server:
+def _bare_server(snapshot: MemorySnapshot) -> uvicorn.Server:
     """Return a minimal Starlette app that sends the same bytes."""
-    listed = b"".join(SuccessResponse(snapshot.list_json()).parts("0" * 24))
+    listed = b"".join(SuccessResponse(snapshot.list_json).parts("0" * 24))
     one = b"".join(SuccessResponse(snapshot.prompt_json("prompt-7")).parts("0" * 24))
 
     async def list_prompts(request: Request) -> Response:

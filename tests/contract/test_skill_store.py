@@ -11,9 +11,9 @@ from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.database_store import DatabaseStore
-from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN, FolderStore
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.skill_store.store import SkillStore
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, SkillStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable

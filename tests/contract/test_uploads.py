@@ -8,7 +8,7 @@ import pytest
 
 from skillhall._internal.prompts.prompt_model import IngestResult, Upload, UploadedFile
 from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
-from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads, Uploads
+from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall.errors import SourceUnknown, TooLarge, UploadRejected
@@ -17,6 +17,7 @@ from tests.support.skills import make_skill_md
 
 HELLO = make_skill_md("hello")
 BYE = make_skill_md("bye")
+Uploads: TypeAlias = FolderUploads | DatabaseUploads
 OpenUploads: TypeAlias = Callable[[], Uploads]
 
 

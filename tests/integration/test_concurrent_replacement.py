@@ -89,7 +89,7 @@ def read_by_tool(collection: Collection) -> set[object]:
 
 def read_published(collection: Collection) -> set[object]:
     assert collection.read_file("pdf", "docs/1.md").isdigit()
-    assert [files.entry.id for files in collection.file_lists()] == ["pdf"]
+    assert [skill.id for skill, _ in collection.file_lists()] == ["pdf"]
     assert [artifact.entry.id for artifact in collection.artifacts()] == ["pdf"]
     return {collection.read_published_file("pdf", "docs/0.md").isdigit()}
 

@@ -5,10 +5,14 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
-from skillhall._internal.catalog.body_checks import check_bodies
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
-from skillhall._internal.catalog.reader import open_skill_bundle, read_skill, read_skill_file
+from skillhall._internal.catalog.reader import (
+    check_bodies,
+    open_skill_bundle,
+    read_skill,
+    read_skill_file,
+)
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.folder.root import Root

@@ -116,7 +116,7 @@ def test_server_lists_serves_and_packs_every_file(
     assert [collection.read_file("pdf", path) for path in PATHS] == [FILES[path] for path in PATHS]
     with zipfile.ZipFile(io.BytesIO(collection.archive("pdf"))) as archive:
         assert archive.namelist() == PATHS
-    assert [outline.files for outline in collection.file_lists()] == [tuple(PATHS)]
+    assert [files for _, files in collection.file_lists()] == [tuple(PATHS)]
     assert [artifact.files for artifact in collection.artifacts()] == [tuple(PATHS)]
 
 

@@ -14,10 +14,9 @@ import pytest
 
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.prompts.prompt_model import (
-    PromptServiceProtocol,
-    PromptSnapshot,
     SourceSelector,
 )
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
 from skillhall._internal.prompts.service import PromptService, PromptSources
 from skillhall._internal.prompts.source_settings import read_prompt_sources
@@ -226,7 +225,7 @@ def test_configured_folder_is_read_as_a_snapshot(setup: ServiceSetup) -> None:
     assert (first.source, get_prompt_text(first, "hello")) == ("mine", "1")
     assert sorted(codes(first)) == [(Code.LINK_SKIPPED, "link.md"), (Code.NO_FRONTMATTER, "bad.md")]
     assert get_prompt_text(service.refresh(), "hello") == "2"
-    assert service.refresh().contents is service.snapshot().contents
+    assert service.refresh() is service.snapshot()
     shutil.rmtree(folder)
     stale = service.refresh().stale
     assert stale is not None
@@ -243,7 +242,7 @@ def test_unchanged_repository_is_not_fetched_again(setup: ServiceSetup, time: Ma
     assert service.snapshot() is first
     assert setup.site.requests == []
     time.seconds += TTL
-    assert service.snapshot().contents is first.contents
+    assert service.snapshot() is first
     assert 1 <= len(setup.site.requests) <= 2  # protocol negotiation and the refs
 
 
@@ -337,7 +336,7 @@ def test_too_large_repository_serves_the_stale_snapshot(setup: ServiceSetup, rep
     repo.commit({**make_files(2), "pdf/noise": noise})
     snapshot = service.refresh()
     assert snapshot.stale is not None
-    assert "larger than 200000" in snapshot.stale.reason
+    assert "limit of 200000" in snapshot.stale.reason
     assert read_number(snapshot) == "1"
 
 
@@ -396,8 +395,7 @@ def test_wiring_opens_a_service_from_settings(setup: ServiceSetup) -> None:
     )
     opened = open_prompt_service(settings, poll=False)
     setup.opened.append(opened)
-    service: PromptServiceProtocol = opened
-    assert read_number(service.snapshot(SourceSelector())) == "1"
+    assert read_number(opened.snapshot(SourceSelector())) == "1"
 
 
 # Overrides and tokens
@@ -562,7 +560,7 @@ def test_concurrent_responses_are_always_of_one_commit(
 
 
 def test_list_json_includes_the_source(setup: ServiceSetup) -> None:
-    data = json.loads(setup.open().snapshot().list_json())
+    data = json.loads(setup.open().snapshot().list_json)
     assert sorted(data) == ["prompts", "source"]
 
 

@@ -286,7 +286,7 @@ def add_many_files(repo: GitRepo) -> None:
 
 @pytest.mark.parametrize(
     ("fill", "why"),
-    [(add_many_bytes, "larger than 524288000 bytes"), (add_many_files, "larger than 200000 files")],
+    [(add_many_bytes, "limit of 524288000 bytes"), (add_many_files, "limit of 200000 files")],
 )
 def test_huge_repository_is_rejected_and_leaves_nothing(
     tmp_path: Path, repo: GitRepo, site: GitServer, fill: Callable[[GitRepo], None], why: str

@@ -7,9 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from skillhall._internal.policy.effects import JudgedFinding
-from skillhall._internal.policy.skipped_items import SkippedItem
-from skillhall._internal.prompts.arguments import check_arguments, render_arguments
+from skillhall._internal.prompts.arguments import render_prompt
 from skillhall._internal.prompts.prompt_model import (
     BUILT_IN,
     FollowedRepository,
@@ -18,13 +16,14 @@ from skillhall._internal.prompts.prompt_model import (
     Prompt,
     PromptArgument,
     PromptFile,
-    PromptServiceProtocol,
-    PromptSnapshot,
     SourceSelector,
     SourceStatus,
     Stale,
     Upload,
+    serialize_prompt,
 )
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompts.service import PromptService
 from skillhall.errors import (
     PromptNotFound,
     PromptsSourceError,
@@ -50,25 +49,26 @@ def make_prompt(
     return Prompt(name, text, tuple(arguments), body, "user", has_files=bool(items), files=items)
 
 
-@dataclass(frozen=True)
-class MemorySnapshot:
+class MemorySnapshot(PromptSnapshot):
     """Prompts in memory; responses are encoded once."""
 
-    source: str
-    prompts: Mapping[str, Prompt]
-    commit: str = ""
-    stale: Stale | None = None
-    findings: tuple[JudgedFinding, ...] = ()
-    skipped: tuple[SkippedItem, ...] = ()
-    _responses: dict[str, bytes] = field(default_factory=dict)
-
-    @property
-    def digest(self) -> str:
-        return hashlib.sha256(self.list_json() + repr(self.prompts).encode()).hexdigest()
-
-    @property
-    def names(self) -> Sequence[str]:
-        return list(self.prompts)
+    def __init__(
+        self,
+        source: str,
+        prompts: Mapping[str, Prompt],
+        commit: str = "",
+        stale: Stale | None = None,
+    ) -> None:
+        self.source = source
+        self.prompts = prompts
+        self.commit = commit
+        self.stale = stale
+        self.skipped = ()
+        self.names = tuple(prompts)
+        listed = [serialize_prompt(prompt) for prompt in prompts.values()]
+        self.list_json = _encode({"prompts": listed, "source": source})
+        self.digest = hashlib.sha256(self.list_json + repr(prompts).encode()).hexdigest()
+        self._rendered: dict[str, bytes] = {}
 
     def prompt(self, name: str) -> Prompt:
         if name not in self.prompts:
@@ -78,23 +78,16 @@ class MemorySnapshot:
     def summary(self, name: str) -> Prompt:
         return replace(self.prompt(name), files=())
 
-    def list_json(self) -> bytes:
-        listed = [_serialize_prompt(prompt) for prompt in self.prompts.values()]
-        return _encode({"prompts": listed, "source": self.source})
-
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
         if values:
             return self._render(name, values)
-        if name not in self._responses:
-            self._responses[name] = self._render(name, {})
-        return self._responses[name]
+        if name not in self._rendered:
+            self._rendered[name] = self._render(name, {})
+        return self._rendered[name]
 
     def _render(self, name: str, values: Mapping[str, object]) -> bytes:
         prompt = self.prompt(name)
-        texts = check_arguments(prompt.arguments, values)
-        text = render_arguments(prompt.body, texts)
-        message = {"role": "user", "content": {"type": "text", "text": text}}
-        data: dict[str, object] = {"description": prompt.description, "messages": [message]}
+        data = render_prompt(prompt, values)
         if prompt.files:
             data["files"] = [
                 {"path": path, "content": base64.b64encode(content).decode()}
@@ -103,27 +96,8 @@ class MemorySnapshot:
         return _encode({**data, "source": self.source})
 
 
-class PreparedSnapshot(MemorySnapshot):
-    """Snapshot with all responses encoded in advance, like a server's."""
-
-    def __init__(self, source: str, prompts: Mapping[str, Prompt]) -> None:
-        super().__init__(source, prompts)
-        object.__setattr__(self, "_list", super().list_json())
-        object.__setattr__(self, "_digest", super().digest)
-
-    @property
-    def digest(self) -> str:
-        return str(self.__dict__["_digest"])
-
-    def list_json(self) -> bytes:
-        return bytes(self.__dict__["_list"])
-
-    def summary(self, name: str) -> Prompt:
-        return self.prompt(name)
-
-
 @dataclass
-class MemoryPromptService:
+class MemoryPromptService(PromptService):
     """Prompt service with a configured source, repositories by URL, and uploads."""
 
     prompts: Sequence[Prompt] = ()
@@ -238,22 +212,11 @@ class PreparedPromptService(MemoryPromptService):
     """Prompt service with one snapshot that is prepared in advance."""
 
     def __post_init__(self) -> None:
-        self._snapshot = PreparedSnapshot(self.source, {p.name: p for p in self.prompts})
+        self._snapshot = MemorySnapshot(self.source, {p.name: p for p in self.prompts})
 
     def cached_snapshot(self, selector: SourceSelector = SourceSelector()) -> PromptSnapshot | None:  # noqa: ARG002, B008
         return self._snapshot
 
 
-def _serialize_prompt(prompt: Prompt) -> dict[str, object]:
-    listed: dict[str, object] = {"name": prompt.name, "description": prompt.description}
-    if prompt.arguments:
-        listed["arguments"] = [argument._asdict() for argument in prompt.arguments]
-    return listed
-
-
 def _encode(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-# A type checker verifies that the class implements the protocol.
-_PROTOCOL_CHECK: type[PromptServiceProtocol] = MemoryPromptService

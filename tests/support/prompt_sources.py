@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from skillhall._internal.prompts.checkout import Checkout, CheckoutStore
-from skillhall._internal.prompts.prompt_model import PromptSnapshot, Upload, UploadedFile
-from skillhall._internal.prompts.prompt_snapshot import PromptContents, PromptSnapshotView
+from skillhall._internal.prompts.prompt_model import Upload, UploadedFile
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import Clock
 from skillhall._internal.sources.repo_layout import FileTree
 from tests.support.skills import make_skill_md
@@ -32,14 +32,14 @@ def make_checkout(files: dict[str, bytes], folder: Path) -> Checkout:
 
 def make_snapshot(
     files: dict[str, bytes], folder: Path, source: str = "acme/prompts"
-) -> PromptSnapshotView:
+) -> PromptSnapshot:
     """Make the snapshot of a source with these files."""
-    return PromptSnapshotView(PromptContents(source, make_checkout(files, folder)))
+    return PromptSnapshot(source, make_checkout(files, folder))
 
 
 def list_prompts(snapshot: PromptSnapshot) -> dict[str, Any]:
     """Return the prompts of a list that are not built in, by name."""
-    prompts = json.loads(snapshot.list_json())["prompts"]
+    prompts = json.loads(snapshot.list_json)["prompts"]
     return {prompt["name"]: prompt for prompt in prompts if prompt["name"] not in BUILT_IN}
 
 

@@ -1,6 +1,6 @@
 from itertools import count
 
-from skillhall._internal.cache import AdaptiveCache, SizedCache
+from skillhall._internal.cache import AdaptiveCache, LruCache, SizedCache
 
 
 class Clock:
@@ -84,3 +84,25 @@ def test_value_larger_than_the_cache_evicts_nothing() -> None:
     request(cache, "a", "b")
     request(cache, "x", size=21)
     assert request(cache, "a", "b") == []
+
+
+def test_least_recently_used_value_is_evicted() -> None:
+    evicted: list[int] = []
+    cache = LruCache[str, int](2, evicted.append)
+    cache.put("a", 1)
+    cache.put("b", 2)
+    assert cache.get("a") == 1
+    assert cache.get_or_create("c", lambda: 3) == 3
+    assert (cache.values(), evicted) == ([1, 3], [2])
+    assert (cache.get("b"), cache.get_or_create("a", lambda: 4)) == (None, 1)
+
+
+def test_replaced_value_is_not_dropped() -> None:
+    cache = LruCache[str, list[int]](2)
+    old, new = [1], [2]
+    cache.put("a", old)
+    cache.put("a", new)
+    cache.drop("a", old)
+    assert cache.values() == [new]
+    cache.drop("a", new)
+    assert cache.values() == []

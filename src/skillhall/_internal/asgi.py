@@ -28,7 +28,7 @@ from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import is_weak_token
-from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+from skillhall._internal.prompts.service import PromptService
 from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor
@@ -79,7 +79,7 @@ class ShutdownSignal:
 class Services:
     """The services of a server, with additional routers."""
 
-    prompt_service: PromptServiceProtocol
+    prompt_service: PromptService
     collection: Collection | None = None
     workspace: LazyWorkspace | None = None
     routers: tuple[APIRouter, ...] = ()

@@ -22,7 +22,10 @@ def run_low_priority(work: Callable[[], _T]) -> _T:
     future: Future[_T] = Future()
 
     def run() -> None:
-        _lower_priority()
+        if sys.platform == "linux":  # elsewhere, only processes have a priority
+            thread = threading.get_native_id()
+            nice = os.getpriority(os.PRIO_PROCESS, thread)
+            os.setpriority(os.PRIO_PROCESS, thread, nice + _NICE_INCREMENT)
         try:
             future.set_result(work())
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
@@ -30,13 +33,6 @@ def run_low_priority(work: Callable[[], _T]) -> _T:
 
     threading.Thread(target=run, name="skillhall-low-priority", daemon=True).start()
     return future.result()
-
-
-def _lower_priority() -> None:
-    if sys.platform == "linux":  # elsewhere, only processes have a priority
-        thread = threading.get_native_id()
-        nice = os.getpriority(os.PRIO_PROCESS, thread)
-        os.setpriority(os.PRIO_PROCESS, thread, nice + _NICE_INCREMENT)
 
 
 class PollingThread:

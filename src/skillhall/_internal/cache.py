@@ -6,15 +6,13 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from skillhall.errors import ReviewGone
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
+K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 TTL_FACTOR = 50.0  # computing the value takes at most 1/50 of the time
@@ -96,19 +94,14 @@ class SizedCache(Generic[T]):
             entry.was_used = True
             return entry.value
         value = create()
-        self._add(key, _SizedEntry(value, self._measure(value)))
-        return value
-
-    def _add(self, key: str, entry: _SizedEntry[T]) -> None:
-        if entry.size > self._max_size:
-            return
+        entry = _SizedEntry(value, self._measure(value))
         with self._lock:
-            if key in self._entries:
-                return
-            while self._size + entry.size > self._max_size:
-                self._evict_one()
-            self._entries[key] = entry
-            self._size += entry.size
+            if key not in self._entries and entry.size <= self._max_size:
+                while self._size + entry.size > self._max_size:
+                    self._evict_one()
+                self._entries[key] = entry
+                self._size += entry.size
+        return value
 
     def _evict_one(self) -> None:
         while True:
@@ -119,6 +112,51 @@ class SizedCache(Generic[T]):
                 return
             oldest.was_used = False
             self._entries[key] = oldest
+
+
+class LruCache(Generic[K, T]):
+    """Cache with a limited number of values; evicts the least recently used. Thread-safe."""
+
+    def __init__(self, max_count: int, on_evict: Callable[[T], None] = lambda _: None) -> None:
+        self._max_count = max_count
+        self._on_evict = on_evict
+        self._values: OrderedDict[K, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: K) -> T | None:
+        """Return the value of a key, or None."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: K, value: T) -> None:
+        """Add or replace a value."""
+        with self._lock:
+            self._values[key] = value
+        self.get_or_create(key, lambda: value)  # marks it as used and evicts another one
+
+    def get_or_create(self, key: K, create: Callable[[], T]) -> T:
+        """Return the value of a key; create it if it is not cached. `create` must be fast."""
+        with self._lock:
+            value = self._values.pop(key) if key in self._values else create()
+            self._values[key] = value  # at the end: the most recently used one
+            excess = range(len(self._values) - self._max_count)
+            evicted = [self._values.popitem(last=False)[1] for _ in excess]
+        for evicted_value in evicted:
+            self._on_evict(evicted_value)
+        return value
+
+    def drop(self, key: K, value: T) -> None:
+        """Remove a value, if it is the current one of its key."""
+        with self._lock:
+            if self._values.get(key) is value:
+                del self._values[key]
+
+    def values(self) -> list[T]:
+        """Return all values, the least recently used first."""
+        with self._lock:
+            return [*self._values.values()]
 
 
 MAX_PENDING_SIZE = 256 * 1024 * 1024  # bytes or characters of all values

@@ -86,7 +86,7 @@ def test_skill_store_keeps_its_history_while_its_folder_exists(tmp_path: Path) -
     change = changes.delete("pdf")
     report = clean_up_data(str(tmp_path / "data"), lambda: after(2 * HISTORY_RETENTION))
     assert report.histories == 0
-    assert changes.undo(change).ids == ("pdf",)
+    assert [*changes.undo(change).entries] == ["pdf"]
 
 
 def test_unfinished_files_are_removed_after_a_day(bench: ProjectFixture) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.prompts.prompt_model import PromptArgument, PromptFile
-from skillhall._internal.prompts.prompt_snapshot import PromptContents, PromptSnapshotView
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import MissingArguments, PromptNotFound, PromptsSourceError
 from tests.support.prompt_sources import (
@@ -25,7 +25,7 @@ FLAT = make_skill_md("hello", "Says hello.", "\nHello {{who}}!\n\n", arguments="
 LARGE = 5 * 1024 * 1024
 
 
-def codes(snapshot: PromptSnapshotView) -> set[tuple[Code, str]]:
+def codes(snapshot: PromptSnapshot) -> set[tuple[Code, str]]:
     judged_findings = (judged for judged in snapshot.findings if judged.effect is not Effect.ACCEPT)
     return {(item.finding.code, item.finding.path.replace("\\", "/")) for item in judged_findings}
 
@@ -34,7 +34,7 @@ def test_list_has_prompts_and_source_but_no_files(
     tmp_path: Path,
 ) -> None:
     files = {"hello.md": FLAT, "pdf/SKILL.md": make_skill_md("pdf"), "pdf/a.sh": b"#!/bin/sh\n"}
-    data = json.loads(make_snapshot(files, tmp_path).list_json())
+    data = json.loads(make_snapshot(files, tmp_path).list_json)
     argument = {"name": "who", "description": "", "required": False}
     assert data["source"] == "acme/prompts"
     assert data["prompts"][len(BUILT_IN) :] == [
@@ -177,14 +177,14 @@ def test_digest_changes_with_every_response(changed: dict[str, bytes], tmp_path:
 def test_lone_surrogate_in_a_description_is_encoded(tmp_path: Path) -> None:
     data = b'---\nname: odd\ndescription: "a \\ud800 b"\n---\nbody\n'
     snapshot = make_snapshot({"odd.md": data, "fine.md": make_skill_md("fine")}, tmp_path)
-    snapshot.list_json().decode("utf-8")
+    snapshot.list_json.decode("utf-8")
     assert "fine" in list_prompts(snapshot)
 
 
 def test_checkout_exists_while_a_snapshot_refers_to_it(tmp_path: Path) -> None:
     checkout = make_checkout({"hello.md": FLAT}, tmp_path)
     folder = checkout.folder
-    snapshot = PromptSnapshotView(PromptContents("s", checkout))
+    snapshot = PromptSnapshot("s", checkout)
     del checkout
     gc.collect()
     assert (Path(folder) / "hello.md").exists()
@@ -195,18 +195,18 @@ def test_checkout_exists_while_a_snapshot_refers_to_it(tmp_path: Path) -> None:
 
 def test_deleted_checkout_is_not_reported_as_a_missing_prompt(tmp_path: Path) -> None:
     checkout = make_checkout({"hello.md": FLAT}, tmp_path)
-    contents = PromptContents("s", checkout)
+    snapshot = PromptSnapshot("s", checkout)
     (Path(checkout.folder) / "hello.md").unlink()
     Path(checkout.folder).rmdir()
-    assert not contents.is_readable
+    assert not snapshot.is_readable
     with pytest.raises(PromptsSourceError) as error_info:
-        contents.prompt_json("hello")
+        snapshot.prompt_json("hello")
     assert str(tmp_path) not in str(error_info.value)
 
 
 def test_snapshot_includes_findings_of_skipped_source_files(tmp_path: Path) -> None:
     checkout = make_checkout({"pdf/SKILL.md": make_skill_md("pdf")}, tmp_path)
     finding = Finding(Code.FILE_TOO_LARGE, "the file has too many bytes", path="pdf/huge.bin")
-    snapshot = PromptSnapshotView(PromptContents("s", checkout, source_findings=[finding]))
+    snapshot = PromptSnapshot("s", checkout, source_findings=[finding])
     assert snapshot.summary("pdf").has_files
     assert codes(snapshot) == {(Code.FILE_TOO_LARGE, "pdf/huge.bin")}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from skillhall._internal import prompts
 from skillhall._internal.prompts.prompt_model import BUILT_IN
-from skillhall._internal.prompts.prompt_snapshot import PromptContents
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
 
@@ -12,9 +12,9 @@ FOLDER = Path(prompts.__file__).parent / "built_in"
 
 
 def test_built_in_prompts_are_served_without_findings() -> None:
-    contents = PromptContents(BUILT_IN)
-    assert list(contents.names) == sorted(entry.stem for entry in FOLDER.iterdir())
-    assert contents.findings == ()
+    snapshot = PromptSnapshot(BUILT_IN)
+    assert list(snapshot.names) == sorted(entry.stem for entry in FOLDER.iterdir())
+    assert snapshot.findings == ()
 
 
 def test_built_in_prompts_follow_the_specification() -> None:
@@ -26,12 +26,12 @@ def test_built_in_prompts_follow_the_specification() -> None:
 
 
 def test_built_in_prompts_have_no_arguments_and_no_placeholders() -> None:
-    contents = PromptContents(BUILT_IN)
-    for name in contents.names:
-        assert contents.summary(name).arguments == ()
-        assert b"{{" not in contents.prompt_json(name)
+    snapshot = PromptSnapshot(BUILT_IN)
+    for name in snapshot.names:
+        assert snapshot.summary(name).arguments == ()
+        assert b"{{" not in snapshot.prompt_json(name)
 
 
 def test_built_in_prompts_have_no_files() -> None:
-    contents = PromptContents(BUILT_IN)
-    assert not any(contents.summary(name).has_files for name in contents.names)
+    snapshot = PromptSnapshot(BUILT_IN)
+    assert not any(snapshot.summary(name).has_files for name in snapshot.names)

@@ -8,8 +8,8 @@ import pytest
 
 from skillhall._internal.prompts.checkout import CheckoutStore
 from skillhall._internal.prompts.prompt_model import Stale
-from skillhall._internal.prompts.prompt_snapshot import PromptContents
-from skillhall._internal.prompts.refreshing_source import FetchedContents, RefreshingSource
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompts.refreshing_source import RefreshingSource, format_utc
 from skillhall._internal.sources.repo_layout import FileTree
 from skillhall.errors import SkillhallError, SourceUnavailable
 from tests.support.prompt_sources import ManualClock
@@ -28,7 +28,7 @@ class FakeSource:
         self.started = threading.Semaphore(0)
         self.release: threading.Event | None = None
 
-    def fetch(self, previous: PromptContents | None) -> FetchedContents:
+    def fetch(self, previous: PromptSnapshot | None) -> PromptSnapshot:
         self.fetches += 1
         commit = self.commit
         self.started.release()
@@ -37,8 +37,9 @@ class FakeSource:
         if self.fails:
             raise SourceUnavailable("host", "it is away")
         if previous is not None and previous.commit == commit:
-            return FetchedContents(previous)
-        return FetchedContents(PromptContents("s", commit=commit), self.stale, 60.0)
+            return previous
+        stale = Stale(self.stale, format_utc(60.0)) if self.stale else None
+        return PromptSnapshot("s", commit=commit).with_stale(stale)
 
 
 def test_source_is_refreshed_after_its_ttl() -> None:
@@ -62,10 +63,10 @@ def test_ttl_of_zero_refreshes_every_time() -> None:
 def test_failed_refresh_returns_the_stale_snapshot() -> None:
     time, source = ManualClock(), FakeSource()
     refreshing = RefreshingSource(100, time.clock)
-    contents = refreshing.snapshot(source.fetch).contents
+    snapshot = refreshing.snapshot(source.fetch)
     time.seconds, source.fails = time.seconds + 100, True
     stale = refreshing.snapshot(source.fetch)
-    assert stale.contents is contents
+    assert stale.with_stale(None) is snapshot
     assert stale.stale == Stale("host: it is away", "2023-11-14T22:30:00Z")
     source.fails = False
     assert refreshing.snapshot(source.fetch).stale is not None  # retried after 30 seconds
@@ -158,7 +159,7 @@ def test_expire_during_a_fetch_is_not_lost() -> None:
 
 
 def test_fetch_works_after_an_unexpected_error() -> None:
-    def broken(_previous: PromptContents | None) -> FetchedContents:
+    def broken(_previous: PromptSnapshot | None) -> PromptSnapshot:
         raise ZeroDivisionError
 
     refreshing, source = RefreshingSource(100, ManualClock().clock), FakeSource()
@@ -171,11 +172,11 @@ def test_deleted_checkout_is_fetched_again(tmp_path: Path) -> None:
     checkouts = CheckoutStore(str(tmp_path))
     refreshing = RefreshingSource(100, ManualClock().clock)
 
-    def fetch(previous: PromptContents | None) -> FetchedContents:
+    def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
         checkout = checkouts.put(FileTree({"a.md": b""}))
-        return FetchedContents(previous or PromptContents("s", checkout))
+        return previous or PromptSnapshot("s", checkout)
 
     refreshing.snapshot(fetch)
     checkouts.close()
     assert refreshing.cached_snapshot is None
-    assert refreshing.snapshot(fetch).contents.is_readable
+    assert refreshing.snapshot(fetch).is_readable

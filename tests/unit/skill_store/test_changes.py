@@ -44,7 +44,8 @@ def test_edit_can_be_undone(changes: SkillStoreChanges) -> None:
     result = changes.edit("pdf", TEXT, digest(changes))
     assert result.skill.description == "New words."
     assert b"New body." in contents(changes)["pdf/SKILL.md"]
-    assert changes.undo(result.change_id) == ("update", ("pdf",))
+    undone = changes.undo(result.change_id)
+    assert (undone.verb, [*undone.entries]) == ("update", ["pdf"])
     assert contents(changes) == before
 
 

@@ -8,15 +8,12 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.lossless_editor import SkillText
-from skillhall._internal.skill_store.collection import (
-    Collection,
-    RepositoryOrigin,
-    RepositorySkillSet,
-)
+from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.archive.source import read_archive
 from skillhall._internal.sources.archive.zip_writer import pack_bundle

@@ -1,6 +1,6 @@
 from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.draft import draft_skill
-from skillhall._internal.skill_store.input_checks import StoredSkill
+from skillhall._internal.skill_store.input_checks import SkillSummary
 
 TEXT = SkillText("Weekly Report", "Writes it. Use on Fridays.", "Do it.")
 
@@ -8,7 +8,7 @@ TEXT = SkillText("Weekly Report", "Writes it. Use on Fridays.", "Do it.")
 def test_draft_has_the_skill_that_saving_would_create() -> None:
     draft = draft_skill("Weekly Report", TEXT)
     assert (draft.id, draft.problems, draft.is_taken) == ("weekly-report", (), False)
-    assert draft.skill == StoredSkill(
+    assert draft.skill == SkillSummary(
         "weekly-report", "Weekly Report", "Writes it. Use on Fridays.", "user"
     )
     assert draft.tokens > 0

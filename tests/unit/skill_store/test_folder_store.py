@@ -10,7 +10,7 @@ from skillhall._internal.render.listing import LOCAL_INTRO
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.skill_store.input_checks import StoredSkill
+from skillhall._internal.skill_store.input_checks import SkillSummary
 from skillhall._internal.skill_store.shipped_skills import read_shipped_skills
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
 from skillhall._internal.sources.opener import open_source
@@ -83,8 +83,8 @@ def test_system_skills_come_first_and_shadow_user_skills(
     make_skill(system, "pdf", data=make_skill_md("pdf", "Theirs."))
     listing = store.list()
     assert listing.items == (
-        StoredSkill("pdf", "pdf", "Theirs.", "system"),
-        StoredSkill("alpha", "Alpha!", "Mine: all of it.", "user"),
+        SkillSummary("pdf", "pdf", "Theirs.", "system"),
+        SkillSummary("alpha", "Alpha!", "Mine: all of it.", "user"),
     )
     assert [judged.finding.code for judged in listing.findings] == ["shadowed"]
 
@@ -109,7 +109,7 @@ def test_prompt_block_lists_skills_that_are_not_hidden(store: FolderStore, user:
 
 def test_added_skill_is_listed(store: FolderStore, user: Path) -> None:
     item = store.add(" My Notes!", "My notes", 'Takes "notes": all.', "# Steps\n\nWrite.\n")
-    assert item == StoredSkill("my-notes", "My notes", 'Takes "notes": all.', "user")
+    assert item == SkillSummary("my-notes", "My notes", 'Takes "notes": all.', "user")
     assert store.list().items == (item,)
     assert (user / "my-notes" / "SKILL.md").read_bytes().endswith(b"---\n# Steps\n\nWrite.\n")
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.skill_store.collection import Collection, CollectionSnapshot
-    from skillhall._internal.skill_store.input_checks import StoredSkill
+    from skillhall._internal.skill_store.input_checks import SkillSummary
 
 
 _USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USER)
@@ -73,7 +73,7 @@ class CollectionSkills(AgentSkills):
         row = self._find_visible(self._collection.find(identity))
         return "" if row is None else self._render_prompt_for(self._build_listing_row(row))
 
-    def render_prompt_for_draft(self, draft: StoredSkill) -> str:
+    def render_prompt_for_draft(self, draft: SkillSummary) -> str:
         """Return the system prompt with only this unsaved skill; "" if it is hidden."""
         if not is_visible_to_models(draft):
             return ""

@@ -100,40 +100,39 @@ class _SignatureWalk:
         if depth > self.policy.max_depth or len(self.visited) > self.policy.max_folders:
             return
         try:
-            entries = self._list_entries(path)
+            status = os.stat(path)
+            inode = status.st_dev, status.st_ino
+            if inode in self.visited:  # links can form cycles
+                return
+            self.visited.add(inode)
+            with os.scandir(path) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
         except OSError:
             return
         for entry in entries:
             self._visit_entry(entry, depth)
 
-    def _list_entries(self, path: str) -> list[os.DirEntry[str]]:
-        status = os.stat(path)
-        inode = status.st_dev, status.st_ino
-        if inode in self.visited:  # links can form cycles
-            return []
-        self.visited.add(inode)
-        with os.scandir(path) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-
-    def _is_flat(self, name: str, depth: int) -> bool:
-        return self.policy.include_flat_files and depth == 0 and name.endswith(".md")
-
     def _visit_entry(self, entry: os.DirEntry[str], depth: int) -> None:
-        parent = os.path.basename(os.path.dirname(entry.path))
-        if self.policy.reason_to_skip(entry.name, parent) is not None:
-            if (
-                not depth
-                and self.policy.search_as_repository
-                and entry.is_dir(follow_symlinks=False)
-            ):
+        policy, name, path = self.policy, entry.name, entry.path
+        parent = os.path.basename(os.path.dirname(path))
+        if policy.reason_to_skip(name, parent) is not None:
+            may_be_installed = not depth and policy.search_as_repository
+            if may_be_installed and entry.is_dir(follow_symlinks=False):
                 self._visit_installed(entry)
             return
-        if is_skill_md(entry.name) or self._is_flat(entry.name, depth):
-            self.signatures[entry.path] = read_signature(entry.path)
-        elif entry.is_symlink() and not self._may_follow(entry.path):
+        is_flat = policy.include_flat_files and depth == 0 and name.endswith(".md")
+        if is_skill_md(name) or is_flat:
+            self.signatures[path] = read_signature(path)
             return
-        elif _is_folder(entry):
-            self.visit_folder(entry.path, depth + 1)
+        may_follow = self.follow_links or not entry.is_symlink()
+        if not (may_follow or is_inside(real_path(path), self.real_root)):
+            return
+        try:
+            is_folder = entry.is_dir()
+        except OSError:  # a link to itself
+            return
+        if is_folder:
+            self.visit_folder(path, depth + 1)
 
     def _visit_installed(self, entry: os.DirEntry[str]) -> None:
         """Record folders such as `.claude/skills`."""
@@ -148,16 +147,6 @@ class _SignatureWalk:
             path = os.path.join(entry.path, name)
             if os.path.isdir(path) and not os.path.islink(path):
                 self.visit_folder(path, 2)
-
-    def _may_follow(self, path: str) -> bool:
-        return self.follow_links or is_inside(real_path(path), self.real_root)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself
-        return False
 
 
 def read_signature(path: str) -> Signature | None:

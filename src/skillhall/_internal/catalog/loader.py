@@ -6,7 +6,7 @@ import gc
 import os
 from contextlib import contextmanager
 from operator import itemgetter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
 from skillhall._internal.catalog.head_cache import now_ns
@@ -50,50 +50,29 @@ def load_roots(
     if profile.scan_policy.search_inside_skills:
         # Every folder is listed anyway, and the agents of this profile have a cache of their own.
         head_cache = None
+    scans, keys = [], profile.key_case
     with _pause_gc():
-        scans = []
         for root, real in zip(roots, real_roots, strict=True):
-            context = ScanContext(profile.key_case, real_roots, {}, progress=progress)
+            started = now_ns()
+            context = ScanContext(keys, real_roots, {}, progress=progress)
             if head_cache is None:
                 context = context._replace(keep_signatures=with_bodies)
-                scan = scan_root(root, profile.scan_policy, context)
-                scans.append(_check_bodies(root, scan) if with_bodies else scan)
             else:
-                root_cache = _RootCache(head_cache, real, with_bodies)
-                scans.append(_scan_with_cache(root, profile, context, root_cache))
+                # Loading a large cache takes long enough to stat the files in the background.
+                prefetch = prefetch_stats(root.path) if head_cache.is_large(real, keys) else None
+                known = head_cache.load(real, keys)
+                stats = None if prefetch is None else prefetch()
+                context = context._replace(known_candidates=known, prefetched_stats=stats)
+            scan = scan_root(root, profile.scan_policy, context)
+            if with_bodies:
+                # A listing does not need the parser, whose import is slow.
+                from skillhall._internal.catalog.reader import check_bodies  # noqa: PLC0415
+
+                scan = check_bodies(root, scan)
+            if head_cache is not None:
+                head_cache.save(real, keys, scan, started)
+            scans.append(scan)
         return _build_catalog(roots, real_roots, profile, scans)
-
-
-class _RootCache(NamedTuple):
-    """Head cache of one root."""
-
-    cache: HeadCache
-    real_root: str
-    with_bodies: bool
-
-
-def _scan_with_cache(
-    root: Root, profile: Profile, context: ScanContext, root_cache: _RootCache
-) -> Scan:
-    cache, real, with_bodies = root_cache
-    started = now_ns()
-    # Loading a large cache takes long enough to stat the files in the background.
-    prefetch = prefetch_stats(root.path) if cache.is_large(real, profile.key_case) else None
-    known = cache.load(real, profile.key_case)
-    stats = None if prefetch is None else prefetch()
-    context = context._replace(known_candidates=known, prefetched_stats=stats)
-    scan = scan_root(root, profile.scan_policy, context)
-    if with_bodies:
-        scan = _check_bodies(root, scan)
-    cache.save(real, profile.key_case, scan, started)
-    return scan
-
-
-def _check_bodies(root: Root, scan: Scan) -> Scan:
-    # A listing does not need the parser, whose import is slow.
-    from skillhall._internal.catalog.body_checks import check_bodies  # noqa: PLC0415
-
-    return check_bodies(root, scan)
 
 
 @contextmanager
@@ -209,7 +188,9 @@ class _RootJudge:
         folder_name = folder.rpartition("/")[2] or self._fallback_name(candidate)
         name, description = self.name_policy(name, description, folder_name)
         if name in self.reserved_names:
-            findings = (*findings, _reserved_name_finding(name))
+            message = f"the name {name!r} is reserved for a route of the server"
+            reserved = Finding(Code.NAME_RESERVED, message, hint="choose another name")
+            findings = (*findings, reserved)
         judged = self._judge_findings(findings, candidate, name) if findings else ()
         if judged and any(j.effect is Effect.REJECT for j in judged):
             skill_id = candidate.folder or self._fallback_name(candidate)
@@ -264,11 +245,3 @@ class _RootJudge:
     def _location(self, candidate: Candidate) -> str:
         parts = (self.root.path, candidate.folder, candidate.file)
         return os.sep.join([part for part in parts if part])
-
-
-def _reserved_name_finding(name: str) -> Finding:
-    return Finding(
-        Code.NAME_RESERVED,
-        f"the name {name!r} is reserved for a route of the server",
-        hint="choose another name",
-    )

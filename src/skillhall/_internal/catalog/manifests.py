@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle, SkillFile
-    from skillhall._internal.skill.parser import ParsedFrontmatter
     from skillhall._internal.skill.yaml.values import JsonValue
     from skillhall._internal.sources.folder.candidate import Signature
 
@@ -154,22 +153,13 @@ class ManifestCache:
             self._cached.pop(location, None)
 
 
-class PublishedSkill(NamedTuple):
-    """One skill as published over MCP."""
-
-    name: str
-    uri: str
-    is_listed: bool
-    findings: tuple[JudgedFinding, ...]
-
-
-def list_published(view: SkillView) -> list[PublishedSkill]:
-    """Return the skills of a view, with findings for those that MCP does not list."""
+def list_published(view: SkillView) -> list[tuple[ViewedSkill, JudgedFinding | None]]:
+    """Return the skills of a view, each with the reason why MCP does not list it, or None."""
     manifests, published = ManifestCache(), []
     for row in view:
         finding = explain_exclusion(row, manifests.get_or_none(view, row))
         judged = view.profile.load_policy.judge([finding] if finding else [])
-        published.append(PublishedSkill(row.name, row.uri, finding is None, tuple(judged)))
+        published.append((row, judged[0] if judged else None))
     return published
 
 
@@ -184,11 +174,11 @@ def explain_exclusion(row: ViewedSkill, manifest: Manifest | None) -> Finding | 
 
 def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature | None]:
     root = skill.folder_handle.path
-    if skill.is_flat:
-        folders: set[str] = set()
-    else:
-        folders = {path.rpartition("/")[0] for path in bundle.files} | {""}
-        folders |= {parent for folder in folders for parent in _iter_parents(folder)}
+    folders: set[str] = set() if skill.is_flat else {""}
+    if not skill.is_flat:
+        for path in bundle.files:
+            while path := path.rpartition("/")[0]:
+                folders.add(path)
     # Folders were listed before. One that changed since then is too young for a stable fingerprint.
     signatures = {
         os.path.join(root, folder): read_signature(f"{root}/{folder}") for folder in folders
@@ -200,58 +190,38 @@ def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature
     return signatures
 
 
-def _iter_parents(folder: str) -> Iterator[str]:
-    while folder:
-        folder = folder.rpartition("/")[0]
-        yield folder
-
-
 def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:
-    file = bundle.files.get(row.skill.file)
+    main = bundle.files.get(row.skill.file)
     others = [other for path, other in bundle.files.items() if path != row.skill.file]
-    data = read_skill_md(row.skill) if file is None else file.read()
-    limit_problem = _check_limits(bundle, len(data) + sum(other.size for other in others))
-    modified = 0 if file is None else _get_modified_time(file)
-    digest = "" if limit_problem else f"sha256:{sha256_hex(data)}"
-    skill_md = ManifestFile(SKILL_MD, len(data), modified, digest)
+    data = read_skill_md(row.skill) if main is None else main.read()
+    size = len(data) + sum(other.size for other in others)
+    limit_problem = ""
+    if len(bundle.files) > MAX_MANIFEST_FILES:
+        limit_problem = f"it has more than {MAX_MANIFEST_FILES} files"
+    elif size > MAX_MANIFEST_BYTES or any(f.code in _LIMIT_CODES for f in bundle.findings):
+        limit = f"{MAX_MANIFEST_BYTES >> 20} MiB"
+        limit_problem = f"its files have more than {limit}, or one of them cannot be served"
+
+    def build_file(path: str, size: int, file: SkillFile | None, content: bytes) -> ManifestFile:
+        signature = None if file is None else file.stat_signature
+        modified = signature[0] / 1e9 if signature else 0.0
+        if limit_problem:
+            return ManifestFile(path, size, modified, "")
+        return ManifestFile(path, len(content), modified, f"sha256:{sha256_hex(content)}")
+
+    files = [build_file(SKILL_MD, len(data), main, data)]
+    for other in others:
+        # A flat file may be next to a SKILL.md, whose path in the manifest is taken.
+        if other.path.text != SKILL_MD:
+            content = b"" if limit_problem else other.read()
+            files.append(build_file(other.path.text, other.size, other, content))
     head = parse_frontmatter(data)
     fields = to_json_fields(data, head.frontmatter.fields)
-    # A flat file may be next to a SKILL.md, whose path in the manifest is taken.
-    rest = tuple(
-        _build_manifest_file(other, read=not limit_problem)
-        for other in others
-        if other.path.text != SKILL_MD
-    )
-    rule_problem = next(_iter_broken_rules(fields), "")
-    return Manifest(
-        (skill_md, *rest), fields, limit_problem, rule_problem, _check_frontmatter(head)
-    )
-
-
-def _build_manifest_file(file: SkillFile, *, read: bool) -> ManifestFile:
-    data = file.read() if read else b""
-    size = len(data) if read else file.size
-    digest = f"sha256:{sha256_hex(data)}" if read else ""
-    return ManifestFile(file.path.text, size, _get_modified_time(file), digest)
-
-
-def _get_modified_time(file: SkillFile) -> float:
-    return file.stat_signature[0] / 1e9 if file.stat_signature else 0.0
-
-
-def _check_limits(bundle: Bundle, size: int) -> str:
-    if len(bundle.files) > MAX_MANIFEST_FILES:
-        return f"it has more than {MAX_MANIFEST_FILES} files"
-    if size > MAX_MANIFEST_BYTES or any(f.code in _LIMIT_CODES for f in bundle.findings):
-        limit = MAX_MANIFEST_BYTES >> 20
-        return f"its files have more than {limit} MiB, or one of them cannot be served"
-    return ""
-
-
-def _check_frontmatter(head: ParsedFrontmatter) -> str:
     # Hosts compare the published frontmatter with the SKILL.md that they parse themselves.
     codes = (finding.code for finding in head.findings)
-    return next((_LENIENT_ONLY_REASONS[c] for c in codes if c in _LENIENT_ONLY_REASONS), "")
+    lenient_only = next((_LENIENT_ONLY_REASONS[c] for c in codes if c in _LENIENT_ONLY_REASONS), "")
+    rule_problem = next(_iter_broken_rules(fields), "")
+    return Manifest(tuple(files), fields, limit_problem, rule_problem, lenient_only)
 
 
 def _iter_broken_rules(fields: Mapping[str, JsonValue]) -> Iterator[str]:

@@ -17,13 +17,14 @@ from skillhall._internal.skill.frontmatter_locator import (
     FrontmatterBlock,
     find_frontmatter,
 )
-from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.parser import find_encoding_error, parse_skill
 from skillhall._internal.sources.folder.bundle_reader import (
     call_with_bundle,
     open_flat_bundle,
     read_file_at,
 )
-from skillhall.errors import SkillFileNotFound, SkillRejected
+from skillhall._internal.sources.folder.candidate import HEAD_SIZE
+from skillhall.errors import SkillFileNotFound, SkillhallError, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.parsed import ParsedSkill
+    from skillhall._internal.sources.folder.root import Root
+    from skillhall._internal.sources.folder.walker import Scan
 
 
 _T = TypeVar("_T")
@@ -65,10 +68,14 @@ def read_skill_md(skill: CatalogSkill) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    folder, path = skill.folder_handle, skill.file
-    if skill.real_file is not None:
-        folder, path = FolderHandle(skill.real_file.root), skill.real_file.relative_path
-    return read_file_at(folder, RelativePath.parse(path), MAX_SKILL_MD_BYTES)
+    return read_main_file(skill.folder_handle, skill.file, skill.real_file)
+
+
+def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | None) -> bytes:
+    """Read a SKILL.md; `real_file` is its target if it is a link. Raises: as `read_skill_md`."""
+    if real_file is not None:
+        folder, file = FolderHandle(real_file.root), real_file.relative_path
+    return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)
 
 
 def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
@@ -76,26 +83,25 @@ def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    return read_relative_file(skill, RelativePath.parse_lenient(fspath(path)))
+    return _read_relative_file(skill, RelativePath.parse_lenient(fspath(path)))
 
 
-def read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
-    """Read one file of the skill.
+def read_published_file(skill: CatalogSkill, path: RelativePath) -> bytes:
+    """Read one file for a remote client: hidden files are not found.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
+    if not is_publishable(path.text):
+        raise SkillFileNotFound(path.text)
+    return _read_relative_file(skill, path)
+
+
+def _read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
     if path.text == skill.file:
         return read_skill_md(skill)
     if skill.is_flat:
         raise SkillFileNotFound(path.text)
     return read_file_at(skill.folder_handle, path)
-
-
-def read_published_file(skill: CatalogSkill, path: RelativePath) -> bytes:
-    """Like `read_relative_file`, for remote clients: hidden files are not found."""
-    if not is_publishable(path.text):
-        raise SkillFileNotFound(path.text)
-    return read_relative_file(skill, path)
 
 
 def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
@@ -112,18 +118,16 @@ def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle]
         return work(open_flat_bundle(skill.folder_handle, skill.file))
     if skill.real_file is None:
         return call_with_bundle(skill.folder_handle, policy, work)
-    return call_with_bundle(
-        skill.folder_handle, policy, lambda bundle: work(_with_linked_skill_md(skill, bundle))
-    )
 
+    def work_with_linked_skill_md(bundle: Bundle) -> _T:
+        # Bundles skip links, so a SKILL.md that is one is added.
+        data, path = read_skill_md(skill), RelativePath.parse(skill.file)
+        skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
+        files = dict(sorted({**bundle.files, skill.file: skill_md}.items()))
+        findings = tuple(finding for finding in bundle.findings if finding.path != skill.file)
+        return work(replace(bundle, files=files, findings=findings))
 
-def _with_linked_skill_md(skill: CatalogSkill, bundle: Bundle) -> Bundle:
-    """Add a SKILL.md that is a link; bundles skip links."""
-    data, path = read_skill_md(skill), RelativePath.parse(skill.file)
-    skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
-    files = {**bundle.files, skill.file: skill_md}
-    findings = tuple(finding for finding in bundle.findings if finding.path != skill.file)
-    return replace(bundle, files=dict(sorted(files.items())), findings=findings)
+    return call_with_bundle(skill.folder_handle, policy, work_with_linked_skill_md)
 
 
 def activate(
@@ -154,3 +158,23 @@ def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
     if reasons:
         raise SkillRejected(skill.location, reasons)
     return parsed.body
+
+
+def check_bodies(root: Root, scan: Scan) -> Scan:
+    """Add a finding to each candidate whose SKILL.md is not text beyond its head."""
+    checked = []
+    for candidate in scan.candidates:
+        checked.append(candidate)
+        if candidate.signature is None or candidate.signature[2] <= HEAD_SIZE:
+            continue  # the scan has read the complete file
+        folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
+        try:
+            data = read_main_file(folder, candidate.file, candidate.real_file)
+        except SkillhallError:
+            continue  # changed since the scan; reading the skill will report it
+        finding = find_encoding_error(data)
+        if finding is not None and all(f.code is not finding.code for f in candidate.findings):
+            checked[-1] = candidate._replace(findings=(*candidate.findings, finding))
+    unchanged = sum(new is old for new, old in zip(checked, scan.candidates, strict=True))
+    # The head cache is written again if fewer candidates were reused than there are.
+    return scan._replace(candidates=checked, reused_count=min(scan.reused_count, unchanged))

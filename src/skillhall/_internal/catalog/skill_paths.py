@@ -27,26 +27,23 @@ def assign_skill_paths(skills: Iterable[CatalogSkill]) -> tuple[list[str], list[
     taken: set[str] = set()
     paths, findings = [], []
     for skill in skills:
-        path = quote_segment(skill.name)
-        reason = _find_path_problem(skill.name, is_taken=path in taken)
+        path = name = quote_segment(skill.name)
+        reason = "another skill of that name comes first" if path in taken else ""
+        if not skill.name or any(check_name(Frontmatter({}, skill.name), None, 0)):
+            reason = "the name breaks a rule of the specification"
         if reason:
             prefix = f"{_ID_PREFIX}{quote_segment(skill.id.replace('/', '.'))}"
-            path = _find_unused_path(prefix, path, taken)
-            findings.append(_build_finding(skill, path, reason))
+            path, number = f"{prefix}/{name}", 2
+            while path in taken:
+                path, number = f"{prefix}{_ID_PREFIX}{number}/{name}", number + 1
+            message = f"MCP clients find {skill.name!r} at {SCHEME}{path}: {reason}"
+            hint = "give it a unique name that follows the rules"
+            findings.append(
+                Finding(Code.MCP_ADDRESS, message, None, hint, skill.location, skill.name)
+            )
         taken.add(path)
         paths.append(path)
     return paths, findings
-
-
-def is_valid_name(name: str) -> bool:
-    """Whether the specification allows the name."""
-    return bool(name) and not any(check_name(Frontmatter({}, name), None, 0))
-
-
-def _find_path_problem(name: str, *, is_taken: bool) -> str:
-    if not is_valid_name(name):
-        return "the name breaks a rule of the specification"
-    return "another skill of that name comes first" if is_taken else ""
 
 
 def build_uri(path: str, file: str) -> str:
@@ -75,16 +72,3 @@ def quote_segment(text: str) -> str:
     quoted = quote(text, safe="")
     # "." and ".." would be resolved as relative segments.
     return quoted if quoted.strip(".") else quoted.replace(".", "%2E")
-
-
-def _find_unused_path(prefix: str, name: str, taken: set[str]) -> str:
-    path, number = f"{prefix}/{name}", 2
-    while path in taken:
-        path, number = f"{prefix}{_ID_PREFIX}{number}/{name}", number + 1
-    return path
-
-
-def _build_finding(skill: CatalogSkill, path: str, reason: str) -> Finding:
-    message = f"MCP clients find {skill.name!r} at {SCHEME}{path}: {reason}"
-    hint = "give it a unique name that follows the rules"
-    return Finding(Code.MCP_ADDRESS, message, hint=hint, path=skill.location, skill=skill.name)

@@ -6,10 +6,10 @@ Agent tools and MCP depend only on it, whether the skills come from a server or 
 from __future__ import annotations
 
 import threading
+from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import (
@@ -75,6 +75,7 @@ class SkillView:
             *profile.load_policy.judge(path_findings),
         )
         self._get_index = get_index or self._get_own_index
+        self._own_index: SearchIndex | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -87,8 +88,6 @@ class SkillView:
         """Return the skill with this name, else with this id. Raises: SkillNotFound."""
         row = self.skills.get(name) or self._by_id.get(name)
         if row is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - only for unknown names
-
             raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
         return row
 
@@ -134,11 +133,9 @@ class SkillView:
 
     def _get_own_index(self) -> SearchIndex:
         with self._lock:
+            if self._own_index is None:
+                self._own_index = SearchIndex.build(row.skill for row in self)
             return self._own_index
-
-    @cached_property
-    def _own_index(self) -> SearchIndex:
-        return SearchIndex.build(Catalog(self.profile, (), [row.skill for row in self]))
 
     @cached_property
     def _by_location(self) -> Mapping[str, ViewedSkill]:
@@ -171,19 +168,18 @@ class FolderSkillProvider:
     def current_view(self) -> SkillView:
         """Return the current view; the folders are loaded again only after a change."""
         with self._lock:
-            if self._cached is None or not self._cached[0].is_current():
-                self._cached = self._load()
-            return self._cached[1]
-
-    def _load(self) -> tuple[Fingerprint, SkillView]:
-        paths = [root.path for root in self._roots]
-        follow_links = {root.path for root in self._roots if root.follow_links}
-        fingerprint = take_fingerprint(paths, self._profile.scan_policy, follow_links)
-        revision = fingerprint.revision
-        if self._cached is not None and self._cached[1].revision == revision:
-            return fingerprint, self._cached[1]
-        catalog = load_roots(self._roots, self._profile, self._head_cache)
-        return fingerprint, SkillView(revision, self._profile, catalog, catalog.findings)
+            if self._cached is not None and self._cached[0].is_current():
+                return self._cached[1]
+            paths = [root.path for root in self._roots]
+            follow_links = {root.path for root in self._roots if root.follow_links}
+            fingerprint = take_fingerprint(paths, self._profile.scan_policy, follow_links)
+            revision = fingerprint.revision
+            view = None if self._cached is None else self._cached[1]
+            if view is None or view.revision != revision:
+                catalog = load_roots(self._roots, self._profile, self._head_cache)
+                view = SkillView(revision, self._profile, catalog, catalog.findings)
+            self._cached = fingerprint, view
+            return view
 
 
 def _assign_names(skills: Sequence[CatalogSkill]) -> Iterator[str]:

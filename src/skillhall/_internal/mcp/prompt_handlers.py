@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.mcp.serializers import serialize_page
 from skillhall._internal.mcp.skill_index import CURSOR_PREFIX, find_start
+from skillhall._internal.prompts.prompt_model import serialize_prompt
 from skillhall._internal.prompts.skill_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol, PromptSnapshot
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+    from skillhall._internal.prompts.service import PromptService
 
 PROMPTS_PAGE_SIZE = 200
 
@@ -23,7 +25,7 @@ PROMPTS_PAGE_SIZE = 200
 class PromptSource:
     """The prompts of a prompt service; without one, all skills of the provider."""
 
-    def __init__(self, provider: SkillProvider, service: PromptServiceProtocol | None) -> None:
+    def __init__(self, provider: SkillProvider, service: PromptService | None) -> None:
         self._provider = provider
         self._service = service
         self._last: SkillPrompts | None = None
@@ -48,10 +50,7 @@ class PromptSource:
                 continue
             if len(rows) == PROMPTS_PAGE_SIZE:
                 return serialize_page("prompts", rows, f"{CURSOR_PREFIX}{rows[-1]['name']}")
-            row: JsonObject = {"name": prompt.name, "description": prompt.description}
-            if prompt.arguments:
-                row["arguments"] = [argument._asdict() for argument in prompt.arguments]
-            rows.append(row)
+            rows.append(serialize_prompt(prompt))
         return serialize_page("prompts", rows, None)
 
     def get(self, params: GetPromptRequestParams) -> JsonObject:

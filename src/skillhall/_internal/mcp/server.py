@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import ListKind
-    from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+    from skillhall._internal.prompts.service import PromptService
 
     Context = ServerRequestContext[Any, Any]
 
@@ -83,7 +83,7 @@ class SkillServer(Server[None]):
     def __init__(
         self,
         provider: SkillProvider,
-        prompt_service: PromptServiceProtocol | None = None,
+        prompt_service: PromptService | None = None,
         *,
         is_stateful: bool = True,
         ttl_factor: float = TTL_FACTOR,

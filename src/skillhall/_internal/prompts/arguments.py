@@ -15,7 +15,8 @@ from skillhall.errors import InvalidArguments, MissingArguments
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.skill.yaml.values import Fields, YamlValue
+    from skillhall._internal.prompts.prompt_model import Prompt
+    from skillhall._internal.skill.yaml.values import Fields
 
 _FIELD = "arguments"
 # The match is exact: spaces inside the braces belong to the name.
@@ -33,32 +34,19 @@ def parse_arguments(fields: Fields) -> tuple[tuple[PromptArgument, ...], tuple[F
     arguments: dict[str, PromptArgument] = {}
     findings: list[Finding] = []
     for number, item in enumerate(value, start=1):
-        argument = _parse(item)
-        if argument is None:
+        # An item is a map, or only a name.
+        entry = item if isinstance(item, dict) else {"name": item}
+        values = [entry.get(key) for key in ("name", "description", "required")]
+        name, description, required = (v.strip() if isinstance(v, str) else "" for v in values)
+        if not name:
             findings.append(_argument_finding(f"item {number} has no name"))
-        elif argument.name in arguments:
-            problem = f"{argument.name!r} is declared twice; the first one is used"
+        elif name in arguments:
+            problem = f"{name!r} is declared twice; the first one is used"
             findings.append(_argument_finding(problem))
         else:
-            arguments[argument.name] = argument
+            is_required = values[2] is True or required.lower() in ("true", "yes")
+            arguments[name] = PromptArgument(name, description, is_required)
     return tuple(arguments.values()), tuple(findings)
-
-
-def _parse(item: YamlValue) -> PromptArgument | None:
-    """Parse one item of the list: a map, or only a name."""
-    fields = item if isinstance(item, dict) else {"name": item}
-    name = _text(fields.get("name"))
-    if not name:
-        return None
-    return PromptArgument(name, _text(fields.get("description")), _is_true(fields.get("required")))
-
-
-def _text(value: YamlValue) -> str:
-    return value.strip() if isinstance(value, str) else ""
-
-
-def _is_true(value: YamlValue) -> bool:
-    return value is True or (isinstance(value, str) and value.strip().lower() in ("true", "yes"))
 
 
 def _argument_finding(problem: str) -> Finding:
@@ -99,3 +87,13 @@ def _is_scalar(value: object) -> bool:
 def render_arguments(body: str, values: Mapping[str, str]) -> str:
     """Replace each `{{name}}` that has a value, literally and in one pass."""
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), body)
+
+
+def render_prompt(prompt: Prompt, values: Mapping[str, object]) -> dict[str, object]:
+    """Return the description and the message of a prompt, as REST and MCP send them.
+
+    Raises: InvalidArguments, MissingArguments.
+    """
+    text = render_arguments(prompt.body, check_arguments(prompt.arguments, values))
+    message = {"role": "user", "content": {"type": "text", "text": text}}
+    return {"description": prompt.description, "messages": [message]}

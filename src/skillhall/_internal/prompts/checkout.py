@@ -57,7 +57,7 @@ class CheckoutStore:
         """Write the files as a checkout. Raises: OSError."""
         with self._lock:
             if self._process_folder is None or not os.path.isdir(self._process_folder.folder):
-                self._process_folder = _create_process_folder(self._base)
+                self._process_folder = _ProcessFolder.create(self._base)
             parent = self._process_folder.folder
         name = secrets.token_hex(8)
         with WritableFolder(parent) as folder:
@@ -84,38 +84,35 @@ def hash_files(files: Mapping[str, bytes]) -> str:
 
 
 class _ProcessFolder:
-    """Locked folder of one process."""
+    """Locked folder of one process. Raises: OSError if another process has locked it."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._lock = os.open(folder, os.O_RDONLY) if sys.platform != "win32" else None
-        if sys.platform != "win32" and self._lock is not None:
+        self._lock = -1
+        if sys.platform != "win32":
+            self._lock = os.open(folder, os.O_RDONLY)
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
+    @classmethod
+    def create(cls, base: str) -> _ProcessFolder:
+        """Create the folder of this process and delete those of dead ones. Raises: OSError."""
+        os.makedirs(base, mode=0o700, exist_ok=True)
+        with WritableFolder(base) as folder, folder.lock():
+            for name in folder.list_names():
+                with contextlib.suppress(OSError):  # locked by its process, or already deleted
+                    cls(os.path.join(base, name)).remove()
+            path = os.path.join(base, secrets.token_hex(8))
+            os.mkdir(path, 0o700)
+            return cls(path)
+
     def remove(self) -> None:
+        """Delete the folder and release its lock."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self._release()
 
     def _release(self) -> None:
-        lock, self._lock = self._lock, None
-        if lock is not None:
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
             os.close(lock)
 
-    def __del__(self) -> None:
-        self._release()
-
-
-def _create_process_folder(base: str) -> _ProcessFolder:
-    """Create the folder of this process and delete those of dead ones. Raises: OSError."""
-    os.makedirs(base, mode=0o700, exist_ok=True)
-    with WritableFolder(base) as folder, folder.lock():
-        for name in folder.list_names():
-            _remove_if_unlocked(os.path.join(base, name))
-        path = os.path.join(base, secrets.token_hex(8))
-        os.mkdir(path, 0o700)
-        return _ProcessFolder(path)
-
-
-def _remove_if_unlocked(folder: str) -> None:
-    with contextlib.suppress(OSError):  # locked by its process, or already deleted
-        _ProcessFolder(folder).remove()
+    __del__ = _release

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import open_skill_bundle
@@ -13,9 +12,6 @@ from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.repo_layout import FileTree
 from skillhall.errors import SkillhallError, SourceNotFound, TooLarge
 
-if TYPE_CHECKING:
-    from skillhall._internal.catalog.catalog import CatalogSkill
-
 MAX_TOTAL = 500 * 1024 * 1024  # bytes; the same limit as for a repository
 
 
@@ -24,34 +20,26 @@ def read_folder(folder: str, text: str) -> FileTree:
     if not os.path.isdir(folder):
         raise SourceNotFound(text, "check the folder")
     catalog = load_roots([Root(folder)], PROMPT_REPOSITORY)
-    judged = [*catalog.scan_findings, *(f for skill in catalog.rejected for f in skill.findings)]
-    findings = [_to_relative_finding(folder, item.finding) for item in judged]
+    findings = []
+    prefix = f"{folder}{os.sep}"  # findings must not contain the absolute path
+    rejected = (judged for skill in catalog.rejected for judged in skill.findings)
+    for finding, _ in (*catalog.scan_findings, *rejected):
+        path, message = finding.path.replace(prefix, ""), finding.message.replace(prefix, "")
+        findings.append(finding._replace(path="" if path == folder else path, message=message))
     files: dict[str, bytes] = {}
     total = 0
     for skill in catalog:
-        skill_files, skill_findings = _read_skill_files(skill)
+        prefix = f"{skill.folder}/" if skill.folder else ""
+        try:
+            bundle = open_skill_bundle(skill, PROMPT_REPOSITORY.scan_policy)
+            skill_files = {f"{prefix}{path}": file.read() for path, file in bundle.files.items()}
+        except SkillhallError as error:  # another process is changing it
+            message = f"the skill changed while it was read: {error}"
+            findings.append(Finding(Code.UNREADABLE, message, path=prefix, skill=skill.name))
+            continue
         total += sum(map(len, skill_files.values()))
         if total > MAX_TOTAL:
             raise TooLarge(text, MAX_TOTAL)
         files |= skill_files
-        findings += skill_findings
+        findings += [f.with_location(f"{prefix}{f.path}", skill.name) for f in bundle.findings]
     return FileTree(files, findings=tuple(findings))
-
-
-def _read_skill_files(skill: CatalogSkill) -> tuple[dict[str, bytes], list[Finding]]:
-    """Read the files of one skill, all or none, and its findings."""
-    prefix = f"{skill.folder}/" if skill.folder else ""
-    try:
-        bundle = open_skill_bundle(skill, PROMPT_REPOSITORY.scan_policy)
-        files = {f"{prefix}{path}": file.read() for path, file in bundle.files.items()}
-    except SkillhallError as error:  # another process is changing it
-        message = f"the skill changed while it was read: {error}"
-        return {}, [Finding(Code.UNREADABLE, message, path=prefix, skill=skill.name)]
-    return files, [f.with_location(f"{prefix}{f.path}", skill.name) for f in bundle.findings]
-
-
-def _to_relative_finding(folder: str, finding: Finding) -> Finding:
-    """Remove the absolute path of the folder from a finding."""
-    prefix = f"{folder}{os.sep}"
-    path, message = finding.path.replace(prefix, ""), finding.message.replace(prefix, "")
-    return finding._replace(path="" if path == folder else path, message=message)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -80,17 +80,12 @@ class FollowedList:
     def read(self) -> tuple[FollowedRepository, ...]:
         """Return all repositories in insertion order. Raises: ConfigInvalid, OSError."""
         try:
-            root = open_root(self._folder)
-        except FileNotFoundError:
-            return ()
-        try:
-            data = read_below(root, RelativePath.parse(FILE), _MAX_FILE_BYTES)
-        except SkillFileNotFound:
+            with closing(open_root(self._folder)) as root:
+                data = read_below(root, RelativePath.parse(FILE), _MAX_FILE_BYTES)
+        except (FileNotFoundError, SkillFileNotFound):
             return ()
         except (NotAFile, TooLarge, UnsafePath):
             raise _invalid_file_error("it is too large or not a regular file") from None
-        finally:
-            root.close()
         return _parse_file(data)
 
     def add(self, followed: FollowedRepository) -> tuple[FollowedRepository, ...]:
@@ -142,17 +137,16 @@ def _parse_file(data: bytes) -> tuple[FollowedRepository, ...]:
         raise _invalid_file_error(f"it contains no repositories of version {VERSION}")
     if len(rows) > MAX_FOLLOWED:
         raise _invalid_file_error(f"it contains more than {MAX_FOLLOWED} repositories")
-    return tuple(dict.fromkeys(map(_parse_row, rows)))
-
-
-def _parse_row(row: object) -> FollowedRepository:
-    fields = row if isinstance(row, dict) else {}
-    values = [fields.get(name, "") for name in FollowedRepository._fields]
-    if not values[0] or not all(
-        isinstance(value, str) and len(value) <= MAX_FIELD_LENGTH for value in values
-    ):
-        raise _invalid_file_error("one of its rows does not name a repository")
-    return FollowedRepository(*values)
+    repositories = []
+    for row in rows:
+        row_fields = row if isinstance(row, dict) else {}
+        values = [row_fields.get(name, "") for name in FollowedRepository._fields]
+        if not values[0] or not all(
+            isinstance(value, str) and len(value) <= MAX_FIELD_LENGTH for value in values
+        ):
+            raise _invalid_file_error("one of its rows does not name a repository")
+        repositories.append(FollowedRepository(*values))
+    return tuple(dict.fromkeys(repositories))
 
 
 def _invalid_file_error(problem: str) -> ConfigInvalid:

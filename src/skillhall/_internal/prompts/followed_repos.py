@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import threading
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall._internal.background import PollingThread
-from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.prompts.followed_file import (
     FILE,
     FollowedList,
@@ -22,7 +20,7 @@ from skillhall._internal.prompts.prompt_model import SourceStatus, Stale
 from skillhall._internal.prompts.refreshing_source import (
     RETRY_INTERVAL,
     RefreshingSource,
-    describe_error,
+    to_source_error,
 )
 from skillhall._internal.prompts.repo_source import Repository
 from skillhall._internal.sources.folder.candidate import format_os_error
@@ -31,7 +29,6 @@ from skillhall.errors import (
     Conflict,
     FollowingOff,
     NoSkillThere,
-    PromptsSourceError,
     SkillhallError,
     SourceRejected,
 )
@@ -39,11 +36,10 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.prompts.checkout import CheckoutStore
     from skillhall._internal.prompts.prompt_model import FollowedRepository, SourceSelector
-    from skillhall._internal.prompts.prompt_snapshot import PromptContents
-    from skillhall._internal.prompts.refreshing_source import FetchedContents
+    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+    from skillhall._internal.prompts.refreshing_source import Fetch
     from skillhall._internal.prompts.service import PromptSources
 
     DiscardClones: TypeAlias = Callable[[Iterable[str]], None]  # takes keys of the clone cache
@@ -52,22 +48,6 @@ _RESPONSE_CACHE_BYTES = 0  # prompts of followed repositories are not served
 _MAX_CONCURRENT = 4  # refreshes; each may take as long as git's timeout
 _MIN_POLL_INTERVAL = 1.0  # seconds
 _THREAD = "skillhall-followed"
-
-
-class FollowedSkills(NamedTuple):
-    """Skills of several sources, in order. Keeps their checkouts alive."""
-
-    contents: tuple[PromptContents, ...]
-    digest: str  # changes with any source
-    skills: tuple[CatalogSkill, ...]
-
-    @classmethod
-    def from_contents(cls, contents: tuple[PromptContents, ...]) -> FollowedSkills:
-        """Collect the skills of all contents."""
-        digests = [item.digest for item in contents]
-        digest = hashlib.sha256("".join(digests).encode()).hexdigest()
-        skills = tuple(skill for item in contents for skill in item.skills)
-        return cls(contents, digest if digests[1:] else digests[0], skills)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +70,16 @@ class _FollowedSource:
     def build_status(self) -> SourceStatus:
         snapshot, source = self.source.cached_snapshot, self.source
         name = format_followed(self.followed)
+        stale = Stale(source.failure, "") if source.failure else None
+        status = SourceStatus(name, "", 0, stale, source.checked_at, self.followed, "followed")
         if snapshot is None:
-            stale = Stale(source.failure, "") if source.failure else None
-            return SourceStatus(name, "", 0, stale, source.checked_at, self.followed, "followed")
-        number = len(snapshot.contents.skills)
-        status = SourceStatus(
-            name, snapshot.commit, number, snapshot.stale, source.checked_at, self.followed
+            return status
+        return status._replace(
+            commit=snapshot.commit,
+            prompts=len(snapshot.skills),
+            stale=snapshot.stale,
+            skipped=snapshot.skipped,
         )
-        return status._replace(role="followed", skipped=snapshot.skipped)
 
 
 class FollowedRepositories:
@@ -120,21 +102,24 @@ class FollowedRepositories:
         self._sources_lock = threading.Lock()
         self._concurrency = threading.BoundedSemaphore(_MAX_CONCURRENT)
         self._sources: dict[FollowedRepository, _FollowedSource] = {}
-        self._error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
+        # Why repositories cannot be added or removed.
+        self.error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
         self._read_list()
         is_polling = poll and prompt_sources.can_follow
         self._poller = (
             PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
 
-    @property
-    def error(self) -> SkillhallError | None:
-        """Reason why repositories cannot be added or removed, or None."""
-        return self._error
-
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository and add it. Raises: as `PromptServiceProtocol.follow`."""
-        followed = self._validate(selector)
+        """Read a repository and add it. Raises: as `PromptService.follow`."""
+        self._check_enabled()
+        followed = parse_followed(selector, self._prompt_sources.git_hosts)
+        check_can_add(followed, self._list.read())
+        configured = self._prompt_sources.configured
+        if isinstance(configured, Repository):
+            requested = to_repository(followed, self._prompt_sources.git_hosts).reference
+            if requested == configured.reference:
+                raise Conflict(format_followed(followed), "it is the one in the settings")
         try:
             source = self._read_source(followed)
             with self._list_lock:
@@ -146,7 +131,7 @@ class FollowedRepositories:
         return source.build_status()
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Remove a repository. Raises: as `PromptServiceProtocol.unfollow`."""
+        """Remove a repository. Raises: as `PromptService.unfollow`."""
         self._check_enabled()
         with self._list_lock:
             removed, remaining = self._list.remove(key)
@@ -159,13 +144,13 @@ class FollowedRepositories:
         self._read_list()
         self._refresh_all(self._list_sources())
 
-    def contents(self) -> tuple[PromptContents, ...]:
-        """Return the contents of each repository, in insertion order."""
+    def snapshots(self) -> list[PromptSnapshot]:
+        """Return the snapshot of each repository, in insertion order."""
         sources = self._list_sources()
         if any(source.is_missing for source in sources):
             self._wake()
         snapshots = [source.source.cached_snapshot for source in sources]
-        return tuple(snapshot.contents for snapshot in snapshots if snapshot is not None)
+        return [each.with_stale(None) for each in snapshots if each is not None]
 
     def status(self) -> list[SourceStatus]:
         """Return the status of each repository."""
@@ -173,16 +158,12 @@ class FollowedRepositories:
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
         """Mark a repository as due for a refresh after a push; return whether it is followed."""
-        affected = [
-            source
-            for source in self._list_sources()
-            if any(
-                repository.is_affected_by_push(urls, branch)
-                for repository in self._to_repositories([source.followed])
-            )
-        ]
-        for source in affected:
-            source.source.expire()
+        affected = []
+        for source in self._list_sources():
+            repositories = self._to_repositories([source.followed])
+            if any(repository.is_affected_by_push(urls, branch) for repository in repositories):
+                source.source.expire()
+                affected.append(source)
         if affected:
             self._wake()
         return bool(affected)
@@ -196,27 +177,14 @@ class FollowedRepositories:
         if self._poller is not None:
             self._poller.close()
 
-    def _validate(self, selector: SourceSelector) -> FollowedRepository:
-        """Parse a repository and run all checks that need no network."""
-        self._check_enabled()
-        followed = parse_followed(selector, self._prompt_sources.git_hosts)
-        check_can_add(followed, self._list.read())
-        configured = self._prompt_sources.configured
-        if isinstance(configured, Repository):
-            requested = to_repository(followed, self._prompt_sources.git_hosts).reference
-            if requested == configured.reference:
-                raise Conflict(format_followed(followed), "it is the one in the settings")
-        return followed
-
     def _check_enabled(self) -> None:
         if not self._prompt_sources.can_follow:
             raise FollowingOff
 
-    def _create_source(self) -> RefreshingSource:
+    def _create_source(self, followed: FollowedRepository) -> _FollowedSource:
         # These refreshes run in the background, so a TTL of 0 needs no refresh per request.
-        return RefreshingSource(
-            max(self._prompt_sources.ttl, RETRY_INTERVAL), self._prompt_sources.clock
-        )
+        ttl = max(self._prompt_sources.ttl, RETRY_INTERVAL)
+        return _FollowedSource(followed, RefreshingSource(ttl, self._prompt_sources.clock))
 
     def _build_clone_keys(self, followed: Iterable[FollowedRepository]) -> set[str]:
         repositories = self._to_repositories(followed)
@@ -224,32 +192,26 @@ class FollowedRepositories:
 
     def _read_source(self, followed: FollowedRepository) -> _FollowedSource:
         """Read a new source. Raises: SourceRejected, PromptsSourceError, NoSkillThere."""
-        source = _FollowedSource(followed, self._create_source())
+        source, name = self._create_source(followed), format_followed(followed)
         try:
             snapshot = source.source.refresh(self._build_fetch(followed))
         except SourceRejected:
             raise
         except (SkillhallError, OSError) as error:
-            hint = find_hint(error, TOKEN_HINTS) if isinstance(error, SkillhallError) else ""
-            raise PromptsSourceError(
-                format_followed(followed), describe_error(error), hint
-            ) from None
-        if not snapshot.contents.skills:
-            hint = "name the folder that contains the skill folders"
-            raise NoSkillThere(format_followed(followed), hint)
+            raise to_source_error(name, error) from None
+        if not snapshot.skills:
+            raise NoSkillThere(name, "name the folder that contains the skill folders")
         return source
 
-    def _build_fetch(
-        self, followed: FollowedRepository
-    ) -> Callable[[PromptContents | None], FetchedContents]:
-        def fetch(previous: PromptContents | None) -> FetchedContents:
+    def _build_fetch(self, followed: FollowedRepository) -> Fetch:
+        sources = self._prompt_sources
+
+        def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
             # Parse it again: the settings may have changed since it was added. The name includes
             # the folder and the branch, because one repository can be followed twice.
-            parsed = to_repository(followed, self._prompt_sources.git_hosts)
+            parsed = to_repository(followed, sources.git_hosts)
             repository = replace(parsed, source=format_followed(followed))
-            reader = self._prompt_sources.build_reader(
-                self._prompt_sources.git_access_for(repository)
-            )
+            reader = sources.build_reader(sources.git_access_for(repository))
             return repository.fetch(previous, reader, self._checkouts, _RESPONSE_CACHE_BYTES)
 
         return fetch
@@ -259,10 +221,9 @@ class FollowedRepositories:
         with self._sources_lock:
             known = {**self._sources, **{source.followed: source for source in new}}
             self._sources = {
-                item: known.get(item) or _FollowedSource(item, self._create_source())
-                for item in followed
+                item: known.get(item) or self._create_source(item) for item in followed
             }
-        self._error = None
+        self.error = None
 
     def _read_list(self) -> None:
         """Read the list from the file. If that fails, keep the sources."""
@@ -272,9 +233,9 @@ class FollowedRepositories:
             with self._list_lock:
                 self._set_sources(self._list.read())
         except SkillhallError as error:
-            self._error = error
+            self.error = error
         except OSError as error:
-            self._error = ConfigInvalid(FILE, format_os_error(error))
+            self.error = ConfigInvalid(FILE, format_os_error(error))
 
     def _list_sources(self) -> list[_FollowedSource]:
         with self._sources_lock:

@@ -1,18 +1,16 @@
-"""Prompt model: prompts, sources, uploads, and the protocols of snapshot and service."""
+"""Prompt model: prompts, sources and uploads."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Secret
-    from skillhall.errors import SkillhallError
 
 PromptKind: TypeAlias = Literal["built-in", "user"]
 IngestStatus: TypeAlias = Literal["ingested", "unchanged"]
@@ -49,9 +47,13 @@ class Prompt:
     files: tuple[PromptFile, ...] = ()
     hidden: bool = False  # hidden from models; users may still call it
 
-    def with_files(self, files: tuple[PromptFile, ...]) -> Prompt:
-        """Return a copy of the prompt with the contents of its files."""
-        return replace(self, files=files)
+
+def serialize_prompt(prompt: Prompt) -> dict[str, object]:
+    """Serialize a prompt as a row of a list, for REST and MCP."""
+    row: dict[str, object] = {"name": prompt.name, "description": prompt.description}
+    if prompt.arguments:
+        row["arguments"] = [argument._asdict() for argument in prompt.arguments]
+    return row
 
 
 class Stale(NamedTuple):
@@ -62,57 +64,6 @@ class Stale(NamedTuple):
 
     reason: str
     since: str
-
-
-class PromptSnapshot(Protocol):
-    """Immutable set of all prompts of one source at one commit.
-
-    `list_json` and `prompt_json` return the `data` of the responses to `GET /api/v1/prompts` and
-    `POST /api/v1/prompts/{name}`. Without arguments, the JSON is cached.
-    """
-
-    @property
-    def source(self) -> str:
-        """Name of the source in responses, without credentials."""
-
-    @property
-    def commit(self) -> str:
-        """Commit of the snapshot; "" for folders and uploads."""
-
-    @property
-    def stale(self) -> Stale | None:
-        """Why the snapshot is outdated, or None."""
-
-    @property
-    def digest(self) -> str:
-        """Digest that changes with any response; used in ETags."""
-
-    @property
-    def findings(self) -> tuple[JudgedFinding, ...]:
-        """All findings, including those of rejected prompts."""
-
-    @property
-    def skipped(self) -> tuple[SkippedItem, ...]:
-        """Items of the source that are not served."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of all prompts, in order."""
-
-    def prompt(self, name: str) -> Prompt:
-        """Return a prompt with its files. Raises: PromptNotFound."""
-
-    def summary(self, name: str) -> Prompt:
-        """Return a prompt without the contents of its files. Raises: PromptNotFound."""
-
-    def list_json(self) -> bytes:
-        """Return the name, description and arguments of every prompt, and the source."""
-
-    def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """Return a rendered prompt: description, messages, files and source.
-
-        Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
-        """
 
 
 class SourceSelector(NamedTuple):
@@ -175,51 +126,3 @@ class SourceStatus(NamedTuple):
     followed: FollowedRepository | None = None  # set if users can unfollow it
     role: SourceRole = "configured"
     skipped: tuple[SkippedItem, ...] = ()  # items of the source that are not served
-
-
-class PromptServiceProtocol(Protocol):
-    """Operations of a prompt server. Thread-safe."""
-
-    def snapshot(self, selector: SourceSelector = ...) -> PromptSnapshot:
-        """Return the current snapshot. It is read on first use and refreshed when due.
-
-        Raises: PromptsSourceError, SourceUnknown, SourceRejected.
-        """
-
-    def cached_snapshot(self, selector: SourceSelector = ...) -> PromptSnapshot | None:
-        """Return the snapshot if no refresh is due, else None. Never blocks."""
-
-    def refresh(self, selector: SourceSelector = ...) -> PromptSnapshot:
-        """Refresh a source; the result is stale if that fails. Raises: as `snapshot`."""
-
-    def ingest(self, upload: Upload) -> IngestResult:
-        """Store an upload under its name. Raises: UploadRejected, TooLarge."""
-
-    def handle_push(self, urls: Sequence[str], branch: str) -> bool:
-        """Mark a pushed repository as due; return whether it is in use."""
-
-    def status(self) -> Sequence[SourceStatus]:
-        """Return the status of all sources: configured, followed, then the others."""
-
-    def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository and serve its skills from now on.
-
-        Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
-        FieldRefused, ConfigInvalid, OSError.
-        """
-
-    def unfollow(self, key: str) -> FollowedRepository:
-        """Stop serving the skills of a repository.
-
-        Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
-        """
-
-    def refresh_followed(self) -> None:
-        """Refresh all followed repositories; `status` has the results."""
-
-    @property
-    def follow_error(self) -> SkillhallError | None:
-        """Reason why no repository can be followed, or None."""
-
-    def close(self) -> None:
-        """Stop polling and delete the files of this process."""

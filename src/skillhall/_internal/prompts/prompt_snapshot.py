@@ -6,8 +6,9 @@ import base64
 import hashlib
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.cache import SizedCache
 from skillhall._internal.catalog.loader import load_roots
@@ -15,20 +16,19 @@ from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.policy.skipped_items import collect_skipped
-from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_arguments
+from skillhall._internal.prompts.arguments import parse_arguments, render_prompt
 from skillhall._internal.prompts.checkout import hash_files
-from skillhall._internal.prompts.prompt_model import BUILT_IN, Prompt, PromptFile, Stale
+from skillhall._internal.prompts.prompt_model import BUILT_IN, Prompt, PromptFile, serialize_prompt
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.prompts.checkout import Checkout
-    from skillhall._internal.prompts.prompt_model import PromptArgument, PromptKind
+    from skillhall._internal.prompts.prompt_model import Stale
     from skillhall._internal.skill.bundle import SkillFile
 
 MAX_FILE = 5 * 1024 * 1024  # bytes; larger files are not served
@@ -40,17 +40,19 @@ _SKIPPED_FILE_CODES = frozenset({Code.FILE_LEFT_OUT, Code.FILE_TOO_LARGE, Code.T
 
 
 class _PromptEntry(NamedTuple):
-    """Prompt without its body."""
+    """Prompt without its body, and where to read that and its files."""
 
+    prompt: Prompt
     skill: CatalogSkill
-    kind: PromptKind
-    arguments: tuple[PromptArgument, ...]
     files: tuple[SkillFile, ...]
-    has_files: bool
 
 
-class PromptContents:
-    """Built-in prompts and those of one checkout, with a cache of their responses."""
+class PromptSnapshot:
+    """Prompts of one source at one commit: the built-in ones and those of a checkout. Immutable.
+
+    `list_json` and `prompt_json` are the `data` of the responses to `GET /api/v1/prompts` and
+    `POST /api/v1/prompts/{name}`. Without arguments, the JSON is cached.
+    """
 
     def __init__(
         self,
@@ -63,27 +65,33 @@ class PromptContents:
     ) -> None:
         self.source = source
         self.commit = commit
-        self._checkout = checkout  # its folder is deleted with the last reference
+        self.stale: Stale | None = None
+        self.original: PromptSnapshot | None = None  # of which this is a stale copy
         self.source_findings = tuple(source_findings)
-        reader = _ContentsReader(checkout.folder if checkout else "", self.source_findings)
+        self._checkout = checkout  # its folder is deleted with the last reference
+        self.folder = checkout.folder if checkout else ""  # "" for the built-in prompts alone
+        reader = _PromptReader(self.folder, self.source_findings)
         self._entries = {entry.skill.name: entry for entry in reader.read_entries()}
-        self.skills = tuple(
-            entry.skill for entry in self._entries.values() if entry.skill.source != BUILT_IN
-        )
+        entries = self._entries.values()
+        self.skills = tuple(entry.skill for entry in entries if entry.skill.source != BUILT_IN)
         self.names = tuple(self._entries)
         self.findings = reader.build_findings()
         self.skipped = collect_skipped(self.findings)
+        # Changes with any response; used in ETags.
         self.digest = reader.finish_digest(source, checkout.digest if checkout else "")
-        self._bodies = SizedCache[str](_BODY_CACHE_BYTES, len)
+        self._summaries = SizedCache[Prompt](_BODY_CACHE_BYTES, lambda prompt: len(prompt.body))
         self._responses = SizedCache[bytes](response_cache_bytes, len)
-        self.list_json = _to_json_bytes(
-            {"prompts": [*map(self._serialize_entry, self.names)], "source": source}
-        )
+        prompts = [serialize_prompt(entry.prompt) for entry in entries]
+        self.list_json = _to_json_bytes({"prompts": prompts, "source": source})
 
-    @property
-    def folder(self) -> str:
-        """Folder of the checkout; "" for the built-in prompts alone."""
-        return self._checkout.folder if self._checkout else ""
+    def with_stale(self, stale: Stale | None) -> PromptSnapshot:
+        """Return the same prompts marked as outdated; with None, the original snapshot."""
+        original = self.original or self
+        if stale is None:
+            return original
+        snapshot = copy(original)  # shares the caches
+        snapshot.stale, snapshot.original = stale, original
+        return snapshot
 
     @property
     def label(self) -> str:
@@ -102,59 +110,43 @@ class PromptContents:
 
     def summary(self, name: str) -> Prompt:
         """Return a prompt without its files. Raises: PromptNotFound, PromptsSourceError."""
-        entry = self._find_entry(name)
-        body = self._bodies.get_or_create(name, lambda: self._read_body(entry))
-        skill = entry.skill
-        return Prompt(
-            name=name,
-            description=skill.description,
-            arguments=entry.arguments,
-            body=body,
-            kind=entry.kind,
-            has_files=entry.has_files,
-            hidden=skill.hidden,
-        )
+        entry = self._entries.get(name)
+        if entry is None:
+            raise PromptNotFound(name)
 
-    def files(self, name: str) -> tuple[PromptFile, ...]:
-        """Read the files of a prompt. Raises: PromptNotFound, PromptsSourceError."""
-        try:
-            return tuple(PromptFile(f.path.text, f.read()) for f in self._find_entry(name).files)
-        except SkillhallError as error:
-            raise self._changed_error(error) from None
+        def read() -> Prompt:
+            try:
+                return replace(entry.prompt, body=read_skill(entry.skill, _PROFILE).body.strip())
+            except SkillhallError as error:
+                raise self._changed_error(error) from None
 
-    def prompt_json(self, name: str) -> bytes:
-        """Return the response without arguments. Raises: as `summary`, MissingArguments."""
-        return self._responses.get_or_create(name, lambda: self.render_json(name, {}))
+        return self._summaries.get_or_create(name, read)
 
-    def render_json(self, name: str, values: Mapping[str, object]) -> bytes:
-        """Render a response. Raises: as `summary`, MissingArguments, InvalidArguments."""
-        prompt = self.summary(name)
-        text = render_arguments(prompt.body, check_arguments(prompt.arguments, values))
-        message = {"role": "user", "content": {"type": "text", "text": text}}
-        response: dict[str, Any] = {"description": prompt.description, "messages": [message]}
-        if files := self.files(name):
+    def prompt(self, name: str) -> Prompt:
+        """Return a prompt with its files. Raises: PromptNotFound, PromptsSourceError."""
+        return replace(self.summary(name), files=self._read_files(name))
+
+    def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
+        """Return a rendered prompt: description, messages, files and source.
+
+        Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
+        """
+        if not values:
+            return self._responses.get_or_create(name, lambda: self._render_json(name, {}))
+        return self._render_json(name, values)
+
+    def _render_json(self, name: str, values: Mapping[str, object]) -> bytes:
+        response = render_prompt(self.summary(name), values)
+        if files := self._read_files(name):
             response["files"] = [
                 {"path": path, "content": base64.b64encode(data).decode("ascii")}
                 for path, data in files
             ]
         return _to_json_bytes({**response, "source": self.source})
 
-    def _find_entry(self, name: str) -> _PromptEntry:
-        entry = self._entries.get(name)
-        if entry is None:
-            raise PromptNotFound(name)
-        return entry
-
-    def _serialize_entry(self, name: str) -> dict[str, Any]:
-        entry = self._entries[name]
-        data: dict[str, Any] = {"name": name, "description": entry.skill.description}
-        if entry.arguments:
-            data["arguments"] = [argument._asdict() for argument in entry.arguments]
-        return data
-
-    def _read_body(self, entry: _PromptEntry) -> str:
+    def _read_files(self, name: str) -> tuple[PromptFile, ...]:
         try:
-            return read_skill(entry.skill, _PROFILE).body.strip()
+            return tuple(PromptFile(f.path.text, f.read()) for f in self._entries[name].files)
         except SkillhallError as error:
             raise self._changed_error(error) from None
 
@@ -168,7 +160,7 @@ def _to_json_bytes(value: object) -> bytes:
     return text.encode("utf-8", "replace")
 
 
-class _ContentsReader:
+class _PromptReader:
     """Reads all prompts completely: a body, too, can be the reason to reject one."""
 
     def __init__(self, folder: str, source_findings: tuple[Finding, ...]) -> None:
@@ -193,10 +185,8 @@ class _ContentsReader:
 
     def build_findings(self) -> tuple[JudgedFinding, ...]:
         """Return all findings, with paths relative to the source."""
-        judged = [
-            *self._catalog.findings,
-            *_PROFILE.load_policy.judge((*self._source_findings, *self._extra_findings)),
-        ]
+        extra = (*self._source_findings, *self._extra_findings)
+        judged = (*self._catalog.findings, *_PROFILE.load_policy.judge(extra))
         return tuple(
             JudgedFinding(
                 finding._replace(
@@ -220,28 +210,40 @@ class _ContentsReader:
         except SkillhallError as error:
             self._add_finding(Finding(Code.UNREADABLE, str(error)), skill)
             return None
-        if rejecting := [finding for finding in parsed.findings if _is_rejecting(finding)]:
+        get_effect = _PROFILE.load_policy.get_effect
+        if rejecting := [f for f in parsed.findings if get_effect(f.code) is Effect.REJECT]:
             self._extra_findings += [f.with_location(skill.location, skill.name) for f in rejecting]
             return None
         arguments, argument_findings = parse_arguments(parsed.frontmatter.fields)
         resources = [file for path, file in bundle.files.items() if path != skill.file]
-        too_large = [file for file in resources if file.size > MAX_FILE]
-        too_large_findings = map(_too_large_finding, too_large)
-        for finding in (*argument_findings, *bundle.findings, *too_large_findings):
+        too_large = f"the file has more than {MAX_FILE} bytes and is not served"
+        size_findings = [
+            Finding(Code.FILE_TOO_LARGE, too_large, path=file.path.text)
+            for file in resources
+            if file.size > MAX_FILE
+        ]
+        for finding in (*argument_findings, *bundle.findings, *size_findings):
             self._add_finding(finding, skill)
-        is_truncated = any(f.code in _SKIPPED_FILE_CODES for f in bundle.findings)
-        has_files = bool(resources or is_truncated or self._is_incomplete(skill))
-        self._update_hash(skill.name, skill.description, arguments, has_files, parsed.body)
-        kind: PromptKind = "built-in" if skill.source == BUILT_IN else "user"
+        is_built_in = skill.source == BUILT_IN
+        # Files may have been skipped here, or already when the source was read.
+        is_incomplete = any(f.code in _SKIPPED_FILE_CODES for f in bundle.findings) or (
+            not is_built_in and skill.folder in self._incomplete_folders
+        )
+        prompt = Prompt(
+            skill.name,
+            skill.description,
+            arguments,
+            body="",
+            kind="built-in" if is_built_in else "user",
+            has_files=bool(resources) or is_incomplete,
+            hidden=skill.hidden,
+        )
+        self._update_hash(skill.name, skill.description, arguments, prompt.has_files, parsed.body)
         files = tuple(file for file in resources if file.size <= MAX_FILE)
-        return _PromptEntry(skill, kind, arguments, files, has_files)
+        return _PromptEntry(prompt, skill, files)
 
     def _update_hash(self, *facts: object) -> None:
         self._hash.update(repr(facts).encode("utf-8", "surrogatepass"))
-
-    def _is_incomplete(self, skill: CatalogSkill) -> bool:
-        """Whether files of the skill were skipped when the source was read."""
-        return bool(skill.source != BUILT_IN and skill.folder in self._incomplete_folders)
 
     def _add_finding(self, finding: Finding, skill: CatalogSkill) -> None:
         path = f"{skill.directory}{os.sep}{finding.path}" if finding.path else skill.location
@@ -252,72 +254,3 @@ class _ContentsReader:
         if self._folder:
             text = text.replace(f"{self._folder}{os.sep}", "").replace(self._folder, ".")
         return text
-
-
-def _is_rejecting(finding: Finding) -> bool:
-    return _PROFILE.load_policy.get_effect(finding.code) is Effect.REJECT
-
-
-def _too_large_finding(file: SkillFile) -> Finding:
-    message = f"the file has more than {MAX_FILE} bytes and is not served"
-    return Finding(Code.FILE_TOO_LARGE, message, path=file.path.text)
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSnapshotView:
-    """Snapshot of one source at one commit, and whether it is outdated."""
-
-    contents: PromptContents
-    stale: Stale | None = None
-
-    @property
-    def source(self) -> str:
-        """Name of the source in responses, without credentials."""
-        return self.contents.source
-
-    @property
-    def commit(self) -> str:
-        """Commit of the snapshot; "" for folders and uploads."""
-        return self.contents.commit
-
-    @property
-    def digest(self) -> str:
-        """Digest that changes with any response."""
-        return self.contents.digest
-
-    @property
-    def findings(self) -> tuple[JudgedFinding, ...]:
-        """All findings, including those of rejected prompts."""
-        return self.contents.findings
-
-    @property
-    def skipped(self) -> tuple[SkippedItem, ...]:
-        """Items of the source that are not served."""
-        return self.contents.skipped
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Names of all prompts, in order."""
-        return self.contents.names
-
-    def prompt(self, name: str) -> Prompt:
-        """Return a prompt with its files. Raises: PromptNotFound, PromptsSourceError."""
-        summary = self.contents.summary(name)
-        return summary.with_files(self.contents.files(name))
-
-    def summary(self, name: str) -> Prompt:
-        """Return a prompt without its files. Raises: PromptNotFound, PromptsSourceError."""
-        return self.contents.summary(name)
-
-    def list_json(self) -> bytes:
-        """Return the name, description and arguments of every prompt, and the source."""
-        return self.contents.list_json
-
-    def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """Return a rendered prompt: description, messages, files and source.
-
-        Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
-        """
-        if values:
-            return self.contents.render_json(name, values)
-        return self.contents.prompt_json(name)

@@ -6,28 +6,39 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.prompts.folder_reader import read_folder
-from skillhall._internal.prompts.prompt_snapshot import PromptContents
-from skillhall._internal.prompts.refreshing_source import FetchedContents
+from skillhall._internal.prompts.prompt_model import Stale
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompts.refreshing_source import format_utc
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.git.git_ref import GitRef
-from skillhall._internal.sources.git.remote import cache_key, parse_endpoint
+from skillhall._internal.sources.git.remote import GitAccess, cache_key, parse_endpoint
+from skillhall._internal.sources.git.source import read_git_level, resolve_commit
+from skillhall._internal.sources.github.github_ref import GitHubRef
+from skillhall._internal.sources.github.source import read_github_level, resolve_github_commit
 from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.local_ref import LocalRef
 from skillhall._internal.sources.source_text import is_valid_ref
 from skillhall._internal.sources.token_scope import reject_ssh
-from skillhall.errors import SourceNotFound, SourceRejected, UnsafePath, without_credentials
+from skillhall.errors import (
+    SourceNotFound,
+    SourceRejected,
+    SourceUnavailable,
+    UnsafePath,
+    without_credentials,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillhall._internal.prompts.checkout import CheckoutStore
-    from skillhall._internal.prompts.repo_reader import RepositoryReader
     from skillhall._internal.settings import Secret
-    from skillhall._internal.sources.git.remote import GitAccess
+    from skillhall._internal.sources.github.client import GitHubAccess
     from skillhall._internal.sources.repo_layout import FileTree
 
+_SCAN = PROMPT_REPOSITORY.scan_policy
 DEFAULT_BRANCH = "main"  # if no branch is named; falls back to HEAD
 _HOST_AND_PATH = re.compile(
     r"(?:[a-z+]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:]+)(?::[0-9]+(?=/))?[:/]+(.+)", re.IGNORECASE
@@ -39,6 +50,39 @@ class GitHosts(NamedTuple):
 
     github_url: str
     allow_loopback_http: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryReader:
+    """Reads repositories with git, or with GitHub's API where git is not available.
+
+    Both methods raise what `read_git` raises.
+    """
+
+    access: GitAccess | GitHubAccess
+    github_url: str
+
+    def resolve_commit(self, reference: GitRef) -> str:
+        """Return the current commit of the ref."""
+        if isinstance(self.access, GitAccess):
+            return resolve_commit(reference, self.access)
+        return resolve_github_commit(self._to_github_ref(reference), self.access)
+
+    def read_prompts(self, reference: GitRef, text: str) -> FileTree:
+        """Read the prompts at the reference; `text` names it."""
+        if isinstance(self.access, GitAccess):
+            return read_git_level(reference, self.access, _SCAN, source_text=text)
+        github = self._to_github_ref(reference)
+        return read_github_level(github, self.access, _SCAN, source_text=text)
+
+    def _to_github_ref(self, reference: GitRef) -> GitHubRef:
+        name = reference.url.removeprefix(f"{self.github_url}/").removesuffix(".git")
+        owner, _, repository = name.partition("/")
+        if name == reference.url or not repository or "/" in repository:
+            host = parse_endpoint(reference.url).authority
+            problem = "without git, only GitHub repositories can be read"
+            raise SourceUnavailable(host, problem, "install git, and leave SKILLHALL_GIT out")
+        return GitHubRef(owner, repository, reference.path, reference.ref)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +116,6 @@ class Repository:
         )
         return Repository(reference, self.source, may_fall_back=self.may_fall_back and not branch)
 
-    @property
-    def canonical_url(self) -> str:
-        """Host and path, which identify the repository whatever URL is used."""
-        return to_canonical_url(self.reference.url)
-
     def is_affected_by_push(self, urls: Sequence[str], branch: str) -> bool:
         """Whether a push to the branch may change this source."""
         ref = branch.removeprefix("refs/heads/")
@@ -85,11 +124,11 @@ class Repository:
 
     def fetch(
         self,
-        previous: PromptContents | None,
+        previous: PromptSnapshot | None,
         reader: RepositoryReader,
         checkouts: CheckoutStore,
         cache_bytes: int,
-    ) -> FetchedContents:
+    ) -> PromptSnapshot:
         """Read the repository, unless its commit is unchanged. Raises: as `read_git`."""
         reference, findings = self.reference, tuple[Finding, ...]()
         try:
@@ -98,29 +137,26 @@ class Repository:
             reference, findings = self._fall_back_to_head()
             commit = reader.resolve_commit(reference)
         if previous is not None and previous.commit == commit:
-            return FetchedContents(previous)
-        tree, findings = self._read_tree(reference, reader, findings)
+            return previous
+        try:
+            tree = reader.read_prompts(reference, reference.text)
+        except SourceNotFound:
+            # Only a missing branch is replaced by HEAD, not a missing folder.
+            if reference != self.reference or self._has_branch(reader):
+                raise
+            head, findings = self._fall_back_to_head()
+            tree = reader.read_prompts(head, reference.text)
         # Reuse the checkout if no file changed, so that the paths of its skills stay valid.
         checkout = previous.find_same_checkout(tree.files) if previous is not None else None
-        contents = PromptContents(
+        snapshot = PromptSnapshot(
             self.source,
             checkout or checkouts.put(tree),
             commit=tree.commit,
             source_findings=(*tree.findings, *findings),
             response_cache_bytes=cache_bytes,
         )
-        return FetchedContents(contents, tree.stale, tree.checked_at)
-
-    def _read_tree(
-        self, reference: GitRef, reader: RepositoryReader, findings: tuple[Finding, ...]
-    ) -> tuple[FileTree, tuple[Finding, ...]]:
-        try:
-            return reader.read_prompts(reference, reference.text), findings
-        except SourceNotFound:
-            if reference != self.reference or self._has_branch(reader):
-                raise
-            head, findings = self._fall_back_to_head()
-        return reader.read_prompts(head, reference.text), findings
+        stale = Stale(tree.stale, format_utc(tree.checked_at)) if tree.stale else None
+        return snapshot.with_stale(stale)
 
     def _has_branch(self, reader: RepositoryReader) -> bool:
         try:
@@ -145,14 +181,14 @@ class LocalFolder:
     path: str
     source: str
 
-    def fetch(self, previous: PromptContents | None, checkouts: CheckoutStore) -> FetchedContents:
+    def fetch(self, previous: PromptSnapshot | None, checkouts: CheckoutStore) -> PromptSnapshot:
         """Read the folder. Raises: SourceNotFound, TooLarge, OSError."""
         tree = read_folder(self.path, self.source)
         checkout = previous.find_same_checkout(tree.files) if previous is not None else None
         if checkout and previous is not None and previous.source_findings == tree.findings:
-            return FetchedContents(previous)
+            return previous
         checkout = checkout or checkouts.put(tree)
-        return FetchedContents(PromptContents(self.source, checkout, source_findings=tree.findings))
+        return PromptSnapshot(self.source, checkout, source_findings=tree.findings)
 
 
 def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:

@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.background import PollingThread
+from skillhall._internal.cache import LruCache
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.hints import TOKEN_HINTS, find_hint
 from skillhall._internal.prompts.checkout import CheckoutStore
-from skillhall._internal.prompts.followed_repos import FollowedRepositories, FollowedSkills
+from skillhall._internal.prompts.followed_repos import FollowedRepositories
 from skillhall._internal.prompts.prompt_model import BUILT_IN, SourceSelector, SourceStatus, Stale
-from skillhall._internal.prompts.prompt_snapshot import (
-    RESPONSE_CACHE_BYTES,
-    PromptContents,
-    PromptSnapshotView,
-)
+from skillhall._internal.prompts.prompt_snapshot import RESPONSE_CACHE_BYTES, PromptSnapshot
 from skillhall._internal.prompts.refreshing_source import (
     Clock,
-    FetchedContents,
     RefreshingSource,
     describe_error,
+    to_source_error,
 )
-from skillhall._internal.prompts.repo_reader import GitHubReader, GitReader
 from skillhall._internal.prompts.repo_source import (
     GitHosts,
     LocalFolder,
     Repository,
+    RepositoryReader,
     parse_requested_repository,
+    to_canonical_url,
 )
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES, FolderUploads
 from skillhall._internal.prompts.uploads.rules import normalize_source_name
@@ -48,12 +46,11 @@ if TYPE_CHECKING:
         Upload,
     )
     from skillhall._internal.prompts.refreshing_source import Fetch
-    from skillhall._internal.prompts.repo_reader import RepositoryReader
-    from skillhall._internal.prompts.uploads.folder_uploads import Uploads
+    from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
     from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
 
-    ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshotView]
+    ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshot]
     PublishChange: TypeAlias = Callable[[Sequence[str], str], None]  # takes URLs and a branch
 
 _CONFIGURED_SOURCE = SourceSelector()
@@ -76,7 +73,9 @@ class PromptSources:
     clock: Clock = field(default_factory=Clock)
     token_scope: TokenScope = field(default_factory=TokenScope)
     github_access: GitHubAccess | None = None  # replaces git where that is not available
-    uploads: Uploads | None = None  # defaults to folders in the data directory
+    uploads: FolderUploads | DatabaseUploads | None = (
+        None  # defaults to folders in the data directory
+    )
     publish_change: PublishChange = lambda *_: None  # notifies other servers
     can_follow: bool = True  # whether users may add repositories
 
@@ -90,13 +89,21 @@ class PromptSources:
 
     def build_reader(self, access: GitAccess) -> RepositoryReader:
         """Return a reader with the tokens of an access."""
-        if self.github_access is None:
-            return GitReader(access)
         github = self.github_access
+        if github is None:
+            return RepositoryReader(access, self.git_hosts.github_url)
         if access is not self.git_access:  # the request's own token, for the repository's host
             token = next(iter(access.tokens.values()), None)
             github = replace(github, tokens={github.authority: token} if token else {})
-        return GitHubReader(github, self.git_hosts.github_url)
+        return RepositoryReader(github, self.git_hosts.github_url)
+
+
+class _Override(NamedTuple):
+    """Repository that requests named."""
+
+    repository: Repository
+    source: RefreshingSource
+    clone_key: str
 
 
 class PromptService:
@@ -104,27 +111,30 @@ class PromptService:
 
     def __init__(self, prompt_sources: PromptSources, *, poll: bool = False) -> None:
         self._prompt_sources = prompt_sources
+        self._configured = prompt_sources.configured
         self._checkouts = CheckoutStore(prompt_sources.git_access.cache_directory)
         self._uploads = prompt_sources.uploads or FolderUploads(prompt_sources.data_directory)
-        self._built_in = PromptContents(BUILT_IN)
+        self._built_in = PromptSnapshot(BUILT_IN)
         self._configured_source = RefreshingSource(
             prompt_sources.ttl, prompt_sources.clock, delay_retries=True
         )
-        self._lock = threading.Lock()
-        self._overrides: OrderedDict[tuple[str, ...], tuple[Repository, RefreshingSource]] = (
-            OrderedDict()
+        self._overrides = LruCache[tuple[str, ...], _Override](
+            prompt_sources.max_overrides, lambda evicted: self._discard_clones([evicted.clone_key])
         )
-        self._upload_snapshots: OrderedDict[str, tuple[str, PromptSnapshotView]] = OrderedDict()
-        is_polling = poll and prompt_sources.configured is not None
+        # With the version of the upload.
+        self._upload_snapshots = LruCache[str, tuple[str, PromptSnapshot]](MAX_SOURCES)
+        is_polling = poll and self._configured is not None
         self._poller = (
             PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
         self._followed = FollowedRepositories(
             prompt_sources, self._checkouts, self._discard_clones, poll=poll
         )
-        self._cached_skills: FollowedSkills | None = None
+        self._skills_lock = threading.Lock()
+        # The snapshots keep the files of their skills alive.
+        self._cached_skills: tuple[tuple[PromptSnapshot, ...], RepositorySkillSet] | None = None
 
-    def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshotView:
+    def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
         """Return the current snapshot. It is read on first use and refreshed when due.
 
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
@@ -133,26 +143,25 @@ class PromptService:
 
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
-    ) -> PromptSnapshotView | None:
+    ) -> PromptSnapshot | None:
         """Return the snapshot if no refresh is due, else None. Never blocks."""
         if selector != _CONFIGURED_SOURCE:
             return None
-        if self._prompt_sources.configured is None:
-            return PromptSnapshotView(self._built_in)
-        return (
-            self._configured_source.cached_snapshot
-            if self._configured_source.seconds_until_due
-            else None
-        )
+        if self._configured is None:
+            return self._built_in
+        source = self._configured_source
+        return source.cached_snapshot if source.seconds_until_due else None
 
-    def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshotView:
-        """Refresh a source and notify other servers. Raises: as `snapshot`."""
+    def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
+        """Refresh a source and notify other servers. The result is stale if that fails.
+
+        Raises: as `snapshot`.
+        """
         snapshot = self._read_snapshot(selector, RefreshingSource.refresh)
         repository = self._select_repository(selector)
         if repository is not None:
-            self._prompt_sources.publish_change(
-                [repository.canonical_url], repository.reference.ref
-            )
+            reference = repository.reference
+            self._prompt_sources.publish_change([to_canonical_url(reference.url)], reference.ref)
         return snapshot
 
     def ingest(self, upload: Upload) -> IngestResult:
@@ -167,11 +176,9 @@ class PromptService:
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
         """As `handle_push`, for an event of another server: it is not published again."""
-        with self._lock:
-            known = list(self._overrides.values())
-        configured = self._prompt_sources.configured
-        if isinstance(configured, Repository):
-            known.append((configured, self._configured_source))
+        known = [(override.repository, override.source) for override in self._overrides.values()]
+        if isinstance(self._configured, Repository):
+            known.append((self._configured, self._configured_source))
         affected = [source for repo, source in known if repo.is_affected_by_push(urls, branch)]
         for source in affected:
             source.expire()
@@ -181,30 +188,38 @@ class PromptService:
 
     def status(self) -> Sequence[SourceStatus]:
         """Return the status of all sources: configured, followed, then the others."""
-        with self._lock:
-            others = list(self._overrides.values())
-            uploaded = [snapshot for _, snapshot in self._upload_snapshots.values()]
-        statuses = [self._configured_status(), *self._followed.status()]
-        for _, source in others:
-            if (snapshot := source.cached_snapshot) is not None:
-                statuses.append(_build_status(snapshot, source.checked_at, "override"))
-        return [*statuses, *(_build_status(snapshot, "", "upload") for snapshot in uploaded)]
+        sources = [override.source for override in self._overrides.values()]
+        read = [(source.cached_snapshot, source.checked_at) for source in sources]
+        uploaded = self._upload_snapshots.values()
+        return [
+            self._configured_status(),
+            *self._followed.status(),
+            *(_build_status(snapshot, at, "override") for snapshot, at in read if snapshot),
+            *(_build_status(snapshot, "", "upload") for _, snapshot in uploaded),
+        ]
 
-    def skills(self) -> FollowedSkills:
+    def skills(self) -> RepositorySkillSet:
         """Return the skills of the configured source, then of the followed ones."""
         configured = self.cached_snapshot() or self.snapshot()
-        contents = (configured.contents, *self._followed.contents())
-        with self._lock:
-            if self._cached_skills is None or self._cached_skills.contents != contents:
-                self._cached_skills = FollowedSkills.from_contents(contents)
-            return self._cached_skills
+        snapshots = (configured.with_stale(None), *self._followed.snapshots())
+        with self._skills_lock:
+            if self._cached_skills is None or self._cached_skills[0] != snapshots:
+                self._cached_skills = snapshots, _collect_skills(snapshots)
+            return self._cached_skills[1]
 
     def follow(self, selector: SourceSelector) -> SourceStatus:
-        """Read a repository and serve its skills. Raises: see `PromptServiceProtocol.follow`."""
+        """Read a repository and serve its skills from now on.
+
+        Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
+        FieldRefused, ConfigInvalid, OSError.
+        """
         return self._followed.follow(selector)
 
     def unfollow(self, key: str) -> FollowedRepository:
-        """Stop serving a repository. Raises: see `PromptServiceProtocol.unfollow`."""
+        """Stop serving the skills of a repository.
+
+        Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
+        """
         return self._followed.unfollow(key)
 
     def refresh_followed(self) -> None:
@@ -223,54 +238,47 @@ class PromptService:
             self._poller.close()
         self._checkouts.close()
 
-    def _read_snapshot(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshotView:
+    def _read_snapshot(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
         names_repository = bool(selector.repo or selector.path or selector.branch)
         if selector.source:
             if names_repository:
                 problem = "an uploaded source has no repository, path or branch"
                 raise SourceRejected("url", selector.source, problem, "ask for one or the other")
-            return self._read_upload(selector.source)
-        has_own_token = selector.token and isinstance(self._prompt_sources.configured, Repository)
+            return self._read_upload(normalize_source_name(selector.source))
+        has_own_token = selector.token and isinstance(self._configured, Repository)
         if names_repository or has_own_token:
             return self._read_override(selector, read)
-        return self._read_configured(read)
-
-    def _read_configured(self, read: ReadSource) -> PromptSnapshotView:
-        """Read the configured source; if that fails, return the built-in prompts as stale."""
-        if self._prompt_sources.configured is None:
-            return PromptSnapshotView(self._built_in)
+        if self._configured is None:
+            return self._built_in
         try:
             return read(self._configured_source, self._fetch_configured)
         except (SkillhallError, OSError) as error:
-            return PromptSnapshotView(self._built_in, self._to_stale(describe_error(error)))
+            return self._built_in.with_stale(self._to_stale(describe_error(error)))
 
-    def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshotView:
-        repository, access = self._resolve_override(selector)
-        key, reader = repository.key(access), self._prompt_sources.build_reader(access)
-        source = self._get_override_source(key, repository)
-
-        def fetch(previous: PromptContents | None) -> FetchedContents:
-            return repository.fetch(previous, reader, self._checkouts, _OVERRIDE_CACHE_BYTES)
-
-        try:
-            return read(source, fetch)
-        except SourceRejected:
-            self._forget_override(key, source)
-            raise
-        except (SkillhallError, OSError) as error:
-            self._forget_override(key, source)
-            hint = find_hint(error, TOKEN_HINTS) if isinstance(error, SkillhallError) else ""
-            raise PromptsSourceError(repository.source, describe_error(error), hint) from None
-
-    def _resolve_override(self, selector: SourceSelector) -> tuple[Repository, GitAccess]:
-        """Return the repository of a request, and the access to it."""
-        repository = self._select_repository(selector)
+    def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
+        repository, sources = self._select_repository(selector), self._prompt_sources
         if repository is None:
             text, hint = selector.path or selector.branch, "name the repository too"
             raise SourceRejected("path", text, "no repository is configured", hint)
-        return repository, repository.with_token(
-            self._prompt_sources.git_access_for(repository), selector.token
+        access = repository.with_token(sources.git_access_for(repository), selector.token)
+        key, reader = repository.key(access), sources.build_reader(access)
+        source, clone_key = RefreshingSource(sources.ttl, sources.clock), key[0]
+        override = self._overrides.get_or_create(
+            key, lambda: _Override(repository, source, clone_key)
         )
+
+        def fetch(previous: PromptSnapshot | None) -> PromptSnapshot:
+            return repository.fetch(previous, reader, self._checkouts, _OVERRIDE_CACHE_BYTES)
+
+        try:
+            return read(override.source, fetch)
+        except (SkillhallError, OSError) as error:
+            # An override that could not be read must not evict others.
+            if override.source.cached_snapshot is None:
+                self._overrides.drop(key, override)
+            if isinstance(error, SourceRejected):
+                raise
+            raise to_source_error(repository.source, error) from None
 
     def _select_repository(self, selector: SourceSelector) -> Repository | None:
         """Return the repository of a request; None for uploads and folders."""
@@ -280,79 +288,47 @@ class PromptService:
             return parse_requested_repository(
                 selector.repo, selector.path, selector.branch, self._prompt_sources.git_hosts
             )
-        configured = self._prompt_sources.configured
-        if not isinstance(configured, Repository):
+        if not isinstance(self._configured, Repository):
             return None
-        return configured.with_path_and_branch(selector.path, selector.branch)
-
-    def _get_override_source(
-        self, key: tuple[str, ...], repository: Repository
-    ) -> RefreshingSource:
-        """Return the source of an override, which becomes the most recently used one."""
-        with self._lock:
-            if key not in self._overrides:
-                source = RefreshingSource(self._prompt_sources.ttl, self._prompt_sources.clock)
-                self._overrides[key] = repository, source
-            self._overrides.move_to_end(key)
-            source = self._overrides[key][1]
-            excess = len(self._overrides) - self._prompt_sources.max_overrides
-            evicted = [self._overrides.popitem(last=False)[0] for _ in range(max(excess, 0))]
-        if evicted:
-            self._discard_clones({clone_key for clone_key, *_ in evicted})
-        return source
+        return self._configured.with_path_and_branch(selector.path, selector.branch)
 
     def _discard_clones(self, clone_keys: Iterable[str]) -> None:
         """Delete the clones that no source uses."""
-        with self._lock:
-            used = {clone_key for clone_key, *_ in self._overrides}
-        configured = self._prompt_sources.configured
-        if isinstance(configured, Repository):
-            used.add(configured.clone_key(self._prompt_sources.git_access))
+        access = self._prompt_sources.git_access
+        used = {override.clone_key for override in self._overrides.values()}
+        if isinstance(self._configured, Repository):
+            used.add(self._configured.clone_key(access))
         for key in {*clone_keys} - used - self._followed.clone_keys():
-            delete_clone(self._prompt_sources.git_access.cache_directory, key)
+            delete_clone(access.cache_directory, key)
 
-    def _forget_override(self, key: tuple[str, ...], source: RefreshingSource) -> None:
-        """Drop an override that could not be read, so that it does not evict others."""
-        with self._lock:
-            cached_source = self._overrides.get(key, (None, None))[1]
-            if source.cached_snapshot is None and cached_source is source:
-                del self._overrides[key]
-
-    def _read_upload(self, requested_name: str) -> PromptSnapshotView:
-        source = normalize_source_name(requested_name)
+    def _read_upload(self, source: str) -> PromptSnapshot:
         version = self._uploads.version(source)
-        with self._lock:
-            cached = self._upload_snapshots.get(source)
-        if cached is not None and cached[0] == version and cached[1].contents.is_readable:
+        cached = self._upload_snapshots.get(source)
+        if cached is not None and cached[0] == version and cached[1].is_readable:
             return cached[1]
         try:
             version, tree = self._uploads.read(source)
             checkout = self._checkouts.put(tree)
         except OSError as error:
             raise PromptsSourceError(source, describe_error(error)) from None
-        contents = PromptContents(
+        snapshot = PromptSnapshot(
             source,
             checkout,
             source_findings=tree.findings,
             response_cache_bytes=_OVERRIDE_CACHE_BYTES,
         )
         if cached is None or cached[0] != version:
-            log_skipped(contents.label, contents.skipped)
-        with self._lock:
-            self._upload_snapshots[source] = version, PromptSnapshotView(contents)
-            self._upload_snapshots.move_to_end(source)
-            while len(self._upload_snapshots) > MAX_SOURCES:
-                self._upload_snapshots.popitem(last=False)
-        return PromptSnapshotView(contents)
+            log_skipped(snapshot.label, snapshot.skipped)
+        self._upload_snapshots.put(source, (version, snapshot))
+        return snapshot
 
-    def _fetch_configured(self, previous: PromptContents | None) -> FetchedContents:
-        configured = self._prompt_sources.configured
-        if isinstance(configured, Repository):
+    def _fetch_configured(self, previous: PromptSnapshot | None) -> PromptSnapshot:
+        if isinstance(self._configured, Repository):
             reader = self._prompt_sources.build_reader(self._prompt_sources.git_access)
-            return configured.fetch(previous, reader, self._checkouts, RESPONSE_CACHE_BYTES)
-        if configured is None:
-            return FetchedContents(self._built_in)
-        return configured.fetch(previous, self._checkouts)
+            return self._configured.fetch(previous, reader, self._checkouts, RESPONSE_CACHE_BYTES)
+        if self._configured is None:
+            return self._built_in
+        return self._configured.fetch(previous, self._checkouts)
 
     def _poll(self) -> None:
         """Refresh the configured source if that is due."""
@@ -368,22 +344,20 @@ class PromptService:
         return max(self._configured_source.seconds_until_due, _MIN_POLL_INTERVAL)
 
     def _configured_status(self) -> SourceStatus:
-        source, configured = self._configured_source, self._prompt_sources.configured
-        if source.cached_snapshot is not None or configured is None:
-            snapshot = source.cached_snapshot or PromptSnapshotView(self._built_in)
-            return _build_status(snapshot, source.checked_at)
+        source = self._configured_source
+        if source.cached_snapshot is not None or self._configured is None:
+            return _build_status(source.cached_snapshot or self._built_in, source.checked_at)
         stale = self._to_stale(source.failure) if source.failure else None
         prompts = len(self._built_in.names)
-        return SourceStatus(configured.source, "", prompts, stale, source.checked_at)
+        return SourceStatus(self._configured.source, "", prompts, stale, source.checked_at)
 
     def _to_stale(self, problem: str) -> Stale:
-        configured = self._prompt_sources.configured
-        source = "" if configured is None else configured.source
+        source = "" if self._configured is None else self._configured.source
         return Stale(str(PromptsSourceError(source, problem)), "")
 
 
 def _build_status(
-    snapshot: PromptSnapshotView, checked: str, role: SourceRole = "configured"
+    snapshot: PromptSnapshot, checked: str, role: SourceRole = "configured"
 ) -> SourceStatus:
     return SourceStatus(
         snapshot.source,
@@ -394,3 +368,13 @@ def _build_status(
         role=role,
         skipped=snapshot.skipped,
     )
+
+
+def _collect_skills(snapshots: Sequence[PromptSnapshot]) -> RepositorySkillSet:
+    digest = snapshots[0].digest
+    if len(snapshots) > 1:
+        digests = "".join(snapshot.digest for snapshot in snapshots)
+        digest = hashlib.sha256(digests.encode()).hexdigest()
+    skills = tuple(skill for snapshot in snapshots for skill in snapshot.skills)
+    origins = {each.folder: RepositoryOrigin(each.source, each.commit) for each in snapshots}
+    return RepositorySkillSet(digest, skills, origins)

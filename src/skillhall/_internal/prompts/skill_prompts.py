@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
-from skillhall._internal.policy.effects import Effect
-from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_arguments
+from skillhall._internal.catalog.reader import open_skill_bundle, read_accepted_body
+from skillhall._internal.prompts.arguments import check_arguments, parse_arguments, render_prompt
 from skillhall._internal.prompts.prompt_model import Prompt
-from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError
+from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +45,12 @@ class SkillPrompts:
         if skill is None:
             raise PromptNotFound(name)
         arguments, _ = parse_arguments(skill.frontmatter.fields)
-        has_files = self._has_files(skill)
+        try:
+            bundle = open_skill_bundle(skill, self._profile.scan_policy.without_hidden_files)
+            # A finding means that a file was skipped.
+            has_files = bool(bundle.findings) or any(path != skill.file for path in bundle.files)
+        except SkillhallError:
+            has_files = True  # it may have files that cannot be read now
         return Prompt(
             name, skill.description, arguments, "", "user", has_files=has_files, hidden=skill.hidden
         )
@@ -56,25 +61,11 @@ class SkillPrompts:
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
         prompt = self.summary(name)
-        arguments = check_arguments(prompt.arguments, values or {})
-        text = render_arguments(self._read_body(self._skills_by_name[name]), arguments)
-        message = {"role": "user", "content": {"type": "text", "text": text}}
-        return json.dumps({"description": prompt.description, "messages": [message]}).encode()
-
-    def _has_files(self, skill: CatalogSkill) -> bool:
-        """Whether the skill has files, even skipped ones; true if it cannot be read."""
+        check_arguments(prompt.arguments, values or {})  # reported before an unreadable file
         try:
-            bundle = open_skill_bundle(skill, self._profile.scan_policy.without_hidden_files)
+            body = read_accepted_body(self._skills_by_name[name], self._profile)
+        except SkillRejected as error:
+            raise PromptsSourceError(name, error.reasons[0]) from None
         except SkillhallError:
-            return True
-        return bool(bundle.findings) or any(path != skill.file for path in bundle.files)
-
-    def _read_body(self, skill: CatalogSkill) -> str:
-        try:
-            parsed = read_skill(skill, self._profile)
-        except SkillhallError:
-            raise PromptsSourceError(skill.name, "it can no longer be read") from None
-        for finding, effect in self._profile.load_policy.judge(parsed.findings):
-            if effect is Effect.REJECT:
-                raise PromptsSourceError(skill.name, finding.message)
-        return parsed.body
+            raise PromptsSourceError(name, "it can no longer be read") from None
+        return json.dumps(render_prompt(replace(prompt, body=body), values or {})).encode()

@@ -39,10 +39,20 @@ _MAX_TTL = 10**9  # seconds
 def read_prompt_sources(settings: Settings) -> PromptSources:
     """Build the prompt sources from settings. Raises: ConfigInvalid."""
     prompts = settings.prompts
+    ttl = prompts.cache_ttl
+    if not (ttl.isascii() and ttl.isdigit()) or int(ttl[:20]) > _MAX_TTL:
+        problem, hint = f"{ttl[:20]!r} is not a number of seconds", "0 disables the cache"
+        raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)
     hosts = GitHosts(settings.github_url, allow_loopback_http=bool(settings.allowed_networks))
+    addresses = build_address_policy(settings.allowed_networks)
+    github_access = None
+    if not (settings.use_git and is_git_available()):
+        github_access = GitHubAccess(
+            settings.github_api_url, addresses, settings.tokens, settings.cache_directory
+        )
     access = GitAccess(
         settings.cache_directory,
-        build_address_policy(settings.allowed_networks),
+        addresses,
         settings.tokens,
         ssh_agent_socket=settings.variables.get("SSH_AUTH_SOCK", ""),
     )
@@ -51,20 +61,9 @@ def read_prompt_sources(settings: Settings) -> PromptSources:
         settings.data_directory,
         hosts,
         _parse_configured_source(prompts, hosts, settings.working_directory),
-        _parse_ttl(prompts.cache_ttl),
+        float(ttl),
         token_scope=TokenScope.from_settings(settings),
-        github_access=None
-        if settings.use_git and is_git_available()
-        else _build_github_access(settings),
-    )
-
-
-def _build_github_access(settings: Settings) -> GitHubAccess:
-    return GitHubAccess(
-        settings.github_api_url,
-        build_address_policy(settings.allowed_networks),
-        settings.tokens,
-        settings.cache_directory,
+        github_access=github_access,
     )
 
 
@@ -97,10 +96,3 @@ def _validate_setting(name: str, check: Callable[[], T]) -> T:
         return check()
     except SourceRejected as error:
         raise ConfigInvalid(f"{_VARIABLE_PREFIX}_{name}", error.problem, error.hint) from None
-
-
-def _parse_ttl(text: str) -> float:
-    if not (text.isascii() and text.isdigit()) or int(text[:20]) > _MAX_TTL:
-        problem, hint = f"{text[:20]!r} is not a number of seconds", "0 disables the cache"
-        raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)
-    return float(text)

@@ -12,11 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.prompts.prompt_model import (
-    PromptServiceProtocol,
-    PromptSnapshot,
-    SourceSelector,
-)
+from skillhall._internal.prompts.prompt_model import SourceSelector
+from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompts.service import PromptService
 from skillhall._internal.rest.etag import NO_CACHE, etag_matches
 from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, GzipCache, accepts_gzip
 from skillhall.errors import SkillhallError
@@ -33,7 +31,7 @@ _SLOW_HEADERS = {name.lower().encode() for name in GIT_TOKEN_HEADERS} | {b"trans
 class PromptResponder:
     """Builds responses from the snapshots of one prompt service."""
 
-    def __init__(self, service: PromptServiceProtocol) -> None:
+    def __init__(self, service: PromptService) -> None:
         self.service = service
         self._gzip_cache = GzipCache()
         self._last_list: _ListHeaders | None = None  # requested more often than it changes
@@ -54,7 +52,7 @@ class PromptResponder:
             cached = self._last_list = _ListHeaders.from_snapshot(snapshot)
         if etag_matches(if_none_match, cached.etag):
             return cached.not_modified
-        data, digest = snapshot.list_json(), snapshot.digest
+        data, digest = snapshot.list_json, snapshot.digest
         if len(data) < MIN_COMPRESSED_BYTES or not accepts_gzip(accept_encoding):
             return SuccessResponse(data, headers=cached.headers, snapshot=snapshot)
         response = _GzipResponse(data, headers=cached.headers, snapshot=snapshot)

@@ -36,14 +36,14 @@ from skillhall._internal.rest.route_parameters import (
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.collection import MAX_IMPORT_FILES, SOURCES, Collection
-from skillhall._internal.skill_store.folder_store import ImportReport
 from skillhall._internal.skill_store.serializers import (
     serialize_details,
     serialize_draft,
-    serialize_entry,
     serialize_import,
+    serialize_skill,
     serialize_stored,
 )
+from skillhall._internal.skill_store.store import ImportReport
 
 SKILLS_PATH = "/api/v1/skills"
 _SKILL_PATH = SKILLS_PATH + "/{id}"
@@ -103,14 +103,14 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     if q:
         hits = collection.search(q, limit)
         return SuccessResponse(
-            {"skills": [*map(serialize_entry, hits.skills)], "total": hits.total}
+            {"skills": [*map(serialize_skill, hits.skills)], "total": hits.total}
         )
     snapshot = collection.snapshot()
     headers = {**NO_CACHE, "etag": f'W/"{snapshot.revision}"'}
     if etag_matches(if_none_match, headers["etag"]):
         return Response(status_code=304, headers=headers)
     page = snapshot.page(cursor or "", limit, source or "")
-    data = {"skills": [*map(serialize_entry, page.skills)], "total": page.total}
+    data = {"skills": [*map(serialize_skill, page.skills)], "total": page.total}
     if not cursor:
         data |= skipped_data(snapshot.skipped)
     if page.next_cursor:
@@ -224,7 +224,7 @@ def undo_change(
 ) -> Response:
     """Undo an edit, an import or a deletion."""
     undone = collection.changes.undo(change_id)
-    return SuccessResponse({"undone": change_id, "skills": [*undone.ids]})
+    return SuccessResponse({"undone": change_id, "skills": [*undone.entries]})
 
 
 @router.get(

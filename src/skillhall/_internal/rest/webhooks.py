@@ -14,7 +14,7 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import MAX_JSON_BYTES, parse_json, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.prompts.prompt_model import PromptServiceProtocol
+from skillhall._internal.prompts.service import PromptService
 from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.responses import (
@@ -47,7 +47,7 @@ _URL_KEYS = (
 class WebhookReceiver:
     """Verifies the signatures of git hosts and reports pushes to the prompt service."""
 
-    def __init__(self, prompt_service: PromptServiceProtocol, secret: Secret | None) -> None:
+    def __init__(self, prompt_service: PromptService, secret: Secret | None) -> None:
         self.prompt_service = prompt_service
         self._secret = secret.reveal().encode("utf-8") if secret else None
         self._failed_signatures = FailedSignIns("signatures")

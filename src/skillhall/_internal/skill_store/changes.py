@@ -21,19 +21,14 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
     EXECUTABLE_MODE,
     FILE_MODE,
-    StoredSkill,
+    SkillSummary,
     find_skill_md,
     prepare_bundles,
     read_files,
 )
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
-from skillhall.errors import (
-    NothingToUndo,
-    SkillhallError,
-    SkillNotFound,
-    StaleVersionError,
-)
+from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,8 +36,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
-    from skillhall._internal.skill_store.folder_store import ImportReport
-    from skillhall._internal.skill_store.store import SkillFiles, SkillStore
+    from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore
     from skillhall._internal.storage.history import Verb
 
     _StoredFiles: TypeAlias = Mapping[str, HistoryFile] | None
@@ -54,15 +48,8 @@ _HISTORY_SCOPE = "local"  # separate from skills installed in the same project w
 class SkillChangeResult(NamedTuple):
     """Changed skill, and the id that undoes the change, or "" if it cannot be undone."""
 
-    skill: StoredSkill
+    skill: SkillSummary
     change_id: str
-
-
-class UndoneChange(NamedTuple):
-    """Undone change: its verb and the ids of its skills."""
-
-    verb: Verb
-    ids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +68,21 @@ class SkillStoreChanges:
         results: list[SkillChangeResult] = []
 
         def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
-            bundle = _require_unchanged(identity, present[identity], digest)
+            bundle = present[identity]
+            if bundle is None:
+                raise SkillNotFound(identity)
+            if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
+                raise StaleVersionError(identity, current)
             path = find_skill_md(bundle)
             data = edit_skill_md(bundle.files[path].read(), text)
-            skill = _check_edited_skill(identity, bundle, path, data)
-            before = self._store_bundle(bundle)
-            after = (
-                None if before is None else {**before, path: self._store_file(data, before[path])}
-            )
+            states = {path: FileState(data, bundle.files[path].executable)}
+            edited = prepare_bundles([build_bundle(identity, states)], identity)[0]
+            before, after = self._store_bundle(bundle), None
+            if before is not None:
+                stored = ContentStore(self.data_directory).put(data)
+                after = {**before, path: before[path]._replace(sha256=stored)}
             change_id = record("update", {identity: (before, after)})
-            results.append(SkillChangeResult(skill, change_id))
+            results.append(SkillChangeResult(edited.skill, change_id))
             files = read_files(bundle)
             return {identity: {**files, path: (data, files[path][1])}}
 
@@ -129,8 +121,8 @@ class SkillStoreChanges:
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
 
-    def undo(self, change_id: str) -> UndoneChange:
-        """Undo a change.
+    def undo(self, change_id: str) -> HistoryChange:
+        """Undo a change and return it; its entries are the ids of the skills.
 
         Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
         """
@@ -142,12 +134,17 @@ class SkillStoreChanges:
 
         def compute_files(present: Mapping[str, Bundle | None]) -> Mapping[str, SkillFiles | None]:
             for key, entry in change.entries.items():
-                self._check_unchanged(key, present[key], entry)
+                bundle = present[key]
+                stored = None if bundle is None else self._store_bundle(bundle)
+                if (bundle is None) != (entry.after is None) or stored != entry.after:
+                    raise StaleVersionError(
+                        key, compute_bundle_digest(remove_hidden_files(bundle)) if bundle else ""
+                    )
             return restored
 
         self.store.rewrite([*change.entries], compute_files)
         history.delete(change_id)
-        return UndoneChange(change.verb, tuple(change.entries))
+        return change
 
     def _open_history(self) -> History:
         return History(self.data_directory, os.path.join(self.store.location, _HISTORY_SCOPE))
@@ -195,9 +192,6 @@ class SkillStoreChanges:
         except SkillhallError:
             return None
 
-    def _store_file(self, data: bytes, previous: HistoryFile) -> HistoryFile:
-        return previous._replace(sha256=ContentStore(self.data_directory).put(data))
-
     def _load_files(self, key: str, entry: HistoryEntry) -> dict[str, tuple[bytes, int]] | None:
         """Load the replaced files. Raises: NothingToUndo if one is missing."""
         if entry.before is None:
@@ -209,25 +203,3 @@ class SkillStoreChanges:
                 raise NothingToUndo(key)
             files[path] = data, EXECUTABLE_MODE if file.executable else FILE_MODE
         return files
-
-    def _check_unchanged(self, key: str, present: Bundle | None, entry: HistoryEntry) -> None:
-        stored = None if present is None else self._store_bundle(present)
-        if (present is None) != (entry.after is None) or stored != entry.after:
-            raise StaleVersionError(
-                key, compute_bundle_digest(remove_hidden_files(present)) if present else ""
-            )
-
-
-def _check_edited_skill(identity: str, bundle: Bundle, path: str, data: bytes) -> StoredSkill:
-    """Check the edited file and return its skill. Raises: SkillRejected."""
-    states = {path: FileState(data, bundle.files[path].executable)}
-    return prepare_bundles([build_bundle(identity, states)], identity)[0].skill
-
-
-def _require_unchanged(identity: str, bundle: Bundle | None, digest: str) -> Bundle:
-    """Check the digest of a bundle. Raises: SkillNotFound, StaleVersionError."""
-    if bundle is None:
-        raise SkillNotFound(identity)
-    if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
-        raise StaleVersionError(identity, current)
-    return bundle

@@ -15,18 +15,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
-from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import read_signature
 from skillhall._internal.catalog.reader import open_skill_bundle, read_published_file, with_bundle
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.installer.install import compute_bundle_digest
-from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.skipped_items import collect_skipped
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
@@ -35,8 +34,14 @@ from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill
-from skillhall._internal.skill_store.input_checks import NOT_SHADOWED_HINT, SYSTEM, USER
+from skillhall._internal.skill_store.input_checks import (
+    NOT_SHADOWED_HINT,
+    SYSTEM,
+    USER,
+    SkillSummary,
+)
 from skillhall._internal.skill_store.revision_poller import RevisionPoller
+from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
@@ -56,15 +61,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.changes import SkillChangeResult
-    from skillhall._internal.skill_store.folder_store import ImportReport
-    from skillhall._internal.skill_store.store import SkillStore
+    from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.sources.folder.candidate import Signature
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
@@ -73,46 +76,17 @@ if TYPE_CHECKING:
 
 SOURCES = ("user", "system", "repository")
 REPOSITORY_SOURCE = "repository"
-_FOLDER_BY_SOURCE = {source: folder for folder, source in LOCAL_SKILLS.roots}
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
+_UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 _PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
 _LOG = logging.getLogger("skillhall.server")
 
 
-class RepositoryOrigin(NamedTuple):
-    """Repository and commit of a skill. The URL contains no credentials."""
-
-    repository: str = ""
-    commit: str = ""
-
-
-_UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
-
-
-class RepositorySkillSet(NamedTuple):
-    """Skills of all repositories of a server, in order of precedence."""
-
-    digest: str = ""  # changes with any repository
-    skills: Sequence[CatalogSkill] = ()
-    origins: Mapping[str, RepositoryOrigin] = MappingProxyType({})  # by root path
-
-
-class CollectionEntry(NamedTuple):
-    """Skill as a row of a list."""
-
-    id: str
-    name: str
-    description: str
-    source: str  # system, user or repository
-    hidden: bool
-    repository: str = ""  # only for skills of a repository
-
-
 class CollectionPage(NamedTuple):
-    """Page of the list, with the cursor of the next page."""
+    """Page of the list or of search results, with the cursor of the next page."""
 
-    skills: tuple[CollectionEntry, ...]
+    skills: tuple[SkillSummary, ...]
     total: int
     next_cursor: str = ""  # last id of this page; "" on the last page
 
@@ -121,36 +95,22 @@ class CollectionPage(NamedTuple):
 class SkillDetails:
     """All details of one skill at this moment."""
 
-    entry: CollectionEntry
+    entry: SkillSummary
     frontmatter: Mapping[str, object]
     body: str
     tokens: int
     digest: str
     files: tuple[SkillFile, ...]
     findings: tuple[JudgedFinding, ...]
-    shadowed: tuple[CollectionEntry, ...] = ()  # skills with the same id that are not served
-
-
-class SearchPage(NamedTuple):
-    """Search results, best match first."""
-
-    skills: tuple[CollectionEntry, ...]
-    total: int
+    shadowed: tuple[SkillSummary, ...] = ()  # skills with the same id that are not served
 
 
 class SkillArtifact(NamedTuple):
     """Skill as one download for installers: its SKILL.md alone, or an archive."""
 
-    entry: CollectionEntry
+    entry: SkillSummary
     is_archive: bool
     digest: str
-    files: tuple[str, ...]
-
-
-class SkillFileList(NamedTuple):
-    """Skill with the paths of its files, SKILL.md first under its canonical name."""
-
-    entry: CollectionEntry
     files: tuple[str, ...]
 
 
@@ -170,10 +130,14 @@ class CollectionSnapshot:
     skills: Mapping[str, CatalogSkill]
     findings: tuple[JudgedFinding, ...]
     ids: tuple[str, ...]  # sorted
-    index_input: IndexInput  # the same skills, for the search index
     origins: Mapping[str, RepositoryOrigin]
     shadowed: Mapping[str, tuple[CatalogSkill, ...]]  # skills that are not served, by id
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
+
+    @property
+    def index_input(self) -> IndexInput:
+        """The same skills, for the search index."""
+        return IndexInput(self.revision, self.skills.values())
 
     @property
     def published_ids(self) -> list[str]:
@@ -184,17 +148,14 @@ class CollectionSnapshot:
         """Sorted ids of the skills of one source."""
         return [identity for identity in self.ids if self.skills[identity].source == source]
 
-    def get_entry(self, identity: str) -> CollectionEntry:
+    def get_entry(self, identity: str) -> SkillSummary:
         """Return the list row of a skill."""
-        return self._build_entry(self.skills[identity])
+        return self.summarize(self.skills[identity])
 
-    def get_shadowed_entries(self, identity: str) -> tuple[CollectionEntry, ...]:
-        """Return the skills with the same id that are not served."""
-        return tuple(map(self._build_entry, self.shadowed.get(identity, ())))
-
-    def _build_entry(self, skill: CatalogSkill) -> CollectionEntry:
+    def summarize(self, skill: CatalogSkill) -> SkillSummary:
+        """Return the list row of a served or shadowed skill."""
         name = self.origins.get(skill.root.path, RepositoryOrigin()).repository
-        return CollectionEntry(
+        return SkillSummary(
             skill.id, skill.name, skill.description, skill.source, skill.hidden, name
         )
 
@@ -242,13 +203,11 @@ class Collection:
             if self._snapshot is None or self._snapshot.revision != revision:
                 self._snapshot = _build_snapshot(revision, self.store.catalog(), skills, origins)
                 self._background_index.schedule(self._snapshot.index_input)
-                self._log_skipped(self._snapshot.skipped)
+                # Only newly skipped items. Repositories log their own at each commit.
+                skipped = self._snapshot.skipped
+                log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
+                self._logged_skips = frozenset(skipped)
             return self._snapshot
-
-    def _log_skipped(self, skipped: Sequence[SkippedItem]) -> None:
-        """Log newly skipped items. Repositories log their own at each commit."""
-        log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
-        self._logged_skips = frozenset(skipped)
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
         """Suffix of the revision that changes if equal skills move to other folders.
@@ -257,16 +216,19 @@ class Collection:
         """
         last_digest, last_skills = self._last_repository_skills
         if skills is not last_skills:
-            moved = last_digest == digest and _get_locations(skills) != _get_locations(last_skills)
-            self._move_count += moved
+            locations = [skill.location for skill in skills]
+            last_locations = [skill.location for skill in last_skills]
+            self._move_count += last_digest == digest and locations != last_locations
             self._last_repository_skills = digest, skills
         return f"-{self._move_count}" if self._move_count else ""
 
-    def search(self, query: str, limit: int = MAX_PAGE_SIZE, max_age: float = 0.0) -> SearchPage:
+    def search(
+        self, query: str, limit: int = MAX_PAGE_SIZE, max_age: float = 0.0
+    ) -> CollectionPage:
         """Search names, descriptions and, as soon as they are indexed, bodies."""
         snapshot = self.snapshot(max_age)
         skills, total = self._background_index.get_index(snapshot.index_input).find(query, limit)
-        return SearchPage(tuple(snapshot.get_entry(skill.id) for skill in skills), total)
+        return CollectionPage(tuple(snapshot.get_entry(skill.id) for skill in skills), total)
 
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
@@ -287,7 +249,8 @@ class Collection:
 
         Raises: SourceRejected, and what opening the source and importing raise.
         """
-        return self._import_bundles(self.open_remote(text).bundles, identity, replace=replace)
+        bundles = [*self.open_remote(text).bundles]
+        return self.changes.import_(bundles, identity, replace=replace)
 
     def open_remote(self, text: str) -> OpenedSource:
         """Open a repository or URL. Raises: SourceRejected, and as `open_source`."""
@@ -308,13 +271,14 @@ class Collection:
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors of reading and importing."""
-        return self._import_bundles(read_archive(data, name), identity, replace=replace)
+        return self.changes.import_([*read_archive(data, name)], identity, replace=replace)
 
     def import_file(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        return self._import_bundles(read_archive_or_skill_md(data, name), identity, replace=replace)
+        bundles = [*read_archive_or_skill_md(data, name)]
+        return self.changes.import_(bundles, identity, replace=replace)
 
     def import_files(
         self,
@@ -324,12 +288,7 @@ class Collection:
         replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills among files with paths. Raises: as `import_archive`."""
-        return self._import_bundles(build_bundles(files), identity, replace=replace)
-
-    def _import_bundles(
-        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
-    ) -> SkillImportResult:
-        return self.changes.import_([*bundles], identity, replace=replace)
+        return self.changes.import_([*build_bundles(files)], identity, replace=replace)
 
     def find(self, identity: str) -> CatalogSkill:
         """Return the skill with this id. Raises: SkillNotFound."""
@@ -345,6 +304,10 @@ class Collection:
         def read(bundle: Bundle) -> SkillDetails:
             examined, snapshot = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
             loaded = load_into_memory(bundle)
+            findings = []
+            for finding, effect in examined.findings:  # with paths in the skill
+                path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
+                findings.append(JudgedFinding(finding._replace(path=path), effect))
             return SkillDetails(
                 snapshot.get_entry(identity),
                 examined.parsed.frontmatter.fields,
@@ -352,8 +315,8 @@ class Collection:
                 estimate_tokens(examined.parsed.body),
                 compute_bundle_digest(loaded),
                 tuple(loaded.files.values()),
-                tuple(_relativize_to_skill(finding, skill) for finding in examined.findings),
-                snapshot.get_shadowed_entries(identity),
+                tuple(findings),
+                tuple(map(snapshot.summarize, snapshot.shadowed.get(identity, ()))),
             )
 
         return with_bundle(skill, _PUBLISHED_SCAN, read)
@@ -382,7 +345,13 @@ class Collection:
         signature = read_signature(skill.location)
         cached = self._sizes.get(skill.location)
         if cached is None or cached[0] != signature:
-            cached = self._sizes[skill.location] = signature, _measure_skill(skill)
+            examined = examine_skill(skill, LOCAL_SKILLS)
+            size = SkillSize(
+                estimate_tokens(examined.parsed.body),
+                max(1, len(examined.bundle.files)),
+                sum(1 for finding in examined.findings if finding.effect is not Effect.ACCEPT),
+            )
+            cached = self._sizes[skill.location] = signature, size
         return cached[1]
 
     def system_ids(self) -> list[str]:
@@ -439,15 +408,18 @@ class Collection:
             with _skip_unreadable(identity):
                 yield self._get_artifact(snapshot, identity)
 
-    def file_lists(self) -> Iterator[SkillFileList]:
-        """Iterate over the published skills with their file paths, sorted by id."""
+    def file_lists(self) -> Iterator[tuple[SkillSummary, tuple[str, ...]]]:
+        """Iterate over the published skills with the paths of their files, sorted by id.
+
+        The main file is first, under its canonical name.
+        """
         snapshot = self.snapshot()
         for identity in snapshot.published_ids:
             skill = snapshot.skills[identity]
             with _skip_unreadable(identity):
                 paths = sorted(open_skill_bundle(skill, _PUBLISHED_SCAN).files)
                 others = (path for path in paths if path != skill.file)
-                yield SkillFileList(snapshot.get_entry(identity), (SKILL_MD, *others))
+                yield snapshot.get_entry(identity), (SKILL_MD, *others)
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
@@ -462,18 +434,17 @@ class Collection:
         is_immutable = snapshot.skills[identity].source == REPOSITORY_SOURCE
         if cached is not None and is_immutable and cached[0] == snapshot.revision:
             return cached[1]
-        pack = partial(_pack_artifact, snapshot.get_entry(identity))
+
+        def pack(bundle: Bundle) -> SkillArtifact:
+            paths = tuple(sorted(bundle.files))
+            is_archive = len(paths) > 1
+            data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
+            digest = f"sha256:{sha256_hex(data)}"
+            return SkillArtifact(snapshot.get_entry(identity), is_archive, digest, paths)
+
         artifact = with_bundle(snapshot.skills[identity], _PUBLISHED_SCAN, pack)
         self._artifacts[identity] = snapshot.revision, artifact
         return artifact
-
-
-def _pack_artifact(entry: CollectionEntry, bundle: Bundle) -> SkillArtifact:
-    paths = tuple(sorted(bundle.files))
-    is_archive = len(paths) > 1
-    data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
-    digest = f"sha256:{sha256_hex(data)}"
-    return SkillArtifact(entry, is_archive, digest, paths)
 
 
 @contextmanager
@@ -488,14 +459,10 @@ def _skip_unreadable(identity: str) -> Iterator[None]:
         _LOG.warning("skill %r is not published: %s", identity, problem)
 
 
-def _get_locations(skills: Sequence[CatalogSkill]) -> list[str]:
-    return [skill.location for skill in skills]
-
-
 def _build_snapshot(
     revision: str,
     local: Catalog,
-    repository: Iterable[CatalogSkill],
+    repository_skills: Iterable[CatalogSkill],
     origins: Mapping[str, RepositoryOrigin],
 ) -> CollectionSnapshot:
     """Merge skills by id. The store's skills win, then the first repository."""
@@ -504,32 +471,23 @@ def _build_snapshot(
     shadowed: dict[str, tuple[CatalogSkill, ...]] = {}
     for loser in local.shadowed:
         shadowed[loser.skill.id] = (*shadowed.get(loser.skill.id, ()), loser.skill)
-    for original in repository:
+    for original in repository_skills:
         skill = original._replace(root=original.root._replace(source=REPOSITORY_SOURCE))
         winner = skills.setdefault(skill.id, skill)
         if winner is not skill:
             shadowed[skill.id] = (*shadowed.get(skill.id, ()), skill)
-            finding = _build_shadowed_finding(skill, winner, origins)
+            other = f"the {winner.source} skill"
+            if winner.source == REPOSITORY_SOURCE:
+                other = f"the skill of {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
+            repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
+            message = f"{skill.id!r} of {repository} is shadowed by {other} with the same id"
+            path = f"{skill.folder}/{skill.file}".lstrip("/")
+            hint = "rename one of them, or remove the copy that is not needed"
+            finding = Finding(Code.SHADOWED, message, None, hint, path, skill.name)
             findings += LOCAL_SKILLS.load_policy.judge([finding])
     ids = tuple(sorted(skills))
-    index_input = IndexInput(revision, Catalog(LOCAL_SKILLS, (), skills.values()))
-    skipped = collect_skipped(tuple(findings))
-    return CollectionSnapshot(
-        revision, skills, tuple(findings), ids, index_input, origins, shadowed, skipped
-    )
-
-
-def _build_shadowed_finding(
-    skill: CatalogSkill, winner: CatalogSkill, origins: Mapping[str, RepositoryOrigin]
-) -> Finding:
-    repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
-    other = f"the {winner.source} skill"
-    if winner.source == REPOSITORY_SOURCE:
-        other = f"the skill of {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
-    message = f"{skill.id!r} of {repository} is shadowed by {other} with the same id"
-    path = f"{skill.folder}/{skill.file}".lstrip("/")
-    hint = "rename one of them, or remove the copy that is not needed"
-    return Finding(Code.SHADOWED, message, hint=hint, path=path, skill=skill.name)
+    skipped = collect_skipped(findings)
+    return CollectionSnapshot(revision, skills, tuple(findings), ids, origins, shadowed, skipped)
 
 
 def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
@@ -537,20 +495,6 @@ def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
     finding = judged.finding
     path, message = finding.path, finding.message
     for root in local.roots:
-        folder = _FOLDER_BY_SOURCE.get(root.source, root.source)
+        folder = FOLDER_BY_SOURCE.get(root.source, root.source)
         path, message = (text.replace(root.path, folder) for text in (path, message))
     return judged._replace(finding=finding._replace(path=path, message=message))
-
-
-def _measure_skill(skill: CatalogSkill) -> SkillSize:
-    examined = examine_skill(skill, LOCAL_SKILLS)
-    warnings = sum(1 for finding in examined.findings if finding.effect is not Effect.ACCEPT)
-    files = max(1, len(examined.bundle.files))
-    return SkillSize(estimate_tokens(examined.parsed.body), files, warnings)
-
-
-def _relativize_to_skill(judged: JudgedFinding, skill: CatalogSkill) -> JudgedFinding:
-    """Replace the absolute path of a finding by its path in the skill."""
-    finding = judged.finding
-    path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
-    return judged._replace(finding=finding._replace(path=path))

@@ -7,39 +7,34 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.reader import open_skill_bundle
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.skill_store.folder_revision import FolderRevision
-from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN, ImportReport
+from skillhall._internal.skill_store.folder_store import FolderRevision
 from skillhall._internal.skill_store.input_checks import (
     SYSTEM,
     USER,
     check_deletion,
     find_replaced_id,
     list_names,
-    parse_skill_id,
-    prepare_bundles,
-    prepare_new_skill,
 )
 from skillhall._internal.skill_store.mirror import EXECUTABLE_BIT
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import ReadOnly, SkillNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.skill_store.folder_store import FolderStore
-    from skillhall._internal.skill_store.input_checks import PreparedSkill, StoredSkill
+    from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
-    from skillhall._internal.skill_store.store import ComputeFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, ImportReport
     from skillhall._internal.storage.records import SharedSkill
     from skillhall._internal.storage.sql.skill_rows import (
         SharedSkillReader,
@@ -47,11 +42,10 @@ if TYPE_CHECKING:
         SqlSharedSkillTable,
     )
 
-_FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
-_ADDED_ORIGIN, _IMPORTED_ORIGIN = "added", "imported"
+_T = TypeVar("_T")
 
 
-class DatabaseStore:
+class DatabaseStore(SkillStore):
     """User skills of a database, with the system skills of one run directory."""
 
     def __init__(
@@ -64,15 +58,11 @@ class DatabaseStore:
         self._store = store
         self._mirror = mirror
         self._clock = clock
+        self.location = mirror.folder
         base = os.path.abspath(os.path.expanduser(run_directory))
-        self._system_folder = os.path.join(base, *_FOLDER_BY_SOURCE[SYSTEM].split("/"))
-        self._unshared_folder = os.path.join(base, *_FOLDER_BY_SOURCE[USER].split("/"))
+        self._system_folder = os.path.join(base, *FOLDER_BY_SOURCE[SYSTEM].split("/"))
+        self._unshared_folder = os.path.join(base, *FOLDER_BY_SOURCE[USER].split("/"))
         self._system_revision = FolderRevision(base, [self._system_folder])
-
-    @property
-    def location(self) -> str:
-        """Path of the mirror, which identifies the store on this machine."""
-        return self._mirror.folder
 
     @property
     def quick_revision(self) -> str:
@@ -90,38 +80,8 @@ class DatabaseStore:
             Root(self._system_folder, SYSTEM, is_required=False),
             Root(self._mirror.folder, USER, is_required=False),
         )
-        with self._mirror.lock_folders():
+        with self._mirror.folder_lock:
             return load_roots(roots, LOCAL_SKILLS)
-
-    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - the public name
-        """Create a user skill.
-
-        Raises: UnsafePath, SkillRejected, Conflict, DatabaseUnavailable, DatabaseFull.
-        """
-        new = prepare_new_skill(parse_skill_id(id), name, description, body)
-        self._write_skills([new], _ADDED_ORIGIN, replace=False)
-        return new.skill
-
-    def import_(
-        self,
-        bundles: Bundle | Iterable[Bundle],
-        id: str | None = None,  # noqa: A002 - the public name
-        *,
-        replace: bool = False,
-    ) -> ImportReport:
-        """Import bundles as user skills, all or none.
-
-        Raises: as `add`, and ReadOnly, and errors of reading.
-        """
-        sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
-        prepared = prepare_bundles(sources, id)
-        replaced_ids = self._write_skills(prepared, _IMPORTED_ORIGIN, replace=replace)
-        skills = [
-            item.skill._replace(id=replaced_id or item.skill.id)
-            for item, replaced_id in zip(prepared, replaced_ids, strict=True)
-        ]
-        findings = tuple(judged for item in prepared for judged in item.findings)
-        return ImportReport(tuple(skills), tuple(filter(None, replaced_ids)), findings)
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
@@ -130,17 +90,12 @@ class DatabaseStore:
         """
 
         def work(writer: SharedSkillWriter) -> None:
-            ids = writer.versions()
-            check_deletion(id, ids, served, shadowed=shadowed)
-            if id not in ids:
-                if id in list_names(self._system_folder):
-                    raise ReadOnly(id)
-                raise SkillNotFound(id, get_close_matches(id, ids))
+            system_ids = list_names(self._system_folder)
+            check_deletion(id, writer.versions(), system_ids, served, shadowed=shadowed)
             writer.delete(id)
 
         served = self.catalog()
-        self._store.write(work, self._get_timestamp())
-        self._mirror.try_refresh()
+        self._write(work)
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Read all files of a user skill, or None. Raises: DatabaseUnavailable."""
@@ -168,10 +123,9 @@ class DatabaseStore:
                 if files is None:
                     writer.delete(identity)
                 else:
-                    writer.put(identity, files, skill.origin if skill else _IMPORTED_ORIGIN)
+                    writer.put(identity, files, skill.origin if skill else "imported")
 
-        self._store.write(work, self._get_timestamp())
-        self._mirror.try_refresh()
+        self._write(work)
 
     def revision(self) -> str:
         """Return a string that changes when a skill is added, removed or edited."""
@@ -180,7 +134,6 @@ class DatabaseStore:
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
-        """Write all skills or none; return the replaced id of each, or None."""
         system = list_names(self._system_folder)
 
         def work(writer: SharedSkillWriter) -> Sequence[str | None]:
@@ -192,12 +145,13 @@ class DatabaseStore:
                 writer.put(replaced_id or item.skill.id, item.files, origin)
             return replaced_ids
 
-        replaced_ids = self._store.write(work, self._get_timestamp())
-        self._mirror.try_refresh()
-        return replaced_ids
+        return self._write(work)
 
-    def _get_timestamp(self) -> str:
-        return self._clock().isoformat(timespec="seconds")
+    def _write(self, work: Callable[[SharedSkillWriter], _T]) -> _T:
+        """Run a write transaction and mirror its result."""
+        result = self._store.write(work, self._clock().isoformat(timespec="seconds"))
+        self._mirror.try_refresh()
+        return result
 
 
 def _build_bundle(skill: SharedSkill, reader: SharedSkillReader) -> Bundle:

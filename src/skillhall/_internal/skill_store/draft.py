@@ -15,7 +15,7 @@ from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.input_checks import (
-    StoredSkill,
+    SkillSummary,
     parse_skill_id,
     prepare_bundles,
     prepare_new_skill,
@@ -37,7 +37,7 @@ class SkillDraft:
     is_taken: bool  # whether another skill has this id
     findings: tuple[JudgedFinding, ...]
     tokens: int
-    skill: StoredSkill | None = None  # as the store would list it
+    skill: SkillSummary | None = None  # as the store would list it
     data: bytes = b""  # the SKILL.md
 
 
@@ -46,7 +46,7 @@ def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) 
     try:
         skill_id = parse_skill_id(identity)
     except SkillhallError as error:
-        return _build_rejected_draft("", error)
+        return SkillDraft("", list_reasons(error), is_taken=False, findings=(), tokens=0)
 
     def write() -> bytes:
         new = prepare_new_skill(skill_id, text.name, text.description, text.body)
@@ -64,7 +64,7 @@ def draft_skill_md(
         bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})
         skill = prepare_bundles([bundle], identity)[0].skill
     except SkillhallError as error:
-        return _build_rejected_draft(identity, error, is_taken=is_taken)
+        return SkillDraft(identity, list_reasons(error), is_taken, (), 0)
     tokens = estimate_tokens(parse_skill(data).body)
     findings = judge_skill_md(identity, data)
     return SkillDraft(identity, (), is_taken, findings, tokens, skill, data)
@@ -79,8 +79,6 @@ def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
     return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
 
 
-def _build_rejected_draft(
-    identity: str, error: SkillhallError, *, is_taken: bool = False
-) -> SkillDraft:
-    problems = getattr(error, "reasons", None) or (str(error),)
-    return SkillDraft(identity, tuple(problems), is_taken, (), 0)
+def list_reasons(error: SkillhallError) -> tuple[str, ...]:
+    """Return the reasons of a rejection, one line each."""
+    return tuple(getattr(error, "reasons", None) or (str(error),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.scaffold import build_skill_md
@@ -23,11 +24,11 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.skill.finding import Finding
-    from skillhall._internal.skill.parsed import Frontmatter
+    from skillhall._internal.skill_store.store import SkillFiles
 
 USER, SYSTEM = "user", "system"
 # File systems allow 255 bytes; staging a folder adds a prefix to its name.
@@ -36,21 +37,22 @@ NOT_SHADOWED_HINT = "no system skill shadows a user skill with that id"
 FILE_MODE, EXECUTABLE_MODE = 0o644, 0o755  # of stored files
 
 
-class StoredSkill(NamedTuple):
-    """Skill as the store lists it."""
+class SkillSummary(NamedTuple):
+    """Skill as a row of a list."""
 
     id: str
     name: str
     description: str
-    source: str  # "system" or "user"
+    source: str  # "system", "user" or "repository"
     hidden: bool = False
+    repository: str = ""  # only for skills of a repository
 
 
 class PreparedSkill(NamedTuple):
     """Checked skill that is ready to be written."""
 
-    skill: StoredSkill
-    files: Mapping[str, tuple[bytes, int]]  # bytes and mode by path
+    skill: SkillSummary
+    files: SkillFiles
     findings: tuple[JudgedFinding, ...] = ()
 
 
@@ -72,10 +74,7 @@ def prepare_new_skill(identity: str, name: str, description: str, body: str) -> 
     if len(label.splitlines()) > 1:
         raise SkillRejected(identity, ["the name contains a line break"])
     data = build_skill_md(label, text, body)
-    front, findings = _parse_and_judge(identity, data, ())
-    return PreparedSkill(
-        _build_stored_skill(identity, front), {SKILL_MD: (data, FILE_MODE)}, findings
-    )
+    return _prepare_skill(identity, data, {SKILL_MD: (data, FILE_MODE)})
 
 
 def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[PreparedSkill]:
@@ -88,21 +87,18 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
     if identity is not None and len(bundles) > 1:
         problem = f"it contains {len(bundles)} skills, but an id names only one"
         raise SourceRejected("path", "the source", problem, "import them one by one")
-    prepared = [_prepare_bundle(bundle, identity) for bundle in bundles]
+    prepared = []
+    for bundle in bundles:
+        skill_id = parse_skill_id(suggest_id(bundle) if identity is None else identity)
+        files = read_files(bundle)
+        skill_md = files[find_skill_md(bundle)][0]
+        prepared.append(_prepare_skill(skill_id, skill_md, files, bundle.findings))
     taken: set[str] = set()
     for item in prepared:
         if fold_name(item.skill.id) in taken:
             raise Conflict(item.skill.id, "two skills of the source would have this id")
         taken.add(fold_name(item.skill.id))
     return prepared
-
-
-def _prepare_bundle(bundle: Bundle, requested_id: str | None) -> PreparedSkill:
-    identity = parse_skill_id(suggest_id(bundle) if requested_id is None else requested_id)
-    files = read_files(bundle)
-    skill_md = files[find_skill_md(bundle)][0]
-    front, findings = _parse_and_judge(identity, skill_md, bundle.findings)
-    return PreparedSkill(_build_stored_skill(identity, front), files, findings)
 
 
 def read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
@@ -126,7 +122,12 @@ def find_replaced_id(
     identity: str, user_ids: Iterable[str], system_ids: Iterable[str], *, replace: bool
 ) -> str | None:
     """Return the user skill that this id replaces, or None. Raises: Conflict, ReadOnly."""
-    user_id, system_id = _find_same_id(user_ids, identity), _find_same_id(system_ids, identity)
+    # Ids must also differ on case-insensitive file systems.
+    folded = fold_name(identity)
+    user_id, system_id = (
+        next((name for name in names if fold_name(name) == folded), None)
+        for names in (user_ids, system_ids)
+    )
     if not replace and (user_id or system_id):
         raise Conflict(identity, "choose another id, or replace it by an import")
     if system_id:
@@ -136,12 +137,13 @@ def find_replaced_id(
 
 def check_deletion(
     identity: str,
-    user_ids: Container[str],
+    user_ids: Collection[str],
+    other_ids: Container[str],
     served_skills: Iterable[CatalogSkill],
     *,
     shadowed: bool,
 ) -> None:
-    """Check that a deletion hits the intended copy of a skill.
+    """Check that a deletion hits a user skill, and the intended copy of it.
 
     `user_ids` includes shadowed and broken user skills. Raises: ReadOnly, SkillNotFound.
     """
@@ -151,6 +153,10 @@ def check_deletion(
         raise ReadOnly(identity, shadows=True)
     if shadowed and not is_shadowed:
         raise SkillNotFound(identity, hint=NOT_SHADOWED_HINT)
+    if identity not in user_ids:
+        if identity in other_ids:
+            raise ReadOnly(identity)
+        raise SkillNotFound(identity, get_close_matches(identity, user_ids))
 
 
 def list_names(folder: str) -> tuple[str, ...]:
@@ -161,30 +167,24 @@ def list_names(folder: str) -> tuple[str, ...]:
         return ()
 
 
-def _find_same_id(names: Iterable[str], identity: str) -> str | None:
-    """Return the name that equals `identity` on a case-insensitive file system."""
-    return next((name for name in names if fold_name(name) == fold_name(identity)), None)
-
-
 def suggest_id(bundle: Bundle) -> str:
     """Return the id of a bundle: from its folder, else from its name."""
     return slugify(choose_folder_name(bundle)) or suggest_name(read_bundle_name(bundle))
 
 
-def _build_stored_skill(identity: str, front: Frontmatter) -> StoredSkill:
-    return StoredSkill(identity, front.name, front.description, USER, front.hidden)
-
-
-def _parse_and_judge(
-    identity: str, data: bytes, extra_findings: Iterable[Finding]
-) -> tuple[Frontmatter, tuple[JudgedFinding, ...]]:
-    """Return the frontmatter and the findings not accepted. Raises: SkillRejected."""
+def _prepare_skill(
+    identity: str, data: bytes, files: SkillFiles, extra_findings: Iterable[Finding] = ()
+) -> PreparedSkill:
+    """Parse and judge a SKILL.md. Raises: SkillRejected."""
     parsed = parse_skill(data, identity, LOCAL_SKILLS.key_case)
+    front = parsed.frontmatter
     judged = LOCAL_SKILLS.load_policy.judge(
-        finding.with_location(f"{identity}/{finding.path or SKILL_MD}", parsed.frontmatter.name)
+        finding.with_location(f"{identity}/{finding.path or SKILL_MD}", front.name)
         for finding in (*parsed.findings, *extra_findings)
     )
     reasons = [item.finding.message for item in judged if item.effect is Effect.REJECT]
     if reasons:
         raise SkillRejected(identity, reasons)
-    return parsed.frontmatter, tuple(item for item in judged if item.effect is not Effect.ACCEPT)
+    summary = SkillSummary(identity, front.name, front.description, USER, front.hidden)
+    findings = tuple(item for item in judged if item.effect is not Effect.ACCEPT)
+    return PreparedSkill(summary, files, findings)

@@ -17,17 +17,13 @@ from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
-from skillhall._internal.skill_store.folder_store import ALL_FILES_SCAN
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.storage.records import (
-    DATABASE_RESTORED,
-    SKILL_CHANGED,
-    SKILL_DELETED,
-)
+from skillhall._internal.storage.records import DATABASE_RESTORED, SKILL_CHANGED, SKILL_DELETED
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from skillhall._internal.storage.records import Event, SharedSkill
@@ -67,12 +63,16 @@ class SkillMirror:
         self._retry_interval = retry_interval
         self._store = store
         self._refresh_lock = threading.Lock()  # one refresh at a time
-        self._folder_lock = threading.Lock()  # folders are either swapped or listed
+        self.folder_lock = threading.Lock()  # hold it while the folders are listed
         self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
         self._is_stale = True
         self._needs_full_sync = False  # whether known versions are no longer reliable
-        self._polling_thread = PollingThread(self.try_refresh, self._get_interval, _THREAD_NAME)
+        self._polling_thread = PollingThread(
+            self.try_refresh,
+            lambda: self._retry_interval if self._is_stale else POLL_INTERVAL,
+            _THREAD_NAME,
+        )
 
     @property
     def revision(self) -> str:
@@ -90,12 +90,6 @@ class SkillMirror:
         if not kinds or kinds & {SKILL_CHANGED, SKILL_DELETED, DATABASE_RESTORED}:
             self._polling_thread.wake()
 
-    @contextlib.contextmanager
-    def lock_folders(self) -> Iterator[None]:
-        """Keep the folders unchanged while they are listed."""
-        with self._folder_lock:
-            yield
-
     def try_refresh(self) -> None:
         """Update the folders; a failure is retried soon."""
         try:
@@ -112,20 +106,24 @@ class SkillMirror:
             with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
                 plan = self._store.read(lambda reader: self._plan_sync(target, reader))
-                with self._folder_lock:
-                    _swap_folders(target, plan.staged_folders, set(target.list_names()) - plan.ids)
+                with self.folder_lock:
+                    for identity, staged_name in plan.staged_folders.items():
+                        if target.entry_kind(identity) is None:
+                            target.rename(staged_name, identity)
+                        else:
+                            target.exchange_folder(identity, staged_name)
+                            target.remove_replaced(identity)
+                    for name in set(target.list_names()) - plan.ids:
+                        if not name.startswith(STAGING_PREFIX):
+                            target.rename(name, _new_staging_name())
                     self._mirrored, self._is_stale = plan.mirrored, False
-                    self._revision = _compute_digest(
-                        skill.digest for skill in plan.mirrored.values()
-                    )
+                    digests = [skill.digest for skill in plan.mirrored.values()]
+                    self._revision = _compute_digest(digests)
                 target.recover()  # deletes the replaced folders
 
     def close(self) -> None:
         """Stop polling."""
         self._polling_thread.close()
-
-    def _get_interval(self) -> float:
-        return self._retry_interval if self._is_stale else POLL_INTERVAL
 
     def _plan_sync(self, target: WritableFolder, reader: SharedSkillReader) -> _SyncPlan:
         """Read the database at one moment and stage new skills in temporary folders."""
@@ -137,21 +135,24 @@ class SkillMirror:
             if known is not None and known.version == version:
                 plan.mirrored[identity] = known
                 continue
+            skill = reader.find(identity)
+            if skill is None:
+                continue
             # A skill that cannot be written must not block the others. The next poll retries it.
             with contextlib.suppress(OSError):
-                self._stage_if_changed(identity, target, reader, plan)
+                if not self._is_mirrored(skill):
+                    name = _new_staging_name()
+                    contents = {
+                        path: (reader.read_blob(file.digest) or b"", file.mode)
+                        for path, file in skill.files.items()
+                    }
+                    # No fsync: after a crash, the next start compares the content.
+                    target.create_folder(name, contents, fsync=False)
+                    plan.staged_folders[identity] = name
+                files = (f"{f.digest} {f.mode} {path}" for path, f in skill.files.items())
+                digest = _compute_digest([identity, *files])
+                plan.mirrored[identity] = _MirroredSkill(skill.version, digest)
         return plan
-
-    def _stage_if_changed(
-        self, identity: str, target: WritableFolder, reader: SharedSkillReader, plan: _SyncPlan
-    ) -> None:
-        skill = reader.find(identity)
-        if skill is not None:
-            if not self._is_mirrored(skill):
-                plan.staged_folders[identity] = _stage_skill(target, skill, reader)
-            plan.mirrored[identity] = _MirroredSkill(
-                skill.version, _compute_digest([identity, *_describe_files(skill)])
-            )
 
     def _is_mirrored(self, skill: SharedSkill) -> bool:
         """Whether the skill's folder already has the same content."""
@@ -166,32 +167,8 @@ class SkillMirror:
         }
 
 
-def _stage_skill(target: WritableFolder, skill: SharedSkill, reader: SharedSkillReader) -> str:
-    """Write the skill to a temporary folder; return the folder's name."""
-    name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
-    files = {
-        path: (reader.read_blob(file.digest) or b"", file.mode)
-        for path, file in skill.files.items()
-    }
-    # No fsync: after a crash, the next start compares the content.
-    target.create_folder(name, files, fsync=False)
-    return name
-
-
-def _swap_folders(target: WritableFolder, staged: Mapping[str, str], removed: set[str]) -> None:
-    for identity, staged_name in staged.items():
-        if target.entry_kind(identity) is None:
-            target.rename(staged_name, identity)
-        else:
-            target.exchange_folder(identity, staged_name)
-            target.remove_replaced(identity)
-    for name in removed:
-        if not name.startswith(STAGING_PREFIX):
-            target.rename(name, f"{STAGING_PREFIX}{secrets.token_hex(8)}")
-
-
-def _describe_files(skill: SharedSkill) -> Iterator[str]:
-    return (f"{file.digest} {file.mode} {path}" for path, file in skill.files.items())
+def _new_staging_name() -> str:
+    return f"{STAGING_PREFIX}{secrets.token_hex(8)}"
 
 
 def _compute_digest(texts: Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from skillhall._internal.skill.bundle import fold_name
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.skill_store.draft import judge_skill_md
+from skillhall._internal.skill_store.draft import judge_skill_md, list_reasons
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
 from skillhall._internal.skill_store.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.changes import SkillStoreChanges
-    from skillhall._internal.skill_store.folder_store import ImportReport
+    from skillhall._internal.skill_store.store import ImportReport
     from skillhall._internal.skill_store.version_diff import FileChange
 
 ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
@@ -44,22 +44,31 @@ class ImportCandidate:
     """Skill that could be imported, with the effects of importing it."""
 
     key: str  # selects it in a request
+    bundle: Bundle
     id: str
     name: str
     description: str
-    tokens: int
-    files: int
     status: ImportStatus
-    problem: str  # why it is rejected
-    findings: tuple[JudgedFinding, ...]
-    changes: tuple[FileChange, ...]  # compared with the skill that it replaces
-    replaced_digest: str  # digest of that skill
-    bundle: Bundle
+    problem: str = ""  # why it is rejected
+    tokens: int = 0
+    findings: tuple[JudgedFinding, ...] = ()
+    changes: tuple[FileChange, ...] = ()  # compared with the skill that it replaces
+    replaced_digest: str = ""  # digest of that skill
+
+    @property
+    def files(self) -> int:
+        """Number of files."""
+        return len(self.bundle.files)
 
     @property
     def can_import(self) -> bool:
         """Whether importing it is allowed and has an effect."""
         return self.status in ("new", "replaces")
+
+
+class _PendingBundles(NamedTuple):
+    source: str
+    bundles: tuple[Bundle, ...]
 
 
 class PendingImport(NamedTuple):
@@ -123,64 +132,41 @@ class PendingImports:
 
     def _build_candidate(self, key: str, bundle: Bundle) -> ImportCandidate:
         try:
-            prepared = prepare_bundles([bundle], None)[0]
+            skill = prepare_bundles([bundle], None)[0].skill
         except SkillhallError as error:
-            return _build_rejected_candidate(key, bundle, error)
-        identity = prepared.skill.id
-        present = self.changes.store.files(identity)
+            return ImportCandidate(
+                key,
+                bundle,
+                suggest_id(bundle),
+                read_bundle_name(bundle),
+                read_bundle_description(bundle),
+                "refused",
+                "; ".join(list_reasons(error)),
+            )
+        present = self.changes.store.files(skill.id)
         changes: tuple[FileChange, ...] = ()
         status: ImportStatus = "new"
         if present is not None:
             # Hidden files of the replaced skill are private, so they are not compared.
-            changes = compare_files(
-                read_contents(remove_hidden_files(present)), read_contents(bundle)
-            )
+            shown = remove_hidden_files(present)
+            changes = compare_files(read_contents(shown), read_contents(bundle))
             is_same = compute_bundle_digest(present) == compute_bundle_digest(bundle)
             status = "same" if is_same else "replaces"
-        data = bundle.files[find_skill_md(bundle)].read()
+        skill_md = find_skill_md(bundle)
+        data = bundle.files[skill_md].read()
+        parsed = parse_skill(data)
+        found = (*bundle.findings, *scan_bundle(bundle, parsed.frontmatter))
+        judged = LOCAL_SKILLS.load_policy.judge(f for f in found if f.path != skill_md)
+        other_findings = (item for item in judged if item.effect is not Effect.ACCEPT)
         return ImportCandidate(
-            key=key,
-            id=identity,
-            name=prepared.skill.name,
-            description=prepared.skill.description,
-            tokens=estimate_tokens(parse_skill(data).body),
-            files=len(bundle.files),
-            status=status,
-            problem="",
-            findings=(*judge_skill_md(identity, data), *_judge_other_files(bundle, data)),
+            key,
+            bundle,
+            skill.id,
+            skill.name,
+            skill.description,
+            status,
+            tokens=estimate_tokens(parsed.body),
+            findings=(*judge_skill_md(skill.id, data), *other_findings),
             changes=changes,
             replaced_digest=compute_bundle_digest(present) if present else "",
-            bundle=bundle,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _PendingBundles:
-    source: str
-    bundles: tuple[Bundle, ...]
-
-
-def _judge_other_files(bundle: Bundle, data: bytes) -> tuple[JudgedFinding, ...]:
-    """Return the findings of files other than SKILL.md that are not accepted."""
-    skill_md = find_skill_md(bundle)
-    findings = (*bundle.findings, *scan_bundle(bundle, parse_skill(data).frontmatter))
-    judged = LOCAL_SKILLS.load_policy.judge(f for f in findings if f.path != skill_md)
-    return tuple(finding for finding in judged if finding.effect is not Effect.ACCEPT)
-
-
-def _build_rejected_candidate(key: str, bundle: Bundle, error: SkillhallError) -> ImportCandidate:
-    reasons = getattr(error, "reasons", None) or (str(error),)
-    return ImportCandidate(
-        key=key,
-        id=suggest_id(bundle),
-        name=read_bundle_name(bundle),
-        description=read_bundle_description(bundle),
-        tokens=0,
-        files=len(bundle.files),
-        status="refused",
-        problem="; ".join(reasons),
-        findings=(),
-        changes=(),
-        replaced_digest="",
-        bundle=bundle,
-    )

@@ -55,13 +55,13 @@ class RevisionPoller:
         return self._last.revision
 
     def _poll_in_background(self, now: float) -> None:
+        def poll() -> None:
+            try:
+                self._poll(now)
+            except (OSError, SkillhallError):
+                self._last = None  # the next request polls and gets the error
+
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
-                self._thread = threading.Thread(target=self._try_poll, args=(now,), daemon=True)
+                self._thread = threading.Thread(target=poll, daemon=True)
                 self._thread.start()
-
-    def _try_poll(self, now: float) -> None:
-        try:
-            self._poll(now)
-        except (OSError, SkillhallError):
-            self._last = None  # the next request polls and gets the error

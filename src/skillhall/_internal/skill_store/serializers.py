@@ -5,46 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.effects import serialize_findings
+from skillhall._internal.render.json_manifest import build_manifest
 
 if TYPE_CHECKING:
-    from skillhall._internal.skill_store.collection import CollectionEntry, SkillDetails
+    from skillhall._internal.skill_store.collection import SkillDetails
     from skillhall._internal.skill_store.draft import SkillDraft
-    from skillhall._internal.skill_store.folder_store import ImportReport
-    from skillhall._internal.skill_store.input_checks import StoredSkill
+    from skillhall._internal.skill_store.input_checks import SkillSummary
+    from skillhall._internal.skill_store.store import ImportReport
 
 
-def serialize_entry(entry: CollectionEntry) -> dict[str, object]:
+def serialize_skill(skill: SkillSummary) -> dict[str, object]:
     """Serialize a skill as a row of a list."""
-    data: dict[str, object] = {
-        "id": entry.id,
-        "name": entry.name,
-        "description": entry.description,
-        "source": entry.source,
-    }
-    if entry.repository:
-        data["repository"] = entry.repository
-    return data
+    row = {**serialize_stored(skill), "source": skill.source}
+    return {**row, "repository": skill.repository} if skill.repository else row
 
 
 def serialize_details(details: SkillDetails) -> dict[str, object]:
     """Serialize a skill with its instructions, files and findings."""
-    files = [
-        {"path": f.path.text, "size": f.size, "digest": f.digest(), "executable": f.executable}
-        for f in details.files
-    ]
     return {
-        **serialize_entry(details.entry),
+        **serialize_skill(details.entry),
         "frontmatter": details.frontmatter,
         "body": details.body,
         "tokens": details.tokens,
         "digest": details.digest,
-        "files": files,
+        "files": build_manifest(details.files),
         "findings": serialize_findings(details.findings),
-        "shadowed": [*map(serialize_entry, details.shadowed)],
+        "shadowed": [*map(serialize_skill, details.shadowed)],
     }
 
 
-def serialize_stored(skill: StoredSkill) -> dict[str, object]:
+def serialize_stored(skill: SkillSummary) -> dict[str, object]:
     """Serialize a skill that was created, edited or imported."""
     return {"id": skill.id, "name": skill.name, "description": skill.description}
 

@@ -46,25 +46,20 @@ def install_shipped_skills(target: WritableFolder, path: str) -> ShippedSkillsRe
     """Install the shipped skills in the open, locked folder at `path`. Raises: OSError."""
     results: dict[str, list[str]] = {"written": [], "unchanged": [], "skipped": []}
     for identity, shipped_files in read_shipped_skills().items():
-        results[_install_skill(target, path, identity, shipped_files)].append(identity)
+        fresh = {name: (data, _FILE_MODE) for name, data in shipped_files.items()}
+        kind = target.entry_kind(identity)
+        present = _read_files(FolderHandle(path, identity)) if kind is EntryKind.FOLDER else {}
+        if kind is None:
+            target.create_folder(identity, fresh)
+            results["written"].append(identity)
+        elif present == shipped_files:
+            results["unchanged"].append(identity)
+        elif _is_shipped(present.get(SKILL_MD, b"")):
+            target.replace_folder(identity, fresh)
+            results["written"].append(identity)
+        else:
+            results["skipped"].append(identity)
     return ShippedSkillsReport(**{key: tuple(ids) for key, ids in results.items()})
-
-
-def _install_skill(
-    target: WritableFolder, path: str, identity: str, shipped_files: Mapping[str, bytes]
-) -> str:
-    fresh = {name: (data, _FILE_MODE) for name, data in shipped_files.items()}
-    kind = target.entry_kind(identity)
-    if kind is None:
-        target.create_folder(identity, fresh)
-        return "written"
-    present = _read_files(FolderHandle(path, identity)) if kind is EntryKind.FOLDER else {}
-    if present == shipped_files:
-        return "unchanged"
-    if not _is_shipped(present.get(SKILL_MD, b"")):
-        return "skipped"
-    target.replace_folder(identity, fresh)
-    return "written"
 
 
 def _is_shipped(skill_md: bytes) -> bool:
@@ -72,12 +67,10 @@ def _is_shipped(skill_md: bytes) -> bool:
     return parse_skill(skill_md).frontmatter.metadata.get(key) == value
 
 
-def _read_files(folder_handle: FolderHandle) -> dict[str, bytes]:
+def _read_files(folder: FolderHandle) -> dict[str, bytes]:
     try:
-        return {
-            path: file.read()
-            for path, file in open_bundle(folder_handle, _ALL_FILES_SCAN).files.items()
-        }
+        bundle = open_bundle(folder, _ALL_FILES_SCAN)
+        return {path: file.read() for path, file in bundle.files.items()}
     except SkillhallError:  # another process is changing it
         return {}
 

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill_store.input_checks import (
+    parse_skill_id,
+    prepare_bundles,
+    prepare_new_skill,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.folder_store import ImportReport
-    from skillhall._internal.skill_store.input_checks import StoredSkill
+    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
 
     SkillFiles: TypeAlias = Mapping[str, tuple[bytes, int]]  # bytes and mode by path
     # Maps the present files by id to the new files, or None to delete a skill. A transaction may
@@ -20,26 +28,44 @@ if TYPE_CHECKING:
         [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
     ]
 
+ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy._replace(include_hidden_files=True)
+FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
-class SkillStore(Protocol):
+
+class ImportReport(NamedTuple):
+    """Imported skills, the ids of replaced skills, and all findings."""
+
+    imported: tuple[SkillSummary, ...]
+    replaced: tuple[str, ...]
+    findings: tuple[JudgedFinding, ...]
+
+
+class SkillStore(ABC):
     """Operations on the skills; one contract suite runs on every implementation."""
 
-    @property
-    def location(self) -> str:
-        """Path that identifies the store on this machine."""
+    location: str  # path that identifies the store on this machine
 
     @property
+    @abstractmethod
     def quick_revision(self) -> object:
         """Value that changes with each change known without polling; cheap to read."""
 
+    @abstractmethod
+    def revision(self) -> str:
+        """Return a string that changes when a skill is added, removed or edited."""
+
+    @abstractmethod
     def catalog(self) -> Catalog:
         """Load system and user skills, consistent at one moment."""
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> StoredSkill:  # noqa: A002 - the public name
+    def add(self, id: str, name: str, description: str, body: str = "") -> SkillSummary:  # noqa: A002 - the public name
         """Create a user skill.
 
         Raises: UnsafePath, SkillRejected, Conflict, OSError, DatabaseUnavailable, DatabaseFull.
         """
+        new = prepare_new_skill(parse_skill_id(id), name, description, body)
+        self._write_skills([new], "added", replace=False)
+        return new.skill
 
     def import_(
         self,
@@ -52,24 +78,39 @@ class SkillStore(Protocol):
 
         Raises: as `add`, and ReadOnly, and errors of reading.
         """
+        sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
+        prepared = prepare_bundles(sources, id)
+        replaced = self._write_skills(prepared, "imported", replace=replace)
+        skills = tuple(
+            item.skill._replace(id=replaced_id or item.skill.id)
+            for item, replaced_id in zip(prepared, replaced, strict=True)
+        )
+        findings = tuple(judged for item in prepared for judged in item.findings)
+        return ImportReport(skills, tuple(filter(None, replaced)), findings)
 
+    @abstractmethod
+    def _write_skills(
+        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
+    ) -> Sequence[str | None]:
+        """Write the skills; return the replaced id of each, or None."""
+
+    @abstractmethod
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
 
         Raises: ReadOnly, SkillNotFound, and as `add`.
         """
 
+    @abstractmethod
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Return all files of a user skill, or None.
 
         Raises: UnsafePath, DatabaseUnavailable.
         """
 
+    @abstractmethod
     def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Replace the files of user skills while no other writer can change them.
 
         Raises: as `compute_files`, and UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.
         """
-
-    def revision(self) -> str:
-        """Return a string that changes when a skill is added, removed or edited."""

@@ -62,22 +62,14 @@ def diff_texts(old: str, new: str) -> tuple[DiffLine, ...]:
 
 def _compare_file(path: str, old: bytes | None, new: bytes | None) -> FileChange:
     kind: FileChangeKind = "added" if old is None else "removed" if new is None else "changed"
-    texts = _decode_text(old), _decode_text(new)
-    if texts[0] is None or texts[1] is None:
+    contents = old or b"", new or b""
+    if any(len(data) > MAX_TEXT_SIZE or b"\0" in data for data in contents):
         return FileChange(path, kind)
-    lines = diff_texts(texts[0], texts[1])
-    return FileChange(path, kind, lines[:MAX_DIFF_LINES], len(lines) > MAX_DIFF_LINES)
-
-
-def _decode_text(data: bytes | None) -> str | None:
-    if data is None:
-        return ""
-    if len(data) > MAX_TEXT_SIZE or b"\0" in data:
-        return None
     try:
-        return data.decode("utf-8")
+        lines = diff_texts(*(data.decode("utf-8") for data in contents))
     except UnicodeDecodeError:
-        return None
+        return FileChange(path, kind)
+    return FileChange(path, kind, lines[:MAX_DIFF_LINES], len(lines) > MAX_DIFF_LINES)
 
 
 def _build_diff_lines(

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill_store.collection import (
-    Collection,
-    RepositoryOrigin,
-    RepositorySkillSet,
-)
+from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 
 if TYPE_CHECKING:
@@ -21,16 +17,8 @@ def open_collection(
     settings: Settings, prompt_service: PromptService, services: DatabaseServices | None = None
 ) -> Collection:
     """Open the collection: the skill store and the skills of the served repositories."""
-
-    def repository() -> RepositorySkillSet:
-        served = prompt_service.skills()
-        origins = {
-            each.folder: RepositoryOrigin(each.source, each.commit) for each in served.contents
-        }
-        return RepositorySkillSet(served.digest, served.skills, origins)
-
     if services is not None and services.skill_store is not None:
-        return Collection(services.skill_store, settings, repository)
+        return Collection(services.skill_store, settings, prompt_service.skills)
     store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
     store.sweep()  # leftovers of killed processes
-    return Collection(store, settings, repository)
+    return Collection(store, settings, prompt_service.skills)

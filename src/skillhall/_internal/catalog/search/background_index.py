@@ -13,9 +13,9 @@ from skillhall._internal.catalog.reader import read_raw_body
 from skillhall._internal.catalog.search.search_index import SearchIndex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+    from skillhall._internal.catalog.catalog import CatalogSkill
 
 MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
 MAX_TOTAL_BODIES = 64 * 1024 * 1024  # characters; the index needs two thirds of it in memory
@@ -23,15 +23,10 @@ THREAD_NAME = "skillhall-search"
 
 
 class IndexInput(NamedTuple):
-    """A catalog and its revision."""
+    """Skills and their revision."""
 
     revision: str
-    catalog: Catalog
-
-
-class _RevisionIndex(NamedTuple):
-    revision: str
-    search_index: SearchIndex
+    skills: Iterable[CatalogSkill]
 
 
 class _Outdated(Exception):
@@ -49,8 +44,9 @@ class BackgroundIndex:
         self._body_reader = body_reader
         self._max_chars = max_chars
         self._lock = threading.Lock()
-        self._head_index: _RevisionIndex | None = None
-        self._full_index: _RevisionIndex | None = None
+        # Each with its revision.
+        self._head_index: tuple[str, SearchIndex] | None = None
+        self._full_index: tuple[str, SearchIndex] | None = None
         self._pending: IndexInput | None = None  # next input of the thread
         self._thread: threading.Thread | None = None
 
@@ -58,10 +54,10 @@ class BackgroundIndex:
         """Return the index of a state: with bodies if ready, else one of heads only."""
         with self._lock:
             for cached in (self._full_index, self._head_index):
-                if cached is not None and cached.revision == state.revision:
-                    return cached.search_index
-            self._head_index = _RevisionIndex(state.revision, SearchIndex.build(state.catalog))
-            return self._head_index.search_index
+                if cached is not None and cached[0] == state.revision:
+                    return cached[1]
+            self._head_index = state.revision, SearchIndex.build(state.skills)
+            return self._head_index[1]
 
     def schedule(self, state: IndexInput) -> None:
         """Start to index the bodies of a state in the background."""
@@ -73,19 +69,18 @@ class BackgroundIndex:
 
     def _run(self) -> None:
         try:
-            while (state := self._take_pending()) is not None:
+            while True:
+                with self._lock:
+                    state, self._pending = self._pending, None
+                    if state is None:
+                        # Reset under the lock, so that `schedule` starts another thread.
+                        self._thread = None
+                        return
                 self._build(state)
         finally:
             with self._lock:
                 if self._thread is threading.current_thread():
                     self._thread = None
-
-    def _take_pending(self) -> IndexInput | None:
-        with self._lock:
-            state, self._pending = self._pending, None
-            if state is None:  # reset under the lock, so that `schedule` starts another thread
-                self._thread = None
-            return state
 
     def _build(self, state: IndexInput) -> None:
         remaining = self._max_chars
@@ -99,9 +94,9 @@ class BackgroundIndex:
             return text
 
         try:
-            index = SearchIndex.build(state.catalog, read_body)
+            index = SearchIndex.build(state.skills, read_body)
         except _Outdated:
             return
         with self._lock:
-            self._full_index = _RevisionIndex(state.revision, index)
+            self._full_index = state.revision, index
             self._head_index = None

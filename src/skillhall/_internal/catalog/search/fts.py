@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.search.linear_scan import (
     BODY_WEIGHT,
@@ -16,14 +16,9 @@ from skillhall._internal.catalog.search.linear_scan import (
 from skillhall._internal.catalog.search.query import separate_unspaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from skillhall._internal.catalog.search.linear_scan import (
-        Matches,
-        RowExclusions,
-        ScoredRow,
-        SearchRow,
-    )
+    from skillhall._internal.catalog.search.linear_scan import RowExclusions, ScoredRow, SearchRow
     from skillhall._internal.catalog.search.query import Term
 
 _COMMON_TERM_DIVISOR = 20  # a term is common if more than 1/20 of all rows contain it
@@ -68,17 +63,18 @@ class FtsEngine:
         self._database.execute(_TABLE)
         self._database.execute("CREATE TABLE hidden (id INTEGER PRIMARY KEY)")
         self._database.execute("BEGIN")
-        self._row_count = self._database.executemany(_INSERT, _number_rows(rows)).rowcount
+        values = ((number, *map(separate_unspaced, row)) for number, row in enumerate(rows))
+        self._row_count = self._database.executemany(_INSERT, values).rowcount
         self._database.executemany("INSERT INTO hidden VALUES (?)", ((row,) for row in hidden))
         self._database.execute("COMMIT")
 
-    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> Matches:
+    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> FtsMatches:
         """Find rows with all terms."""
-        return _FtsMatches.from_expression(self, _format_all(terms), exclusions)
+        return FtsMatches(self, _format_all(terms), exclusions)
 
     def match_any(
         self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
-    ) -> Matches:
+    ) -> FtsMatches | MatchList:
         """Find rows with any of the rarer `terms`, but not with all of `not_all_of`."""
         limit = max(_CHEAP_ROW_COUNT, self._row_count // _COMMON_TERM_DIVISOR)
         counts = {term: self._count_up_to(limit + 1, term) for term in terms}
@@ -88,7 +84,7 @@ class FtsEngine:
             return MatchList(())
         any_of = " OR ".join(map(_format_term, rare))
         expression = f"({any_of}) NOT ({_format_all(not_all_of)})"
-        return _FtsMatches.from_expression(self, expression, exclusions)
+        return FtsMatches(self, expression, exclusions)
 
     def has_unknown_term(self, terms: Sequence[Term]) -> bool:
         """Whether a term is not a word of any row; it may still be a part of one."""
@@ -103,17 +99,10 @@ class FtsEngine:
             return self._database.execute(sql, values).fetchall()
 
 
-class _FtsMatches(NamedTuple):
-    """Rows that an FTS expression matches."""
+class FtsMatches:
+    """Rows that an FTS expression matches, best first."""
 
-    engine: FtsEngine
-    where: str
-    values: tuple[str | int, ...]
-
-    @classmethod
-    def from_expression(
-        cls, engine: FtsEngine, expression: str, exclusions: RowExclusions
-    ) -> _FtsMatches:
+    def __init__(self, engine: FtsEngine, expression: str, exclusions: RowExclusions) -> None:
         name_matches, already_found, exclude_hidden = exclusions
         where = _EXCLUDE_NAME_MATCHES if name_matches else ""
         if already_found:
@@ -121,23 +110,15 @@ class _FtsMatches(NamedTuple):
         if exclude_hidden:
             where += _EXCLUDE_HIDDEN
         bounds = (name_matches[0], name_matches[-1]) if name_matches else ()
-        return cls(engine, where, (expression, *bounds, *already_found))
-
-    @property
-    def total(self) -> int:
-        """Number of rows."""
-        return self.engine.execute(_COUNT + self.where, self.values)[0][0]
+        self._engine = engine
+        self._where = where
+        self._values = (expression, *bounds, *already_found)
+        self.total = engine.execute(_COUNT + where, self._values)[0][0]
 
     def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
         """Return one page of rows."""
-        sql = _SELECT_RANKED + self.where + _ORDER_BY_WEIGHT
-        return self.engine.execute(sql, (*self.values, limit, offset))
-
-
-def _number_rows(rows: Iterable[SearchRow]) -> Iterator[tuple[int, str, str, str]]:
-    for number, row in enumerate(rows):
-        name, description, body = map(separate_unspaced, row)
-        yield number, name, description, body
+        sql = _SELECT_RANKED + self._where + _ORDER_BY_WEIGHT
+        return self._engine.execute(sql, (*self._values, limit, offset))
 
 
 def _format_all(terms: Sequence[Term]) -> str:

@@ -1,11 +1,12 @@
-"""Search engine interface, and an engine that scans all rows.
+"""Search engine that scans all rows.
 
 An engine returns matching rows with scores. `search_index` decides the order of kinds of matches.
+`fts` has the other engine, with the same methods.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,34 +36,8 @@ class RowExclusions(NamedTuple):
     exclude_hidden: bool = False
 
 
-class Matches(Protocol):
-    """Matching rows, best first."""
-
-    @property
-    def total(self) -> int:
-        """Number of rows."""
-
-    def page(self, limit: int, offset: int) -> Sequence[ScoredRow]:
-        """Return one page of rows."""
-
-
-class SearchEngine(Protocol):
-    """Finds rows by terms; thread-safe."""
-
-    def match_all(self, terms: Sequence[Term], exclusions: RowExclusions) -> Matches:
-        """Find rows with all terms."""
-
-    def match_any(
-        self, terms: Sequence[Term], not_all_of: Sequence[Term], exclusions: RowExclusions
-    ) -> Matches:
-        """Find rows with any of the rarer `terms`, but not with all of `not_all_of`."""
-
-    def has_unknown_term(self, terms: Sequence[Term]) -> bool:
-        """Whether a term is not a word of any row; it may still be a part of one."""
-
-
 class MatchList(NamedTuple):
-    """Scored matches in memory."""
+    """Scored matches in memory, best first."""
 
     rows: Sequence[ScoredRow]
 

@@ -48,11 +48,7 @@ def fold_text(text: str) -> str:
     """Remove case and accents, and replace lone surrogates."""
     if text.isascii():
         return text.lower()
-    return _NON_ASCII.sub(_fold_match, text.lower())
-
-
-def _fold_match(run: re.Match[str]) -> str:
-    return _fold_non_ascii(run[0])
+    return _NON_ASCII.sub(lambda run: _fold_non_ascii(run[0]), text.lower())
 
 
 # Most texts contain the same few runs: dashes, quotes, umlauts.
@@ -69,11 +65,9 @@ def fold_line(text: str) -> str:
 
 def separate_unspaced(folded: str) -> str:
     """Put spaces around characters of unspaced scripts, so that each is a token."""
-    return folded if folded.isascii() else _UNSPACED_RUN.sub(_separate_run, folded)
-
-
-def _separate_run(run: re.Match[str]) -> str:
-    return f" {' '.join(run[0])} "
+    if folded.isascii():
+        return folded
+    return _UNSPACED_RUN.sub(lambda run: f" {' '.join(run[0])} ", folded)
 
 
 def parse_query(text: str) -> Query:
@@ -87,13 +81,11 @@ def parse_query(text: str) -> Query:
     matches = [(match[0].rstrip("*"), bool(match[1])) for match in _TERM.finditer(folded)]
     prefixes = {word for word, has_star in matches if has_star} | {word for word, _ in matches[-1:]}
     words = list(dict.fromkeys(word for word, _ in matches))[:MAX_TERMS]
-    return Query(text, folded, tuple(_build_term(word, word in prefixes) for word in words))
-
-
-def _build_term(word: str, is_prefix: bool) -> Term:  # noqa: FBT001 - the field of a value
-    term = Term(word)
-    may_be_prefix = len(word) >= _MIN_PREFIX_LENGTH and not term.is_unspaced
-    return Term(word, is_prefix and may_be_prefix)
+    terms = []
+    for word in words:
+        may_be_prefix = len(word) >= _MIN_PREFIX_LENGTH and not Term(word).is_unspaced
+        terms.append(Term(word, is_prefix=may_be_prefix and word in prefixes))
+    return Query(text, folded, tuple(terms))
 
 
 def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:

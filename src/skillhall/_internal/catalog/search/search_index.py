@@ -32,11 +32,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
-    from skillhall._internal.catalog.search.linear_scan import Matches, ScoredRow, SearchEngine
+    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.search.fts import FtsEngine, FtsMatches
+    from skillhall._internal.catalog.search.linear_scan import ScoredRow
     from skillhall._internal.catalog.search.query import Query
 
     BodyReader: TypeAlias = Callable[[CatalogSkill], str]
+    SearchEngine: TypeAlias = FtsEngine | LinearScanEngine
+    # All hits of one kind.
+    _Stage: TypeAlias = tuple[int, FtsMatches | MatchList | UnrankedMatches]
     EngineFactory: TypeAlias = Callable[[Iterable[SearchRow], Iterable[int]], SearchEngine]
 
 DEFAULT_LIMIT = 20
@@ -63,25 +67,19 @@ class SearchResult(NamedTuple):
     has_more: bool
 
 
-class _Stage(NamedTuple):
-    """All hits of one kind."""
-
-    kind: int
-    matches: Matches
-    total: int
-
-
 class SearchIndex:
     """Search index of one catalog; immutable and thread-safe."""
 
     def __init__(
         self,
-        skills: Sequence[CatalogSkill],
+        skills: Iterable[CatalogSkill],
         body_reader: BodyReader | None,
         make_engine: EngineFactory,
     ) -> None:
         # Sorted by name: row numbers break ties, and names with a common prefix are adjacent.
-        self._skills = sorted(skills, key=_name_sort_key)
+        self._skills = sorted(
+            skills, key=lambda s: (fold_line(s.name), s.name, s.root.path, s.folder, s.file)
+        )
         self._names = [fold_line(skill.name) for skill in self._skills]
         self._body_reader = body_reader
         self._unreadable: list[CatalogSkill] = []
@@ -92,7 +90,7 @@ class SearchIndex:
     @classmethod
     def build(
         cls,
-        catalog: Catalog,
+        skills: Iterable[CatalogSkill],
         body_reader: BodyReader | None = None,
         make_engine: EngineFactory | None = None,
     ) -> SearchIndex:
@@ -100,7 +98,7 @@ class SearchIndex:
 
         Bodies must be read from disk, so a server first builds an index without them.
         """
-        return cls(catalog.skills, body_reader, make_engine or choose_engine())
+        return cls(skills, body_reader, make_engine or choose_engine())
 
     def __len__(self) -> int:
         return len(self._skills)
@@ -119,7 +117,7 @@ class SearchIndex:
         """
         query = parse_query(text)
         stages = self._find_stages(query, RowExclusions(exclude_hidden=for_models))
-        total = sum(stage.total for stage in stages)
+        total = sum(matches.total for _, matches in stages)
         limit, offset = max(0, limit), max(0, offset)
         hits = tuple(self._build_hits(query, _iterate_page(stages, limit, offset)))
         return SearchResult(hits, total, offset + len(hits) < total)
@@ -128,19 +126,17 @@ class SearchIndex:
         """Return the skills of the first page and the total, without snippets."""
         stages = self._find_stages(parse_query(text), RowExclusions())
         skills = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
-        return skills, sum(stage.total for stage in stages)
+        return skills, sum(matches.total for _, matches in stages)
 
     def _build_rows(self, body_reader: BodyReader | None) -> Iterator[SearchRow]:
         for name, skill in zip(self._names, self._skills, strict=True):
-            body = fold_text(self._read_body(skill, body_reader)) if body_reader else ""
+            body = ""
+            if body_reader is not None:
+                try:
+                    body = fold_text(body_reader(skill))
+                except SkillhallError:
+                    self._unreadable.append(skill)
             yield SearchRow(name, fold_text(skill.description), body)
-
-    def _read_body(self, skill: CatalogSkill, body_reader: BodyReader) -> str:
-        try:
-            return body_reader(skill)
-        except SkillhallError:
-            self._unreadable.append(skill)
-            return ""
 
     @cached_property
     def _substring_engine(self) -> LinearScanEngine:
@@ -149,26 +145,26 @@ class SearchIndex:
 
     def _find_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
         if not query.folded_text:
-            visible = self._visible if exclusions.exclude_hidden else range(len(self))
-            rows = self._put_exact_name_first(query.text, visible)
-            return [_build_stage(_ANY_TERM, UnrankedMatches(rows))]
-        name_matches = self._find_name_prefix(query.folded_text)
-        exclusions = exclusions._replace(name_matches=name_matches)
+            rows = self._visible if exclusions.exclude_hidden else range(len(self))
+            # Even a blank query can be a name: a lone accent folds to nothing.
+            text = query.text.strip()
+            if exact := [row for row in rows if text and self._skills[row].name.strip() == text]:
+                rows = [*exact, *(row for row in rows if row not in exact)]
+            return [(_ANY_TERM, UnrankedMatches(rows))]
+        prefix, length = query.folded_text, len(query.folded_text)
+        start = bisect_left(self._names, prefix)
+        end = bisect_right(self._names, prefix, start, key=lambda name: name[:length])
+        exclusions = exclusions._replace(name_matches=range(start, end))
         stages = self._find_name_stages(query, exclusions)
-        for kind, matches in self._find_word_matches(query, exclusions, stages):
-            stages.append(_build_stage(kind, matches))
-            if sum(stage.total for stage in stages) >= MIN_HITS:
+        for stage in self._find_word_matches(query, exclusions, stages):
+            stages.append(stage)
+            if sum(matches.total for _, matches in stages) >= MIN_HITS:
                 break
         return stages
 
-    def _put_exact_name_first(self, text: str, rows: Sequence[int]) -> Sequence[int]:
-        # Even a blank query can be a name: a lone accent folds to nothing.
-        exact = [row for row in rows if text and self._skills[row].name.strip() == text.strip()]
-        return [*exact, *(row for row in rows if row not in exact)] if exact else rows
-
     def _find_word_matches(
         self, query: Query, exclusions: RowExclusions, stages: Sequence[_Stage]
-    ) -> Iterator[tuple[int, Matches]]:
+    ) -> Iterator[_Stage]:
         """Yield matches of one kind after the other; the caller stops when it has enough."""
         terms = query.terms
         if not terms:
@@ -192,31 +188,26 @@ class SearchIndex:
     def _visible(self) -> list[int]:
         return [row for row in range(len(self)) if row not in self._hidden]
 
-    def _find_name_prefix(self, prefix: str) -> range:
-        start = bisect_left(self._names, prefix)
-        length = len(prefix)
-        return range(start, bisect_right(self._names, prefix, start, key=lambda n: n[:length]))
-
     def _find_name_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
         kinds: dict[int, list[ScoredRow]] = {
             _NAME_EXACT: [],
             _NAME_FIRST_WORDS: [],
             _NAME_PREFIX: [],
         }
+        length = len(query.folded_text)
         for row in exclusions.name_matches:
-            if not (exclusions.exclude_hidden and row in self._hidden):
-                kind, score = self._score_name(row, query)
-                kinds[kind].append((row, score))
+            if exclusions.exclude_hidden and row in self._hidden:
+                continue
+            name = self._names[row]
+            if len(name) == length:
+                is_same_case = self._skills[row].name == query.text
+                kinds[_NAME_EXACT].append((row, float(is_same_case)))
+            else:
+                kind = _NAME_PREFIX if name[length].isalnum() else _NAME_FIRST_WORDS
+                kinds[kind].append((row, length / len(name)))
         for rows in kinds.values():
             rows.sort(key=rank_key)
-        return [_build_stage(kind, MatchList(rows)) for kind, rows in kinds.items() if rows]
-
-    def _score_name(self, row: int, query: Query) -> tuple[int, float]:
-        name, length = self._names[row], len(query.folded_text)
-        if len(name) == length:
-            return _NAME_EXACT, float(self._skills[row].name == query.text)
-        kind = _NAME_PREFIX if name[length].isalnum() else _NAME_FIRST_WORDS
-        return kind, length / len(name)
+        return [(kind, MatchList(rows)) for kind, rows in kinds.items() if rows]
 
     def _build_hits(
         self, query: Query, rows: Iterable[tuple[int, ScoredRow]]
@@ -248,25 +239,18 @@ def choose_engine() -> EngineFactory:
     return fts.FtsEngine if fts.is_available() else LinearScanEngine
 
 
-def _name_sort_key(skill: CatalogSkill) -> tuple[str, ...]:
-    return fold_line(skill.name), skill.name, skill.root.path, skill.folder, skill.file
-
-
-def _build_stage(kind: int, matches: Matches) -> _Stage:
-    return _Stage(kind, matches, matches.total)
-
-
 def _list_rows(stage: _Stage) -> tuple[int, ...]:
-    return tuple(row for row, _ in stage.matches.page(stage.total, 0))
+    matches = stage[1]
+    return tuple(row for row, _ in matches.page(matches.total, 0))
 
 
 def _iterate_page(
     stages: Iterable[_Stage], limit: int, offset: int
 ) -> Iterator[tuple[int, ScoredRow]]:
     """Yield one page over all stages in order, with the kind of each row."""
-    for kind, matches, total in stages:
-        if limit and offset < total:
+    for kind, matches in stages:
+        if limit and offset < matches.total:
             page = matches.page(limit, offset)
             limit -= len(page)
             yield from ((kind, scored) for scored in page)
-        offset = max(0, offset - total)
+        offset = max(0, offset - matches.total)

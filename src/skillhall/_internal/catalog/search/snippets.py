@@ -42,27 +42,34 @@ class SnippetBuilder:
     def __init__(self, query: Query, *, inside_words: bool = False) -> None:
         terms = query.terms
         parts = [t.text for t in (*terms, *loosen_terms(terms)) if inside_words or t.is_unspaced]
+        if not terms:
+            parts = [query.folded_text]
         stems = [_stem(term.text) for term in terms if not term.is_unspaced]
-        self._pattern = _compile_pattern(stems, parts if terms else [query.folded_text])
+        # Words that start with a stem, and parts anywhere.
+        words = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems))})[^\W_]*"
+        choices = [*([words] if stems else []), *map(re.escape, parts)]
+        self._pattern = re.compile("|".join(choices) or r"(?!)")
 
     def build(self, text: str) -> Snippet:
         """Build the snippet around the first match, or at the start if there is none."""
         scanned = text[:_MAX_SCANNED]
         first = next(self._find_matches(scanned), None)
         start = max(0, first[0] - _CONTEXT_LENGTH) if first and first[1] > MAX_LENGTH else 0
-        if start:
-            start = _find_word_start(scanned, start, first[0]) if first else 0
+        if first and start:
+            start = max(start, scanned.find(" ", start, first[0]) + 1)  # the start of a word
         # Twice the length, because collapsing whitespace shortens the excerpt.
         excerpt = scanned[start : start + 2 * MAX_LENGTH]
-        excerpt = _WHITESPACE_OR_INVISIBLE.sub(_replace_invisible, excerpt).strip()
+        excerpt = _WHITESPACE_OR_INVISIBLE.sub(lambda match: match[1] or " ", excerpt).strip()
         is_cut = len(excerpt) > MAX_LENGTH or start + 2 * MAX_LENGTH < len(text)
-        excerpt = _truncate(excerpt) if is_cut else excerpt
+        if is_cut:
+            words = excerpt[: MAX_LENGTH + 1].rpartition(" ")[0]
+            # Without a late space, as in Chinese, the text is cut anywhere.
+            is_late = len(words) > MAX_LENGTH // 2
+            excerpt = words.rstrip() if is_late else excerpt[:MAX_LENGTH]
         before, after = _ELLIPSIS if start else "", _ELLIPSIS if is_cut else ""
-        return Snippet(f"{before}{excerpt}{after}", self._find_marks(excerpt, len(before)))
-
-    def _find_marks(self, text: str, shift: int) -> tuple[tuple[int, int], ...]:
-        matches = islice(self._find_matches(text), _MAX_MARKS)
-        return tuple((start + shift, end + shift) for start, end in matches)
+        shift, matches = len(before), islice(self._find_matches(excerpt), _MAX_MARKS)
+        marks = tuple((first + shift, last + shift) for first, last in matches)
+        return Snippet(f"{before}{excerpt}{after}", marks)
 
     def _find_matches(self, text: str) -> Iterator[tuple[int, int]]:
         folded = fold_text(text)
@@ -73,28 +80,6 @@ class SnippetBuilder:
         for word in _WORD.finditer(text):
             if self._pattern.search(fold_text(word[0])):
                 yield word.span()
-
-
-def _replace_invisible(match: re.Match[str]) -> str:
-    flag: str | None = match[1]
-    return flag or " "
-
-
-def _compile_pattern(stems: list[str], parts: list[str]) -> re.Pattern[str]:
-    """Match words that start with a stem, and parts anywhere."""
-    words = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems))})[^\W_]*" if stems else ""
-    return re.compile("|".join([*([words] if words else []), *map(re.escape, parts)]) or r"(?!)")
-
-
-def _truncate(text: str) -> str:
-    words = text[: MAX_LENGTH + 1].rpartition(" ")[0]
-    # Without a late space, as in Chinese, the text is cut anywhere.
-    return words.rstrip() if len(words) > MAX_LENGTH // 2 else text[:MAX_LENGTH]
-
-
-def _find_word_start(text: str, start: int, end: int) -> int:
-    space = text.find(" ", start, end)
-    return start if space < 0 else space + 1
 
 
 def _stem(word: str) -> str:

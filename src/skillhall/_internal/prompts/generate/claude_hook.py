@@ -11,7 +11,7 @@ import json
 import os
 import re
 import shlex
-from contextlib import ExitStack, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import EntryKind, open_root, read_below
@@ -22,6 +22,7 @@ from skillhall._internal.installer.agent_folders import (
     find_agents,
     resolve_user_folder,
 )
+from skillhall._internal.prompts.generate.writer import GenerateTarget
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.strict_json import InvalidJson, parse_json
 from skillhall.errors import (
@@ -34,7 +35,7 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from skillhall._internal.installer.project import Project
 
@@ -96,11 +97,16 @@ def _check_agents(project: Project, agents: Sequence[str]) -> None:
 
 
 def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange]) -> HookReport:
-    folder = _get_settings_folder(project)
-    path = os.path.join(folder, SETTINGS_FILE)
+    if project.is_user:
+        skills = resolve_user_folder(_CLAUDE_CODE, project.root, project.settings.variables)
+        folder = os.path.dirname(skills or project.root)
+    else:
+        folder = project.path(os.path.dirname(_CLAUDE_CODE.project_folder))
+    path, key = os.path.join(folder, SETTINGS_FILE), project.key(folder)
     if not os.path.lexists(path) and edit({}) == "unchanged":
         return HookReport(path, "unchanged")
-    with _open_folder(project, folder) as opened, opened.lock():
+    target = GenerateTarget(folder) if key is None else GenerateTarget(folder, project, key)
+    with target.open(make=True) as opened, opened.lock():
         opened.recover()
         data = _read_settings(opened, folder)
         settings = _parse_settings(data)
@@ -114,41 +120,20 @@ def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange])
         return HookReport(path, change, backup=backup)
 
 
-def _get_settings_folder(project: Project) -> str:
-    if not project.is_user:
-        return project.path(os.path.dirname(_CLAUDE_CODE.project_folder))
-    skills = resolve_user_folder(_CLAUDE_CODE, project.root, project.settings.variables)
-    return os.path.dirname(skills or project.root)
-
-
-@contextmanager
-def _open_folder(project: Project, folder: str) -> Iterator[WritableFolder]:
-    with ExitStack() as stack:
-        key = project.key(folder)
-        if key is not None:
-            yield stack.enter_context(project.open_folder(key))
-        else:
-            os.makedirs(folder, exist_ok=True)
-            yield stack.enter_context(WritableFolder(folder))
-
-
 def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
     """Return the settings' bytes, or None. Raises: ConfigInvalid, OSError."""
     kind = opened.entry_kind(SETTINGS_FILE)
     if kind is None:
         return None
     if kind is not EntryKind.FILE:
+        problem = "it is a link or not a regular file; nothing was changed"
         hint = "add the hook by hand to the file that it points to"
-        raise ConfigInvalid(
-            SETTINGS_FILE, "it is a link or not a regular file; nothing was changed", hint
-        )
-    root = open_root(folder)
-    try:
-        return read_below(root, RelativePath.parse(SETTINGS_FILE), MAX_SETTINGS_SIZE)
-    except (SkillFileNotFound, UnsafePath, NotAFile, TooLarge):
-        raise ConfigInvalid(SETTINGS_FILE, "it cannot be read; nothing was changed") from None
-    finally:
-        root.close()
+        raise ConfigInvalid(SETTINGS_FILE, problem, hint)
+    with closing(open_root(folder)) as root:
+        try:
+            return read_below(root, RelativePath.parse(SETTINGS_FILE), MAX_SETTINGS_SIZE)
+        except (SkillFileNotFound, UnsafePath, NotAFile, TooLarge):
+            raise ConfigInvalid(SETTINGS_FILE, "it cannot be read; nothing was changed") from None
 
 
 def _parse_settings(data: bytes | None) -> HookSettings:
@@ -167,7 +152,7 @@ def _parse_settings(data: bytes | None) -> HookSettings:
 def _set_hook(settings: HookSettings, command: str) -> HookChange:
     """Add our command, or update it in place."""
     groups = _get_groups(settings)
-    for hook in (hook for group in groups for hook in _get_hooks(group) if _is_own_hook(hook)):
+    for hook in (hook for group in groups for hook in _list_own_hooks(group)):
         if hook["command"] == command:
             return "unchanged"
         hook["command"] = command
@@ -179,8 +164,14 @@ def _set_hook(settings: HookSettings, command: str) -> HookChange:
 
 def _remove_hook(settings: HookSettings) -> HookChange:
     """Remove our command, and the groups that are empty without it."""
+    remaining: list[object] = []
     groups = _get_groups(settings)
-    remaining = [rest for group in groups if (rest := _remove_from_group(group)) is not None]
+    for group in groups:
+        own = _list_own_hooks(group)
+        if not isinstance(group, dict) or not own:
+            remaining.append(group)
+        elif rest := [hook for hook in group["hooks"] if hook not in own]:
+            remaining.append({**group, "hooks": rest})
     if remaining == groups:
         return "unchanged"
     _set_groups(settings, remaining)
@@ -192,9 +183,8 @@ def _get_groups(settings: HookSettings) -> list[object]:
     hooks = settings.get("hooks", {})
     groups = hooks.get(HOOK_EVENT, []) if isinstance(hooks, dict) else None
     if not isinstance(groups, list):
-        raise ConfigInvalid(
-            SETTINGS_FILE, "its hooks have an unknown structure; nothing was changed"
-        )
+        problem = "its hooks have an unknown structure; nothing was changed"
+        raise ConfigInvalid(SETTINGS_FILE, problem)
     return groups
 
 
@@ -209,17 +199,11 @@ def _set_groups(settings: HookSettings, groups: list[object]) -> None:
         del settings["hooks"]
 
 
-def _get_hooks(group: object) -> list[HookSettings]:
+def _list_own_hooks(group: object) -> list[HookSettings]:
     hooks = group.get("hooks") if isinstance(group, dict) else None
-    return [hook for hook in hooks if isinstance(hook, dict)] if isinstance(hooks, list) else []
-
-
-def _remove_from_group(group: object) -> object | None:
-    """Return the group without our command, or None if it is then empty."""
-    if not isinstance(group, dict) or not any(map(_is_own_hook, _get_hooks(group))):
-        return group
-    rest = [hook for hook in group["hooks"] if not (isinstance(hook, dict) and _is_own_hook(hook))]
-    return {**group, "hooks": rest} if rest else None
+    if not isinstance(hooks, list):
+        return []
+    return [hook for hook in hooks if isinstance(hook, dict) and _is_own_hook(hook)]
 
 
 def _is_own_hook(hook: HookSettings) -> bool:

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
         RemotePrompt,
         RemotePromptArgument,
         RemotePromptContent,
-        RemotePromptList,
     )
 
+    _ChosenPrompt: TypeAlias = tuple[RemotePrompt, str]  # with the name of its folder
     Progress: TypeAlias = Callable[[str, int, int], None]  # step, done, total
 
 MAX_PARALLEL_REQUESTS: Final = 4
@@ -83,11 +83,11 @@ class PromptSkill(NamedTuple):
 
 
 class SkippedPrompt(NamedTuple):
-    """Prompt that cannot be a skill, and the reason."""
+    """Prompt whose skill is not written, and the reason."""
 
-    prompt: str
-    folder: str
-    reason: str  # "shadowed", "rejected" or "reserved"
+    name: str
+    path: str  # of the skill; in a batch only the name of its folder
+    reason: str
 
 
 class FailedPrompt(NamedTuple):
@@ -115,11 +115,6 @@ class PromptBatch:
         self.findings += [item for item in judged if item.effect is not Effect.ACCEPT]
 
 
-class _ChosenPrompt(NamedTuple):
-    prompt: RemotePrompt
-    folder: str
-
-
 def fetch_prompt_skills(
     server: PromptClient,
     prompt_filter: PromptFilter = ALL_PROMPTS,
@@ -134,13 +129,20 @@ def fetch_prompt_skills(
     listing = server.list_prompts()
     batch = PromptBatch(listing.source, frozenset(prompt.name for prompt in listing.prompts))
     if listing.is_fallback:
-        _report_fallback(listing, batch)
-    _report_unmatched(listing.prompts, prompt_filter, batch)
+        batch.is_fallback = True
+        message = "the server serves only its built-in prompts, so nothing is removed"
+        hint = "run it again when the server can read its repository"
+        batch.add_finding(Finding(Code.PROMPTS_UNREAD, f"{message}: {listing.stale}", hint=hint))
+    for pattern in dict.fromkeys((*prompt_filter.include, *prompt_filter.exclude)):
+        if not any(matches_glob(pattern, prompt.name) for prompt in listing.prompts):
+            hint = "check its spelling; '*' and '?' are wildcards, case counts"
+            message = f"the pattern {pattern!r} matches no prompt"
+            batch.add_finding(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
     choices = list(_choose_prompts(listing.prompts, prompt_filter, batch))
     size = 0
     for done, (choice, result) in enumerate(_fetch_all(server, choices), start=1):
         if isinstance(result, SkillhallError):
-            batch.failed.append(FailedPrompt(choice.prompt.name, result))
+            batch.failed.append(FailedPrompt(choice[0].name, result))
         else:
             size += len(result.text) + sum(map(len, result.files.values()))
             if size > MAX_BATCH_SIZE:
@@ -149,13 +151,6 @@ def fetch_prompt_skills(
         if progress is not None:
             progress(_PROGRESS_STEP, done, len(choices))
     return batch
-
-
-def _report_fallback(listing: RemotePromptList, batch: PromptBatch) -> None:
-    batch.is_fallback = True
-    message = f"the server serves only its built-in prompts, so nothing is removed: {listing.stale}"
-    hint = "run it again when the server can read its repository"
-    batch.add_finding(Finding(Code.PROMPTS_UNREAD, message, hint=hint))
 
 
 def _choose_prompts(
@@ -179,17 +174,7 @@ def _choose_prompts(
             batch.skipped.append(SkippedPrompt(prompt.name, folder, "shadowed"))
         else:
             winners[key] = prompt.name
-            yield _ChosenPrompt(prompt, folder)
-
-
-def _report_unmatched(
-    prompts: Sequence[RemotePrompt], prompt_filter: PromptFilter, batch: PromptBatch
-) -> None:
-    for pattern in dict.fromkeys((*prompt_filter.include, *prompt_filter.exclude)):
-        if not any(matches_glob(pattern, prompt.name) for prompt in prompts):
-            hint = "check its spelling; '*' and '?' are wildcards, case counts"
-            message = f"the pattern {pattern!r} matches no prompt"
-            batch.add_finding(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
+            yield prompt, folder
 
 
 def to_folder_name(name: str) -> str:
@@ -208,29 +193,24 @@ def _fetch_all(
 
     An error that all further requests would meet is raised.
     """
+
+    def fetch(choice: _ChosenPrompt) -> RemotePromptContent | SkillhallError:
+        # The value of a required argument is its own placeholder, which remains in the text.
+        prompt, _ = choice
+        required = (argument.name for argument in prompt.arguments if argument.required)
+        values = {name: f"{{{{{name}}}}}" for name in required}
+        try:
+            return server.fetch_prompt(prompt.name, values)
+        except (NotAuthenticated, SourceTimedOut):
+            raise
+        except SkillhallError as error:
+            return error
+
     pool = ThreadPoolExecutor(MAX_PARALLEL_REQUESTS, "prompts")
     try:
-        results = pool.map(lambda choice: _fetch_prompt(server, choice.prompt), choices)
-        yield from zip(choices, results, strict=True)
+        yield from zip(choices, pool.map(fetch, choices), strict=True)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _fetch_prompt(
-    server: PromptClient, prompt: RemotePrompt
-) -> RemotePromptContent | SkillhallError:
-    try:
-        return server.fetch_prompt(*_build_request(prompt))
-    except (NotAuthenticated, SourceTimedOut):
-        raise
-    except SkillhallError as error:
-        return error
-
-
-def _build_request(prompt: RemotePrompt) -> tuple[str, dict[str, str]]:
-    """Return the name, and for each required argument its own placeholder, which remains."""
-    required = (argument.name for argument in prompt.arguments if argument.required)
-    return prompt.name, {name: f"{{{{{name}}}}}" for name in required}
 
 
 def _convert_prompt(
@@ -248,10 +228,16 @@ def _convert_prompt(
         batch.add_finding(Finding(Code.YAML_INVALID, str(error), path=folder, skill=prompt.name))
         batch.skipped.append(SkippedPrompt(prompt.name, folder, "rejected"))
         return
-    files = {
-        SKILL_MD: FileState(data, executable=False),
-        **dict(_build_file_states(choice, fetched, batch)),
-    }
+    files = {SKILL_MD: FileState(data, executable=False)}
+    for path, content in fetched.files.items():
+        if any(part.startswith(".") or part in ALWAYS_SKIPPED for part in path.split("/")):
+            message = "left out of the skill's files: hidden files are not written"
+            hidden_path = f"{folder}/{path}"
+            batch.add_finding(
+                Finding(Code.FILE_LEFT_OUT, message, path=hidden_path, skill=prompt.name)
+            )
+        else:
+            files[path] = FileState(content, is_script(path, content))
     report = AddReport()
     if preflight_bundles([build_bundle(folder, files)], "", report):
         batch.skills.append(PromptSkill(prompt.name, folder, dict(sorted(files.items()))))
@@ -272,19 +258,6 @@ def build_prompt_skill_md(
         return Document(data).with_field("argument-hint", hint).data
     except EditRefused as error:
         raise SkillRejected(name, [str(error)]) from None
-
-
-def _build_file_states(
-    choice: _ChosenPrompt, fetched: RemotePromptContent, batch: PromptBatch
-) -> Iterator[tuple[str, FileState]]:
-    for path, data in fetched.files.items():
-        if any(part.startswith(".") or part in ALWAYS_SKIPPED for part in path.split("/")):
-            message = "left out of the skill's files: hidden files are not written"
-            full_path = f"{choice.folder}/{path}"
-            finding = Finding(Code.FILE_LEFT_OUT, message, path=full_path, skill=choice.prompt.name)
-            batch.add_finding(finding)
-        else:
-            yield path, FileState(data, is_script(path, data))
 
 
 def is_script(path: str, data: bytes) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from contextlib import closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -53,17 +54,7 @@ class GeneratedSkill:
     origin: PromptOrigin
     source: str  # as named by the server
     files: GeneratedFiles
-    pending_files: GeneratedFiles | None = None  # files about to be written
-
-    def is_unmodified(self, files: GeneratedFiles) -> bool:
-        """Whether these files are as we wrote them."""
-        return files in (self.files, self.pending_files)
-
-    def with_pending_files(
-        self, files: GeneratedFiles, *, current_files: GeneratedFiles
-    ) -> GeneratedSkill:
-        """Return a copy that recognizes both the current and the new files as ours."""
-        return replace(self, files=current_files, pending_files=files)
+    pending_files: GeneratedFiles | None = None  # about to be written; they are ours, too
 
 
 def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
@@ -76,15 +67,13 @@ def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
 
 def read_marker(folder: str) -> dict[str, GeneratedSkill]:
     """Read the generated skills by folder; empty without a marker. Raises: LockInvalid, OSError."""
-    root = open_root(folder)
     try:
-        data = read_below(root, RelativePath.parse(MARKER_FILE), MAX_MARKER_SIZE)
+        with closing(open_root(folder)) as root:
+            data = read_below(root, RelativePath.parse(MARKER_FILE), MAX_MARKER_SIZE)
     except SkillFileNotFound:
         return {}
     except (UnsafePath, NotAFile, TooLarge):
         raise _build_marker_error("it is not a regular file") from None
-    finally:
-        root.close()
     try:
         return _parse_marker(parse_json(data, unique_keys=True))
     except InvalidJson as error:
@@ -95,11 +84,8 @@ def read_marker(folder: str) -> dict[str, GeneratedSkill]:
 
 def render_marker(skills: Mapping[str, GeneratedSkill]) -> bytes:
     """Render the marker; equal skills give equal bytes."""
-    data = {
-        "version": VERSION,
-        "skills": {name: _serialize_skill(skill) for name, skill in skills.items()},
-    }
-    return render_json(data, sort_keys=True) + b"\n"
+    rows = {name: _serialize_skill(skill) for name, skill in skills.items()}
+    return render_json({"version": VERSION, "skills": rows}, sort_keys=True) + b"\n"
 
 
 def _build_marker_error(problem: str) -> LockInvalid:
@@ -134,43 +120,32 @@ def _parse_marker(value: object) -> dict[str, GeneratedSkill]:
         raise _build_marker_error("it was written by a newer version of Skillhall; update yours")
     if version != VERSION:
         raise ValueError
-    skills = _require_object(data["skills"])
-    return {
-        _check_folder_name(name): _parse_generated_skill(_require_object(skill))
-        for name, skill in sorted(skills.items())
-    }
-
-
-def _check_folder_name(name: str) -> str:
-    path = RelativePath.parse(name)
-    if len(path.parts) != 1 or path.text != name or name.startswith("."):
-        raise ValueError
-    return name
-
-
-def _parse_generated_skill(data: Mapping[str, object]) -> GeneratedSkill:
-    selector = {key: _require_text(value) for key, value in _require_object(data["asked"]).items()}
-    return GeneratedSkill(
-        _require_text(data["prompt"]),
-        PromptOrigin(_require_text(data["server"]), RemoteSourceSelector(**selector)),
-        _require_text(data["source"]),
-        _parse_files(data["files"]),
-        _parse_files(data["coming"]) if "coming" in data else None,
-    )
+    skills = {}
+    for name, skill in sorted(_require_object(data["skills"]).items()):
+        path = RelativePath.parse(name)
+        if len(path.parts) != 1 or path.text != name or name.startswith("."):
+            raise ValueError
+        fields = _require_object(skill)
+        asked = {key: _require_text(text) for key, text in _require_object(fields["asked"]).items()}
+        skills[name] = GeneratedSkill(
+            _require_text(fields["prompt"]),
+            PromptOrigin(_require_text(fields["server"]), RemoteSourceSelector(**asked)),
+            _require_text(fields["source"]),
+            _parse_files(fields["files"]),
+            _parse_files(fields["coming"]) if "coming" in fields else None,
+        )
+    return skills
 
 
 def _parse_files(value: object) -> GeneratedFiles:
-    return {
-        path: _parse_file(_require_object(file))
-        for path, file in sorted(_require_object(value).items())
-    }
-
-
-def _parse_file(data: Mapping[str, object]) -> GeneratedFile:
-    digest = _require_text(data["sha256"])
-    if not _SHA256.fullmatch(digest):
-        raise ValueError
-    return GeneratedFile(digest, _EXECUTABLE_BY_MODE[data["mode"]])
+    files = {}
+    for path, file in sorted(_require_object(value).items()):
+        data = _require_object(file)
+        digest = _require_text(data["sha256"])
+        if not _SHA256.fullmatch(digest):
+            raise ValueError
+        files[path] = GeneratedFile(digest, _EXECUTABLE_BY_MODE[data["mode"]])
+    return files
 
 
 def _require_object(value: object) -> dict[str, object]:

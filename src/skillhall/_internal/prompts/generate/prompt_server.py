@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -12,6 +11,7 @@ from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 from skillhall._internal.prompts.generate.convert import is_script
 from skillhall._internal.prompts.generate.marker import PromptOrigin
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.git.remote import parse_endpoint
 from skillhall._internal.sources.kinds import parse_source_ref
@@ -113,13 +113,10 @@ def read_upload_folder(folder: str) -> UploadFolder:
         FileToUpload(path, file.read(), _EXECUTABLE_MODE if file.executable else _FILE_MODE)
         for path, file in bundle.files.items()
     )
-    return UploadFolder(files, _compute_digest(files), bundle.findings)
-
-
-def _compute_digest(files: tuple[FileToUpload, ...]) -> str:
-    """Return one digest of all paths, modes and contents."""
-    lines = (f"{f.path}\0{f.mode:o}\0{hashlib.sha256(f.data).hexdigest()}\n" for f in files)
-    return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+    # One digest of all paths, modes and contents.
+    lines = (f"{f.path}\0{f.mode:o}\0{sha256_hex(f.data)}\n" for f in files)
+    digest = sha256_hex("".join(lines).encode())
+    return UploadFolder(files, f"sha256:{digest}", bundle.findings)
 
 
 def write_prompt_files(folder: str, files: Mapping[str, bytes]) -> None:

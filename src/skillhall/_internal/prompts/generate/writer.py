@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.handles import is_inside
@@ -18,6 +18,7 @@ from skillhall._internal.installer.agent_folders import ALL_AGENTS, find_agents,
 from skillhall._internal.installer.project import InstalledFiles, read_installed_folder
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.prompts.generate.convert import SkippedPrompt
 from skillhall._internal.prompts.generate.marker import (
     MARKER_FILE,
     GeneratedSkill,
@@ -31,12 +32,15 @@ from skillhall._internal.skill.finding import Code, Finding
 from skillhall.errors import SkillhallError, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.installer.project import Project
-    from skillhall._internal.prompts.generate.convert import FailedPrompt, PromptBatch, PromptSkill
+    from skillhall._internal.prompts.generate.convert import (
+        FailedPrompt,
+        PromptBatch,
+        PromptSkill,
+    )
     from skillhall._internal.prompts.generate.marker import GeneratedFiles
-    from skillhall._internal.skill.merge import FileState
 
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
 _BYTECODE_FOLDER = "__pycache__"  # Python writes it next to scripts that were run
@@ -63,14 +67,6 @@ class GeneratedResult(NamedTuple):
     executables: tuple[str, ...] = ()
 
 
-class GenerateSkip(NamedTuple):
-    """Skill that was not changed, and the reason."""
-
-    name: str
-    path: str
-    reason: str
-
-
 @dataclass(slots=True)
 class GenerateReport:
     """Result for each skill, with all findings."""
@@ -78,18 +74,14 @@ class GenerateReport:
     written: list[GeneratedResult] = field(default_factory=list)
     unchanged: list[GeneratedResult] = field(default_factory=list)
     removed: list[GeneratedResult] = field(default_factory=list)
-    skipped: list[GenerateSkip] = field(default_factory=list)
+    skipped: list[SkippedPrompt] = field(default_factory=list)
     failed: list[FailedPrompt] = field(default_factory=list)
     findings: list[JudgedFinding] = field(default_factory=list)
 
     def merge(self, other: GenerateReport) -> None:
         """Add the report of another folder."""
-        self.written += other.written
-        self.unchanged += other.unchanged
-        self.removed += other.removed
-        self.skipped += other.skipped
-        self.failed += other.failed
-        self.findings += other.findings
+        for each in fields(self):
+            getattr(self, each.name).extend(getattr(other, each.name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +98,8 @@ class GenerateTarget:
 
         Raises: UnsafePath.
         """
-        absolute = os.path.join(project.settings.working_directory, os.path.expanduser(path))
-        absolute = os.path.normpath(absolute)
+        base = project.settings.working_directory
+        absolute = os.path.normpath(os.path.join(base, os.path.expanduser(path)))
         key = project.key(absolute)
         return cls(absolute) if key is None else cls.in_project(project, key)
 
@@ -115,9 +107,8 @@ class GenerateTarget:
     def in_project(cls, project: Project, key: str) -> GenerateTarget:
         """Return the target for a folder of the project. Raises: UnsafePath."""
         path = project.path(key)
-        if not (
-            project.is_user or is_inside(os.path.realpath(path), os.path.realpath(project.root))
-        ):
+        is_contained = is_inside(os.path.realpath(path), os.path.realpath(project.root))
+        if not (project.is_user or is_contained):
             raise UnsafePath(key, "a link in it leads out of the project")
         return cls(path, project, key)
 
@@ -133,27 +124,23 @@ class GenerateTarget:
                 yield stack.enter_context(WritableFolder(self.path))
 
 
-class AgentTargets(NamedTuple):
-    """Target folders, and the agents that read them."""
-
-    targets: tuple[GenerateTarget, ...]
-    agents: tuple[str, ...]
-
-
-def find_targets(project: Project, agents: Iterable[str]) -> AgentTargets:
-    """Return the folders of agents, without duplicates; by default of all agents used here.
+def find_targets(
+    project: Project, agents: Iterable[str]
+) -> tuple[Sequence[GenerateTarget], Sequence[str]]:
+    """Return the folders of agents and the ids of these agents, by default all used here.
 
     Raises: UnknownAgent, AgentHasNoPlace, UnsafePath.
     """
     selected = find_agents(project, [*agents] or [ALL_AGENTS])
     if not selected:
-        return AgentTargets((), ())
-    placement = resolve_targets(project, [agent.id for agent in selected], copy=True)
+        return (), ()
+    ids = [agent.id for agent in selected]
+    placement = resolve_targets(project, ids, copy=True)
     targets: dict[str, GenerateTarget] = {}
     for key in (placement.folder, *placement.other_folders):
         target = GenerateTarget.in_project(project, key)
         targets.setdefault(os.path.realpath(target.path), target)
-    return AgentTargets(tuple(targets.values()), tuple(agent.id for agent in selected))
+    return [*targets.values()], ids
 
 
 class GenerateOptions(NamedTuple):
@@ -169,52 +156,17 @@ def generate(
 ) -> GenerateReport:
     """Update one folder of skills from a batch. Raises: LockInvalid, UnsafePath, OSError."""
     if not os.path.isdir(target.path) and (options.dry_run or not batch.skills):
-        return _GeneratePlan(batch, target, options, _FolderState(target.path)).build_report()
-    with target.open(make=not options.dry_run) as folder:
-        if options.dry_run:
-            state = _FolderState.from_folder(target, folder)
-            return _GeneratePlan(batch, target, options, state).build_report()
-        with folder.lock():
+        return _GeneratePlan(batch, target.path, options).build()
+    with target.open(make=not options.dry_run) as folder, ExitStack() as stack:
+        if not options.dry_run:
+            stack.enter_context(folder.lock())
             folder.recover()
-            state = _FolderState.from_folder(target, folder)
-            plan = _GeneratePlan(batch, target, options, state)
-            report = plan.build_report()
-            plan.apply(folder)
-            return report
-
-
-@dataclass(frozen=True, slots=True)
-class _FolderState:
-    """Current entries of a folder of skills."""
-
-    path: str
-    names: frozenset[str] = frozenset()
-    folded_names: frozenset[str] = frozenset()
-    generated: Mapping[str, GeneratedSkill] = field(default_factory=dict)
-
-    @classmethod
-    def from_folder(cls, target: GenerateTarget, folder: WritableFolder) -> _FolderState:
         names = frozenset(folder.list_names())
-        return cls(target.path, names, frozenset(map(fold_name, names)), read_marker(target.path))
-
-    def is_free(self, name: str) -> bool:
-        """Whether the name is free, also on case-insensitive systems."""
-        return fold_name(name) not in self.folded_names
-
-    def read_skill(self, name: str) -> InstalledFiles:
-        """Read a skill's files; entries that we would not write are unrestorable."""
-        try:
-            installed = read_installed_folder(os.path.join(self.path, name), name)
-        except SkillhallError:  # another process is changing it
-            installed = None
-        if installed is None:
-            return InstalledFiles({}, (name,))
-        files = {path: state for path, state in installed.files.items() if not _is_bytecode(path)}
-        return InstalledFiles(files, installed.unrestorable)
-
-
-def _is_bytecode(path: str) -> bool:
-    return _BYTECODE_FOLDER in path.split("/")[:-1] and path.endswith(".pyc")
+        plan = _GeneratePlan(batch, target.path, options, names, read_marker(target.path))
+        report = plan.build()
+        if not options.dry_run:
+            plan.apply(folder)
+        return report
 
 
 @dataclass(slots=True)
@@ -222,62 +174,110 @@ class _GeneratePlan:
     """Planned changes of a folder; building the plan changes nothing."""
 
     batch: PromptBatch
-    target: GenerateTarget
+    path: str
     options: GenerateOptions
-    folder_state: _FolderState
-    generated: dict[str, GeneratedSkill] = field(default_factory=dict)  # after the run
-    new: dict[str, PromptSkill] = field(default_factory=dict)
-    changed: dict[str, PromptSkill] = field(default_factory=dict)
-    replaced_files: dict[str, GeneratedFiles] = field(default_factory=dict)  # of `changed`
+    names: frozenset[str] = frozenset()  # all entries of the folder
+    before: Mapping[str, GeneratedSkill] = field(default_factory=dict)
+    after: dict[str, GeneratedSkill] = field(default_factory=dict)
+    written: dict[str, PromptSkill] = field(default_factory=dict)
+    replaced_files: dict[str, GeneratedFiles] = field(default_factory=dict)
     removed: list[str] = field(default_factory=list)
+    report: GenerateReport = field(default_factory=GenerateReport)
 
-    def build_report(self) -> GenerateReport:
+    def build(self) -> GenerateReport:
         """Plan the change of every skill."""
-        report = GenerateReport(findings=[])
-        self.generated = {
-            name: generated
-            for name, generated in self.folder_state.generated.items()
-            if name in self.folder_state.names
-        }
-        report.skipped += [
-            GenerateSkip(item.prompt, self._get_skill_path(item.folder), item.reason)
-            for item in self.batch.skipped
+        self.after = {name: skill for name, skill in self.before.items() if name in self.names}
+        self.report.skipped += [
+            item._replace(path=os.path.join(self.path, item.path)) for item in self.batch.skipped
         ]
+        # Names must also be free on case-insensitive systems.
+        taken = frozenset(map(fold_name, self.names))
         for skill in self.batch.skills:
-            self._plan_skill(skill, report)
+            self._plan_skill(skill, is_free=fold_name(skill.folder) not in taken)
+        if self.batch.is_fallback:  # the real prompts of the server are unknown
+            return self.report
         folders = {skill.folder for skill in self.batch.skills}
-        for name, generated in sorted(self.generated.items()):
-            if self._is_removed_upstream(generated) and name not in folders:
-                self._plan_removal(name, generated, report)
-        return report
+        for name, generated in sorted(self.after.items()):
+            is_listed = name in folders or generated.prompt in self.batch.prompt_names
+            if generated.origin == self.options.origin and not is_listed:
+                self._plan_removal(name, generated)
+        return self.report
 
-    def _plan_skill(self, skill: PromptSkill, report: GenerateReport) -> None:
+    def apply(self, folder: WritableFolder) -> None:
+        """Apply the plan. Raises: OSError, NotAFile."""
+        pending = {
+            name: replace(self.before[name], files=files, pending_files=self.after[name].files)
+            for name, files in self.replaced_files.items()
+        }
+        removed = {name: self.before[name] for name in self.removed}
+        transition = {**self.after, **pending, **removed}
+        _write_marker(folder, self.before, transition)
+        for name, skill in self.written.items():
+            write = folder.replace_folder if name in self.replaced_files else folder.create_folder
+            write(
+                name,
+                {
+                    path: (state.data, _EXECUTABLE_MODE if state.executable else _FILE_MODE)
+                    for path, state in skill.files.items()
+                },
+            )
+        for name in self.removed:
+            folder.remove_atomically(name)
+        _write_marker(folder, transition, self.after)
+
+    def _plan_skill(self, skill: PromptSkill, *, is_free: bool) -> None:
         name, files = skill.folder, to_generated_files(skill.files)
-        result = GeneratedResult(skill.prompt, self._get_skill_path(name), skill.executables)
-        generated = GeneratedSkill(skill.prompt, self.options.origin, self.batch.source, files)
-        if self.folder_state.is_free(name):
-            self.new[name] = skill
-            self.generated[name] = generated
-            report.written.append(result)
-            return
-        installed = self.folder_state.read_skill(name)
-        present_files = to_generated_files(installed.files)
-        reason = self._find_skip_reason(name, installed, is_unchanged=present_files == files)
-        if reason is not None:
-            self._skip(skill.prompt, name, reason, report)
-            return
-        self.generated[name] = generated
-        if present_files == files:
-            report.unchanged.append(result)
+        path = os.path.join(self.path, name)
+        result = GeneratedResult(skill.prompt, path, skill.executables)
+        if not is_free:
+            installed = self._read_skill(name)
+            present_files = to_generated_files(installed.files)
+            is_unchanged = present_files == files
+            reason = self._find_skip_reason(name, installed, is_unchanged=is_unchanged)
+            if reason is not None:
+                self._skip(skill.prompt, name, reason)
+                return
+            if not is_unchanged:
+                self.replaced_files[name] = present_files
+        self.after[name] = GeneratedSkill(
+            skill.prompt, self.options.origin, self.batch.source, files
+        )
+        if is_free or name in self.replaced_files:
+            self.written[name] = skill
+            self.report.written.append(result)
         else:
-            self.changed[name], self.replaced_files[name] = skill, present_files
-            report.written.append(result)
+            self.report.unchanged.append(result)
+
+    def _plan_removal(self, name: str, generated: GeneratedSkill) -> None:
+        """Remove a skill whose prompt is gone, unless it was edited."""
+        if self._is_protected(generated, self._read_skill(name)):
+            self._skip(generated.prompt, name, "edited")
+            return
+        self.removed.append(name)
+        del self.after[name]
+        path = os.path.join(self.path, name)
+        self.report.removed.append(GeneratedResult(generated.prompt, path))
+
+    def _read_skill(self, name: str) -> InstalledFiles:
+        """Read a skill's files; entries that we would not write are unrestorable."""
+        try:
+            installed = read_installed_folder(os.path.join(self.path, name), name)
+        except SkillhallError:  # another process is changing it
+            installed = None
+        if installed is None:
+            return InstalledFiles({}, (name,))
+        files = {
+            path: state
+            for path, state in installed.files.items()
+            if not (_BYTECODE_FOLDER in path.split("/")[:-1] and path.endswith(".pyc"))
+        }
+        return InstalledFiles(files, installed.unrestorable)
 
     def _find_skip_reason(
         self, name: str, installed: InstalledFiles, *, is_unchanged: bool
     ) -> str | None:
         """Return why the folder must not be replaced, or None."""
-        generated = self.generated.get(name)
+        generated = self.after.get(name)
         if generated is None:
             return "not-ours"
         if generated.origin != self.options.origin and not self.options.force:
@@ -287,50 +287,18 @@ class _GeneratePlan:
 
     def _is_protected(self, generated: GeneratedSkill, installed: InstalledFiles) -> bool:
         # Not even --force may delete files that Skillhall could not have written.
-        is_edited = not generated.is_unmodified(to_generated_files(installed.files))
+        is_edited = to_generated_files(installed.files) not in (
+            generated.files,
+            generated.pending_files,
+        )
         return bool(installed.unrestorable) or (is_edited and not self.options.force)
 
-    def _is_removed_upstream(self, generated: GeneratedSkill) -> bool:
-        if self.batch.is_fallback:  # the real prompts of the server are unknown
-            return False
-        is_listed = generated.prompt in self.batch.prompt_names
-        return generated.origin == self.options.origin and not is_listed
-
-    def _plan_removal(self, name: str, generated: GeneratedSkill, report: GenerateReport) -> None:
-        """Remove a skill whose prompt is gone, unless it was edited."""
-        if self._is_protected(generated, self.folder_state.read_skill(name)):
-            self._skip(generated.prompt, name, "edited", report)
-            return
-        self.removed.append(name)
-        del self.generated[name]
-        report.removed.append(GeneratedResult(generated.prompt, self._get_skill_path(name)))
-
-    def _skip(self, prompt: str, name: str, reason: str, report: GenerateReport) -> None:
+    def _skip(self, prompt: str, name: str, reason: str) -> None:
         code, why, hint = _SKIP_REASONS[reason]
-        path = self._get_skill_path(name)
-        report.skipped.append(GenerateSkip(prompt, path, reason))
+        path = os.path.join(self.path, name)
+        self.report.skipped.append(SkippedPrompt(prompt, path, reason))
         finding = Finding(code, f"skipped: {why}", None, hint, path, prompt)
-        report.findings += LENIENT.load_policy.judge([finding])
-
-    def _get_skill_path(self, name: str) -> str:
-        return os.path.join(self.target.path, name)
-
-    def apply(self, folder: WritableFolder) -> None:
-        """Apply the plan. Raises: OSError, NotAFile."""
-        before = self.folder_state.generated
-        pending = {
-            name: before[name].with_pending_files(self.generated[name].files, current_files=present)
-            for name, present in self.replaced_files.items()
-        }
-        removed = {name: before[name] for name in self.removed}
-        _write_marker(folder, before, {**self.generated, **pending, **removed})
-        for name, skill in self.new.items():
-            folder.create_folder(name, _add_file_modes(skill.files))
-        for name, skill in self.changed.items():
-            folder.replace_folder(name, _add_file_modes(skill.files))
-        for name in self.removed:
-            folder.remove_atomically(name)
-        _write_marker(folder, {**self.generated, **pending, **removed}, self.generated)
+        self.report.findings += LENIENT.load_policy.judge([finding])
 
 
 def _write_marker(
@@ -345,10 +313,3 @@ def _write_marker(
         folder.write_file(MARKER_FILE, render_marker(after))
     else:
         folder.remove_atomically(MARKER_FILE)
-
-
-def _add_file_modes(files: Mapping[str, FileState]) -> dict[str, tuple[bytes, int]]:
-    return {
-        path: (state.data, _EXECUTABLE_MODE if state.executable else _FILE_MODE)
-        for path, state in files.items()
-    }

@@ -16,11 +16,7 @@ from skillhall._internal.prompts.folder_reader import read_folder
 from skillhall._internal.prompts.prompt_model import IngestResult
 from skillhall._internal.prompts.uploads.folder_uploads import MAX_SOURCES
 from skillhall._internal.prompts.uploads.rules import normalize_source_name, validate_upload
-from skillhall._internal.storage.records import (
-    DATABASE_RESTORED,
-    UPLOAD_CHANGED,
-    UPLOAD_DELETED,
-)
+from skillhall._internal.storage.records import DATABASE_RESTORED, UPLOAD_CHANGED, UPLOAD_DELETED
 from skillhall.errors import DatabaseUnavailable, SourceUnknown
 
 if TYPE_CHECKING:
@@ -39,11 +35,11 @@ class _CachedVersion(NamedTuple):
     """Last known version of a source, and how long it is valid."""
 
     version: str
-    valid_until: float
+    valid_until: float  # of the monotonic clock
 
 
 class DatabaseUploads:
-    """Uploads in a database. Thread-safe.
+    """Uploads in a database, with the interface of `FolderUploads`. Thread-safe.
 
     While the database is unavailable, known sources keep their last version.
     """
@@ -105,15 +101,25 @@ class DatabaseUploads:
             if data is None:  # the upload was replaced in between
                 return self.read(source)
             files[path] = data, file.mode
-        return _hash_upload(upload), self._build_tree(source, files)
+        # Written to a folder, to select the prompts by the same rules as for folders.
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
+        with WritableFolder(self._folder) as folder, folder.lock():
+            folder.recover()
+            folder.create_folder(name, files, fsync=False)
+            try:
+                tree = read_folder(os.path.join(self._folder, name), source)
+            finally:
+                folder.remove(name)
+        return _hash_upload(upload), tree
 
     def handle_events(self, events: Sequence[Event]) -> None:
         """Invalidate the sources that events name, or all if events were missed (none given)."""
-        sources = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
+        changed = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
         if not events or any(event.kind == DATABASE_RESTORED for event in events):
             self._invalidate()
-        elif sources:
-            self._invalidate(*sources)
+        elif changed:
+            self._invalidate(*changed)
 
     def _find_upload(self, source: str) -> StoredUpload:
         count = self._invalidation_count
@@ -134,18 +140,6 @@ class DatabaseUploads:
             self._invalidation_count += 1
             for source in self._versions.keys() & set(sources or self._versions):
                 self._versions[source] = self._versions[source]._replace(valid_until=_EXPIRED)
-
-    def _build_tree(self, source: str, files: dict[str, tuple[bytes, int]]) -> FileTree:
-        """Select the prompts among the files, by the same rules as for folders."""
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        name = f"{STAGING_PREFIX}{secrets.token_hex(8)}"
-        with WritableFolder(self._folder) as folder, folder.lock():
-            folder.recover()
-            folder.create_folder(name, files, fsync=False)
-            try:
-                return read_folder(os.path.join(self._folder, name), source)
-            finally:
-                folder.remove(name)
 
 
 def _hash_upload(upload: StoredUpload) -> str:

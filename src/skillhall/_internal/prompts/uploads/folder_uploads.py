@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
@@ -42,31 +42,6 @@ class _UploadManifest(NamedTuple):
     content_hash: str
     version: str  # changes with each upload
 
-    def to_json(self) -> bytes:
-        return json.dumps(self._asdict()).encode("ascii")
-
-
-class Uploads(Protocol):
-    """Sources that clients uploaded. The least recently used ones are deleted."""
-
-    def ingest(self, upload: Upload) -> IngestResult:
-        """Store an upload under its name. A rejected upload changes nothing.
-
-        Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable, DatabaseFull.
-        """
-
-    def version(self, source: str) -> str:
-        """Return a string that changes with the files of a source; counts as a use.
-
-        Raises: SourceUnknown, DatabaseUnavailable.
-        """
-
-    def read(self, source: str) -> tuple[str, FileTree]:
-        """Return the version and the files of a source.
-
-        Raises: SourceUnknown, TooLarge, OSError, DatabaseUnavailable.
-        """
-
 
 class FolderUploads:
     """Uploads in folders, shared by the processes of one machine."""
@@ -93,13 +68,16 @@ class FolderUploads:
                 return IngestResult(upload.source, content_hash, len(checked), "unchanged")
             new_manifest = _UploadManifest(upload.source, content_hash, secrets.token_hex(8))
             files = {f"{_FILES}/{path}": file for path, file in checked.items()}
-            files[_MANIFEST] = new_manifest.to_json(), _FILE_MODE
+            files[_MANIFEST] = json.dumps(new_manifest._asdict()).encode("ascii"), _FILE_MODE
             if folder.entry_kind(name) is None:
                 folder.create_folder(name, files)
             else:
                 folder.replace_folder(name, files)
             self._mark_used(name)
-            self._evict_unused(folder)
+            names = [name for name in folder.list_names() if not name.startswith(STAGING_PREFIX)]
+            names.sort(key=self._last_used_at, reverse=True)
+            for unused in names[self._max_sources :]:
+                folder.remove_atomically(unused)
         return IngestResult(upload.source, content_hash, len(checked), "ingested")
 
     def version(self, source: str) -> str:
@@ -142,12 +120,6 @@ class FolderUploads:
         with contextlib.suppress(OSError):  # just evicted, or the disk is read-only
             os.utime(os.path.join(self._folder, name, _MANIFEST), ns=(now, now))
 
-    def _evict_unused(self, folder: WritableFolder) -> None:
-        names = [name for name in folder.list_names() if not name.startswith(STAGING_PREFIX)]
-        names.sort(key=self._last_used_at, reverse=True)
-        for name in names[self._max_sources :]:
-            folder.remove_atomically(name)
-
     def _last_used_at(self, name: str) -> int:
         try:
             return os.stat(os.path.join(self._folder, name, _MANIFEST)).st_mtime_ns
@@ -156,6 +128,5 @@ class FolderUploads:
 
 
 def _to_folder_name(source: str) -> str:
-    return hashlib.sha256(
-        normalize_source_name(source).encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    name = normalize_source_name(source)
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

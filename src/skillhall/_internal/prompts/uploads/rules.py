@@ -11,7 +11,7 @@ from skillhall._internal.skill.bundle import RelativePath, fold_name
 from skillhall.errors import TooLarge, UnsafePath, UploadRejected, label_without_credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from skillhall._internal.prompts.prompt_model import Upload, UploadedFile
 
@@ -44,7 +44,10 @@ def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
     contents = [_decode_content(file) for file in upload.files]
     if sum(map(len, contents)) > MAX_BYTES:
         raise TooLarge("the upload", MAX_BYTES)
-    modes = [_to_file_mode(file) for file in upload.files]
+    modes = [
+        _DEFAULT_MODE if file.mode is None else file.mode & _PERMISSIONS | _OWNER_READ_WRITE
+        for file in upload.files
+    ]
     return dict(zip(paths, zip(contents, modes, strict=True), strict=True))
 
 
@@ -83,7 +86,7 @@ def _check_path_conflicts(paths: Sequence[str]) -> None:
         files.add(fold_name(path))
     spellings: dict[str, str] = {}
     for path in paths:
-        for folder in _list_parent_folders(path):
+        for folder in accumulate(path.split("/")[:-1], "{}/{}".format):
             if fold_name(folder) in files:
                 raise _path_error(folder, "is both a file and a folder")
             if spellings.setdefault(fold_name(folder), folder) != folder:
@@ -92,10 +95,6 @@ def _check_path_conflicts(paths: Sequence[str]) -> None:
 
 def _path_error(path: str, problem: str) -> UploadRejected:
     return UploadRejected(f"path {path[:_MAX_SHOWN_PATH]!r} {problem}")
-
-
-def _list_parent_folders(path: str) -> Iterable[str]:
-    return accumulate(path.split("/")[:-1], "{}/{}".format)
 
 
 def _decode_content(file: UploadedFile) -> bytes:
@@ -109,7 +108,3 @@ def _decode_content(file: UploadedFile) -> bytes:
             f"the content of {file.path[:_MAX_SHOWN_PATH]!r} is not canonical base64"
         )
     return data
-
-
-def _to_file_mode(file: UploadedFile) -> int:
-    return _DEFAULT_MODE if file.mode is None else file.mode & _PERMISSIONS | _OWNER_READ_WRITE

@@ -105,7 +105,7 @@ def delete(request: PageRequest) -> Response:
 
 def undo(request: PageRequest) -> Response:
     """Undo a change."""
-    ids = request.collection.changes.undo(request.path_params["id"]).ids
+    ids = [*request.collection.changes.undo(request.path_params["id"]).entries]
     exists = len(ids) == 1 and ids[0] in request.collection.snapshot().skills
     return request.redirect(_skill_url(ids[0]) if exists else "/skills", "undone", ", ".join(ids))
 

@@ -139,11 +139,11 @@ def _find_targets(
     if path is not None:
         return [GenerateTarget.from_path(project, path)]
     try:
-        selection = find_targets(project, agents)
+        targets, detected = find_targets(project, agents)
     except AgentHasNoPlace as error:
         error.hint = "name the folder with --path, or generate without --global"
         raise
-    if not selection.targets:
+    if not targets:
         raise CommandFailed(
             "usage",
             "no coding agent detected here",
@@ -151,8 +151,8 @@ def _find_targets(
             "generate",
         )
     if not agents:
-        print_message(f"agents detected here: {', '.join(selection.agents)}")
-    return selection.targets
+        print_message(f"agents detected here: {', '.join(detected)}")
+    return targets
 
 
 def _repeat_options() -> list[str]:

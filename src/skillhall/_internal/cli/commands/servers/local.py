@@ -21,8 +21,9 @@ from skillhall._internal.cli.options import (
 from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import copy_to_database
-from skillhall._internal.skill_store.folder_store import FolderStore, ImportReport
-from skillhall._internal.skill_store.input_checks import StoredSkill
+from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.serializers import serialize_skill
+from skillhall._internal.skill_store.store import ImportReport
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
 
@@ -39,7 +40,7 @@ def list_skills(*, root: str) -> CommandResult:
     """List the system and user skills."""
     listing = _open_store(root).list()
     return CommandResult(
-        {"skills": _serialize_skills(listing.items)},
+        {"skills": [*map(serialize_skill, listing.items)]},
         listing.findings,
         rows=[(each.id, each.name, each.description, each.source) for each in listing.items],
         messages=_format_problems(listing.findings),
@@ -65,7 +66,7 @@ def add(
     """Create the user skill ID: a folder of that name with a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
     item = _open_store(root).add(skill_id, skill_id if name is None else name, description, text)
-    return CommandResult({"skill": _serialize_skills([item])[0]}, lines=[item.id])
+    return CommandResult({"skill": serialize_skill(item)}, lines=[item.id])
 
 
 @json_command("import", "skillhall local import ./pdf-tools --replace", group=command)
@@ -162,23 +163,11 @@ def _open_store(root: str) -> FolderStore:
 
 def _report_import(key: str, report: ImportReport) -> CommandResult:
     return CommandResult(
-        {key: _serialize_skills(report.imported), "replaced": [*report.replaced]},
+        {key: [*map(serialize_skill, report.imported)], "replaced": [*report.replaced]},
         report.findings,
         lines=[item.id for item in report.imported],
         messages=_format_problems(report.findings),
     )
-
-
-def _serialize_skills(skills: Iterable[StoredSkill]) -> list[dict[str, str]]:
-    return [
-        {
-            "id": skill.id,
-            "name": skill.name,
-            "description": skill.description,
-            "source": skill.source,
-        }
-        for skill in skills
-    ]
 
 
 def _format_problems(findings: Iterable[JudgedFinding]) -> Iterator[str]:

@@ -29,14 +29,12 @@ def command(*, search: SearchOptions, check: bool) -> CommandResult | None:
         _serve(provider)
         return None
     rows = list_published(provider.current_view())
-    findings = [
-        *provider.current_view().findings,
-        *(judged for row in rows for judged in row.findings),
-    ]
+    findings = [*provider.current_view().findings, *(judged for _, judged in rows if judged)]
+    skills = [{"name": row.name, "uri": row.uri, "listed": reason is None} for row, reason in rows]
     return CommandResult(
-        {"skills": [{"name": row.name, "uri": row.uri, "listed": row.is_listed} for row in rows]},
+        {"skills": skills},
         findings,
-        rows=[(row.name, row.uri, "listed" if row.is_listed else "not listed") for row in rows],
+        rows=[(row.name, row.uri, "not listed" if reason else "listed") for row, reason in rows],
         messages=[f"{effect}: {finding.path}: {finding.message}" for finding, effect in findings],
     )
 
