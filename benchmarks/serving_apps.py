@@ -8,7 +8,7 @@ from starlette.routing import Route
 
 from skillhall._internal.asgi import ServerProcess, Services, listen, log_to_stderr
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.prompts.prompt_model import Prompt
+from skillhall._internal.prompt_server.prompt_model import Prompt
 from skillhall._internal.settings import PromptSettings, ServerSettings, Settings
 from skillhall._internal.wiring.prompts import open_prompt_service
 from tests.support.prompt_services import MemorySnapshot, PreparedPromptService, make_prompt

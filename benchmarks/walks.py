@@ -28,8 +28,8 @@ from benchmarks.trees import SETTLED_SECONDS
 from skillhall import AgentSkills
 from skillhall._internal.asgi import Services, build_app
 from skillhall._internal.cli.runner import run as run_command
-from skillhall._internal.prompts.service import PromptService
-from skillhall._internal.prompts.source_settings import read_prompt_sources
+from skillhall._internal.prompt_server.service import PromptService
+from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore

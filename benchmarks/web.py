@@ -16,8 +16,8 @@ from benchmarks.plan import Plan
 from benchmarks.report import Bar, Report, Row
 from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.asgi import Services, build_app
-from skillhall._internal.prompts.service import PromptService
-from skillhall._internal.prompts.source_settings import read_prompt_sources
+from skillhall._internal.prompt_server.service import PromptService
+from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore

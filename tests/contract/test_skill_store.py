@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.catalog.reader import open_skill_bundle
+from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.database_store import DatabaseStore

@@ -6,9 +6,9 @@ from typing import TypeAlias
 
 import pytest
 
-from skillhall._internal.prompts.prompt_model import IngestResult, Upload, UploadedFile
-from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
-from skillhall._internal.prompts.uploads.folder_uploads import FolderUploads
+from skillhall._internal.prompt_server.prompt_model import IngestResult, Upload, UploadedFile
+from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
+from skillhall._internal.prompt_server.uploads.folder_uploads import FolderUploads
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall.errors import SourceUnknown, TooLarge, UploadRejected

@@ -12,11 +12,11 @@ from urllib.parse import urlencode
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.prompts.followed_file import FILE
-from skillhall._internal.prompts.prompt_model import SourceSelector, SourceStatus
-from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
-from skillhall._internal.prompts.service import PromptService
-from skillhall._internal.prompts.source_settings import read_prompt_sources
+from skillhall._internal.prompt_server.followed_file import FILE
+from skillhall._internal.prompt_server.prompt_model import SourceSelector, SourceStatus
+from skillhall._internal.prompt_server.refreshing_source import RETRY_INTERVAL
+from skillhall._internal.prompt_server.service import PromptService
+from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill_store.collection import Collection

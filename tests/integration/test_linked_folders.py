@@ -7,7 +7,7 @@ import pytest
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
-from skillhall._internal.catalog.reader import (
+from skillhall._internal.catalog.skill_content import (
     check_bodies,
     open_skill_bundle,
     read_skill,

@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from skillhall._internal.asgi import Services
 from skillhall._internal.http.errors import ERROR_STATUSES
-from skillhall._internal.prompts.prompt_model import Prompt, PromptArgument
+from skillhall._internal.prompt_server.prompt_model import Prompt, PromptArgument
 from skillhall._internal.settings import Secret, Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore

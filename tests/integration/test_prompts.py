@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.policy.effects import Effect
-from skillhall._internal.prompts.prompt_model import (
+from skillhall._internal.prompt_server.prompt_model import (
     SourceSelector,
 )
-from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
-from skillhall._internal.prompts.refreshing_source import RETRY_INTERVAL
-from skillhall._internal.prompts.service import PromptService, PromptSources
-from skillhall._internal.prompts.source_settings import read_prompt_sources
+from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompt_server.refreshing_source import RETRY_INTERVAL
+from skillhall._internal.prompt_server.service import PromptService, PromptSources
+from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Secret, Settings
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.git.remote import GitLimits

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from skillhall._internal.catalog.reader import open_skill_bundle
+from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILES
 from tests.support.trees import build_head_cache, codes, load, names, skill_text, write_skill

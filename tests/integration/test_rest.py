@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.prompts.prompt_model import PromptArgument, Stale
+from skillhall._internal.prompt_server.prompt_model import PromptArgument, Stale
 from skillhall.errors import RateLimited, SourceRejected, SourceTimedOut, TooLarge
 from tests.support.prompt_services import MemoryPromptService, make_prompt
 from tests.support.servers import HttpResponse, RunningServer, make_settings, run_server

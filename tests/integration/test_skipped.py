@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.prompts.prompt_model import SourceSelector
-from skillhall._internal.prompts.service import PromptService
-from skillhall._internal.prompts.source_settings import read_prompt_sources
+from skillhall._internal.prompt_server.prompt_model import SourceSelector
+from skillhall._internal.prompt_server.service import PromptService
+from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 from skillhall._internal.settings import PromptSettings, Settings
 from skillhall._internal.wiring.server_skills import open_collection
 from tests.support.git_server import LINK, GitRepo, GitServer, git_repo, run_git_server

@@ -3,9 +3,13 @@
 from pathlib import Path
 
 from skillhall._internal.installer.project import Project
-from skillhall._internal.prompts.generate.convert import PromptBatch, PromptSkill
-from skillhall._internal.prompts.generate.marker import PromptOrigin
-from skillhall._internal.prompts.generate.writer import GenerateOptions, GenerateTarget, generate
+from skillhall._internal.prompt_server.generate.convert import PromptBatch, PromptSkill
+from skillhall._internal.prompt_server.generate.marker import PromptOrigin
+from skillhall._internal.prompt_server.generate.writer import (
+    GenerateOptions,
+    GenerateTarget,
+    generate,
+)
 from skillhall._internal.skill.merge import FileState
 from tests.support.projects import make_project_settings, read_tree
 from tests.support.skills import make_skill_md

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from skillhall._internal.prompts.arguments import render_prompt
-from skillhall._internal.prompts.prompt_model import (
+from skillhall._internal.prompt_server.arguments import render_prompt
+from skillhall._internal.prompt_server.prompt_model import (
     BUILT_IN,
     FollowedRepository,
     IngestResult,
@@ -22,8 +22,8 @@ from skillhall._internal.prompts.prompt_model import (
     Upload,
     serialize_prompt,
 )
-from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
-from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompt_server.service import PromptService
 from skillhall.errors import (
     PromptNotFound,
     PromptsSourceError,

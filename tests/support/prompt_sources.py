@@ -5,10 +5,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from skillhall._internal.prompts.checkout import Checkout, CheckoutStore
-from skillhall._internal.prompts.prompt_model import Upload, UploadedFile
-from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
-from skillhall._internal.prompts.refreshing_source import Clock
+from skillhall._internal.prompt_server.checkout import Checkout, CheckoutStore
+from skillhall._internal.prompt_server.prompt_model import Upload, UploadedFile
+from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompt_server.refreshing_source import Clock
 from skillhall._internal.sources.repo_layout import FileTree
 from tests.support.skills import make_skill_md
 

@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.reader import read_skill, read_skill_file
+from skillhall._internal.catalog.skill_content import read_skill, read_skill_file
 from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.fs.handles import FolderHandle, open_root, read_below
 from skillhall._internal.fs.links import read_contained_file

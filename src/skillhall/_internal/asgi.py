@@ -28,7 +28,7 @@ from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import is_weak_token
-from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor

@@ -9,7 +9,7 @@ from mcp import Client
 from mcp_types import BlobResourceContents, TextContent, TextResourceContents
 
 from skillhall._internal.mcp.server import SkillServer
-from skillhall._internal.prompts.prompt_model import PromptArgument
+from skillhall._internal.prompt_server.prompt_model import PromptArgument
 from tests.support.mcp_clients import (
     ERAS,
     MODERN,

@@ -6,7 +6,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 from skillhall._internal.http.request import HEADERS_KEY, REQUEST_ID_KEY
-from skillhall._internal.prompts.prompt_model import PromptArgument
+from skillhall._internal.prompt_server.prompt_model import PromptArgument
 from skillhall._internal.rest.prompt_responses import PromptFastPath, PromptResponder
 from tests.support.prompt_services import MemoryPromptService, make_prompt
 

@@ -16,7 +16,7 @@ from skillhall._internal.agents.instruction_skills import (
     to_inlined,
 )
 from skillhall._internal.catalog.fingerprint import Fingerprint
-from skillhall._internal.catalog.reader import activate
+from skillhall._internal.catalog.skill_content import activate
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
 from skillhall._internal.render.prompt_plan import PlanRequest, PromptPlan, plan_prompt

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.tool_definition import Tool, ToolError, get_argument, string_schema
-from skillhall._internal.catalog.reader import activate, open_skill_bundle
+from skillhall._internal.catalog.skill_content import activate, open_skill_bundle
 from skillhall._internal.catalog.skill_paths import SCHEME
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.fs.links import read_contained_file

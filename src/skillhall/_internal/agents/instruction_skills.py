@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import read_skill
+from skillhall._internal.catalog.skill_content import read_skill
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.precedence import resolve_duplicates

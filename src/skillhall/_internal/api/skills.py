@@ -21,8 +21,8 @@ from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import activate, read_accepted_body, read_raw_body
 from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.catalog.skill_content import activate, read_accepted_body, read_raw_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
 from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.policy.selection import matches_glob

@@ -66,7 +66,7 @@ def load_roots(
             scan = scan_root(root, profile.scan_policy, context)
             if with_bodies:
                 # A listing does not need the parser, whose import is slow.
-                from skillhall._internal.catalog.reader import check_bodies  # noqa: PLC0415
+                from skillhall._internal.catalog.skill_content import check_bodies  # noqa: PLC0415
 
                 scan = check_bodies(root, scan)
             if head_cache is not None:

@@ -17,7 +17,7 @@ from skillhall._internal.catalog.fingerprint import (
     read_signature,
 )
 from skillhall._internal.catalog.head_cache import now_ns
-from skillhall._internal.catalog.reader import read_skill_md, with_bundle
+from skillhall._internal.catalog.skill_content import read_skill_md, with_bundle
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD

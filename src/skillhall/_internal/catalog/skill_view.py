@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import (
+from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
     read_accepted_body,
     read_skill_md,
     with_bundle,
 )
-from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_paths import SCHEME, assign_skill_paths
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath

@@ -8,7 +8,10 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.options import Command
-from skillhall._internal.prompts.generate.prompt_server import PromptClient, open_prompt_client
+from skillhall._internal.prompt_server.generate.server_connection import (
+    PromptClient,
+    open_prompt_client,
+)
 
 _SELECTOR_OPTIONS = (
     ("--repo", "repo", "URL", "Use the prompts of this repository instead of the server's."),

@@ -17,7 +17,7 @@ from skillhall._internal.http.request import (
     OVERSIZED_HEAD_KEY,
     REQUEST_ID_KEY,
 )
-from skillhall._internal.http.token_revocation import OpenRequests
+from skillhall._internal.http.request_revocation import OpenRequests
 from skillhall._internal.settings import ServerSettings
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})

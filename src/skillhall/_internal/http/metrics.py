@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from skillhall._internal.prompts.prompt_model import SourceStatus
+from skillhall._internal.prompt_server.prompt_model import SourceStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 # Clients name these sources. One label for all of them limits the number of series.

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from skillhall._internal.http.request import REQUEST_ID_KEY
-from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
 
 _MAX_JOINED_BYTES = 65_536  # up to this size one write is cheaper than three
 

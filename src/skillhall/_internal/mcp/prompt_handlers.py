@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.mcp.serializers import serialize_page
 from skillhall._internal.mcp.skill_index import CURSOR_PREFIX, find_start
-from skillhall._internal.prompts.prompt_model import serialize_prompt
-from skillhall._internal.prompts.skill_prompts import SkillPrompts
+from skillhall._internal.prompt_server.prompt_model import serialize_prompt
+from skillhall._internal.prompt_server.skills_as_prompts import SkillPrompts
 from skillhall.errors import PromptNotFound
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
-    from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
-    from skillhall._internal.prompts.service import PromptService
+    from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
+    from skillhall._internal.prompt_server.service import PromptService
 
 PROMPTS_PAGE_SIZE = 200
 

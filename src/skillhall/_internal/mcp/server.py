@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.skill_view import SkillProvider
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import ListKind
-    from skillhall._internal.prompts.service import PromptService
+    from skillhall._internal.prompt_server.service import PromptService
 
     Context = ServerRequestContext[Any, Any]
 

@@ -12,9 +12,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.prompts.prompt_model import SourceSelector
-from skillhall._internal.prompts.prompt_snapshot import PromptSnapshot
-from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompt_server.prompt_model import SourceSelector
+from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
+from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest.etag import NO_CACHE, etag_matches
 from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, GzipCache, accepts_gzip
 from skillhall.errors import SkillhallError

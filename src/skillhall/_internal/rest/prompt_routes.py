@@ -12,7 +12,7 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
 from skillhall._internal.policy.skipped_items import skipped_data
-from skillhall._internal.prompts.prompt_model import SourceSelector, Upload, UploadedFile
+from skillhall._internal.prompt_server.prompt_model import SourceSelector, Upload, UploadedFile
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import ApiRoute, JsonBody
 from skillhall._internal.rest.prompt_responses import (

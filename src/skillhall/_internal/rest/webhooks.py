@@ -14,7 +14,7 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import MAX_JSON_BYTES, parse_json, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.prompts.service import PromptService
+from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.responses import (

@@ -19,9 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.fingerprint import read_signature
-from skillhall._internal.catalog.reader import open_skill_bundle, read_published_file, with_bundle
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
+from skillhall._internal.catalog.skill_content import (
+    open_skill_bundle,
+    read_published_file,
+    with_bundle,
+)
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.installer.install import compute_bundle_digest

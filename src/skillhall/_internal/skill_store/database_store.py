@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import open_skill_bundle
+from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill_store.folder_store import FolderRevision

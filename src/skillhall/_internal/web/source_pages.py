@@ -10,7 +10,7 @@ from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
 from skillhall._internal.http.credentials import SESSION_COOKIE
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.policy.skipped_items import SkippedItem
-from skillhall._internal.prompts.prompt_model import SourceSelector, SourceStatus
+from skillhall._internal.prompt_server.prompt_model import SourceSelector, SourceStatus
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.web.page_request import (
     LANGUAGE_COOKIE,

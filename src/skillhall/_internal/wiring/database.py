@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.prompts.invalidation import RepositoryInvalidator
-from skillhall._internal.prompts.uploads.database_uploads import DatabaseUploads
+from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
+from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror

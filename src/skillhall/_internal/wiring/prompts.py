@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from skillhall._internal.prompts.service import PromptService
-from skillhall._internal.prompts.source_settings import read_prompt_sources
+from skillhall._internal.prompt_server.service import PromptService
+from skillhall._internal.prompt_server.source_settings import read_prompt_sources
 
 if TYPE_CHECKING:
     from skillhall._internal.settings import Settings

@@ -8,7 +8,7 @@ from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 
 if TYPE_CHECKING:
-    from skillhall._internal.prompts.service import PromptService
+    from skillhall._internal.prompt_server.service import PromptService
     from skillhall._internal.settings import Settings
     from skillhall._internal.wiring.database import DatabaseServices
 

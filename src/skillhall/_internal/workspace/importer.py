@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.reader import open_skill_bundle
+from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.policy.profiles import SKILL_IMPORT
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD

@@ -9,8 +9,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.reader import read_raw_body
 from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.catalog.skill_content import read_raw_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -19,9 +19,9 @@ from skillhall._internal.agents.chat.events import (
     TextDelta,
     ToolFailed,
 )
-from skillhall._internal.cli.agent_selection import format_budget_cut, open_agent_skills
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.configured_agent import format_budget_cut, open_agent_skills
 from skillhall._internal.cli.errors import CommandFailed, print_error_text, to_error_info
 from skillhall._internal.cli.options import (
     config_option,

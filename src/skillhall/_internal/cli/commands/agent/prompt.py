@@ -6,7 +6,7 @@ import click
 from click.core import ParameterSource
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.reader import read_accepted_body
+from skillhall._internal.catalog.skill_content import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
     SearchOptions,
     load_with_progress,
@@ -103,7 +103,7 @@ def _build_instructions(
 ) -> CommandResult:
     """Return the system prompt of an agent."""
     # The modules for agents take longer to import than a listing takes.
-    from skillhall._internal.cli.agent_selection import (
+    from skillhall._internal.cli.configured_agent import (
         format_budget_cut,
         open_agent_skills,
         serialize_token_costs,

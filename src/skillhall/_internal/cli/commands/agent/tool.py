@@ -10,9 +10,9 @@ import click
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.agents.tool_definition import Tool
 from skillhall._internal.api.compat.toolbox import tools_for
-from skillhall._internal.cli.agent_selection import open_agent_skills
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.configured_agent import open_agent_skills
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import (
     command_group,

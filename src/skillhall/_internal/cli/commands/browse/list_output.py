@@ -85,7 +85,7 @@ def serialize_skill(skill: CatalogSkill) -> dict[str, Json]:
 
 def measure_skill(skill: CatalogSkill, catalog: Catalog) -> tuple[int, list[str]]:
     """Return the estimated tokens of the body and the paths of the other files."""
-    from skillhall._internal.catalog.reader import open_skill_bundle, read_skill
+    from skillhall._internal.catalog.skill_content import open_skill_bundle, read_skill
     from skillhall._internal.skill.token_count import estimate_tokens
     from skillhall.errors import SkillhallError
 

@@ -4,8 +4,8 @@ import sys
 
 import click
 
-from skillhall._internal.catalog.reader import read_raw_body
 from skillhall._internal.catalog.search.search_index import IndexHit, SearchIndex
+from skillhall._internal.catalog.skill_content import read_raw_body
 from skillhall._internal.cli.catalog_loader import (
     SearchOptions,
     load_with_progress,

@@ -7,7 +7,7 @@ import click
 
 from skillhall._internal.authoring.validate import SkillExamination, examine_skill
 from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
-from skillhall._internal.catalog.reader import activate, read_skill_file
+from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import SearchOptions, find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
 from skillhall._internal.cli.commands.browse.list_output import serialize_skill

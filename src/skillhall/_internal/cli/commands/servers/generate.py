@@ -20,10 +20,14 @@ from skillhall._internal.cli.server_options import (
 )
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.installer.project import Project
-from skillhall._internal.prompts.generate.claude_hook import HookReport, install_hook, remove_hook
-from skillhall._internal.prompts.generate.convert import PromptFilter, fetch_prompt_skills
-from skillhall._internal.prompts.generate.prompt_server import build_origin
-from skillhall._internal.prompts.generate.writer import (
+from skillhall._internal.prompt_server.generate.claude_hook import (
+    HookReport,
+    install_hook,
+    remove_hook,
+)
+from skillhall._internal.prompt_server.generate.convert import PromptFilter, fetch_prompt_skills
+from skillhall._internal.prompt_server.generate.server_connection import build_origin
+from skillhall._internal.prompt_server.generate.writer import (
     GenerateOptions,
     GenerateReport,
     GenerateTarget,

@@ -13,7 +13,7 @@ from skillhall._internal.cli.server_options import (
     source_selector_options,
 )
 from skillhall._internal.cli.terminal import format_count, print_message
-from skillhall._internal.prompts.generate.prompt_server import (
+from skillhall._internal.prompt_server.generate.server_connection import (
     SkippedEntry,
     read_upload_folder,
     write_prompt_files,

@@ -14,7 +14,7 @@ from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.json_output import print_json_report
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.terminal import format_count, print_message
-from skillhall._internal.prompts.prompt_model import BUILT_IN
+from skillhall._internal.prompt_server.prompt_model import BUILT_IN
 from skillhall._internal.settings import Settings
 from skillhall.errors import without_credentials
 

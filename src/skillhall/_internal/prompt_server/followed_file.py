@@ -1,0 +1,153 @@
+"""List of followed repositories in `<data>/followed.json`. It contains no tokens.
+
+A file that cannot be parsed is reported and never overwritten.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+
+from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.prompt_server.prompt_model import FollowedRepository
+from skillhall._internal.prompt_server.repo_source import parse_requested_repository
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.sources.git.git_ref import GitRef
+from skillhall.errors import (
+    ConfigInvalid,
+    Conflict,
+    FieldRefused,
+    NotAFile,
+    RecordNotFound,
+    SkillFileNotFound,
+    SourceRejected,
+    TooLarge,
+    UnsafePath,
+    without_credentials,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from skillhall._internal.prompt_server.prompt_model import SourceSelector
+    from skillhall._internal.prompt_server.repo_source import GitHosts, Repository
+
+FILE = "followed.json"
+VERSION = 1
+MAX_FOLLOWED = 20
+MAX_FIELD_LENGTH = 1000  # characters of a URL or path
+_MAX_FILE_BYTES = 128 * 1024
+_FIX_HINT = "correct it or move it away, then refresh"
+_TOKEN_HINT = "leave that out: for private ones, the operator sets SKILLHALL_GIT_TOKEN_REPOS"  # noqa: S105 - not a secret
+
+
+def parse_followed(selector: SourceSelector, hosts: GitHosts) -> FollowedRepository:
+    """Normalize the repository that a request names. Raises: SourceRejected."""
+    repo = selector.repo.strip()
+    if without_credentials(repo) != repo:
+        raise SourceRejected(
+            "url", repo, "it contains a user name, a password or a query", _TOKEN_HINT
+        )
+    repository = parse_requested_repository(
+        repo, selector.path.strip(), selector.branch.strip(), hosts
+    )
+    branch = "" if repository.may_fall_back else repository.reference.ref
+    followed = FollowedRepository(repository.reference.url, repository.reference.path, branch)
+    if max(map(len, followed)) > MAX_FIELD_LENGTH:
+        raise SourceRejected("url", repo, "it is too long")
+    return followed
+
+
+def format_followed(followed: FollowedRepository) -> str:
+    """Return the display name. A file edited by hand may contain credentials."""
+    return without_credentials(GitRef(*followed).text)
+
+
+def to_repository(followed: FollowedRepository, hosts: GitHosts) -> Repository:
+    """Return the followed repository. Raises: SourceRejected."""
+    return parse_requested_repository(*followed, hosts)
+
+
+class FollowedList:
+    """List in one file, shared by the processes of one machine."""
+
+    def __init__(self, data_directory: str) -> None:
+        self._folder = data_directory
+
+    def read(self) -> tuple[FollowedRepository, ...]:
+        """Return all repositories in insertion order. Raises: ConfigInvalid, OSError."""
+        try:
+            with closing(open_root(self._folder)) as root:
+                data = read_below(root, RelativePath.parse(FILE), _MAX_FILE_BYTES)
+        except (FileNotFoundError, SkillFileNotFound):
+            return ()
+        except (NotAFile, TooLarge, UnsafePath):
+            raise _invalid_file_error("it is too large or not a regular file") from None
+        return _parse_file(data)
+
+    def add(self, followed: FollowedRepository) -> tuple[FollowedRepository, ...]:
+        """Append a repository; return the list. Raises: Conflict, FieldRefused, as `read`."""
+        with self._edit_list() as repositories:
+            check_can_add(followed, repositories)
+            repositories.append(followed)
+        return tuple(repositories)
+
+    def remove(self, key: str) -> tuple[FollowedRepository, tuple[FollowedRepository, ...]]:
+        """Return the removed repository and the rest. Raises: RecordNotFound, as `read`."""
+        with self._edit_list() as repositories:
+            removed = next((repo for repo in repositories if repo.key == key), None)
+            if removed is None:
+                raise RecordNotFound("followed repository", key)
+            repositories.remove(removed)
+        return removed, tuple(repositories)
+
+    @contextmanager
+    def _edit_list(self) -> Iterator[list[FollowedRepository]]:
+        """Lock the list, and write it if the block succeeds."""
+        os.makedirs(self._folder, exist_ok=True)
+        with WritableFolder(self._folder) as folder, folder.lock():
+            repositories = [*self.read()]
+            yield repositories
+            rows = [repo._asdict() for repo in repositories]
+            text = json.dumps({"version": VERSION, "repositories": rows}, indent=2)
+            folder.write_file(FILE, f"{text}\n".encode("ascii"), 0o600)
+
+
+def check_can_add(followed: FollowedRepository, existing: Sequence[FollowedRepository]) -> None:
+    """Check that a repository can be added. Raises: Conflict, FieldRefused."""
+    if followed in existing:
+        raise Conflict(
+            format_followed(followed), "it is already followed; name another folder or branch of it"
+        )
+    if len(existing) >= MAX_FOLLOWED:
+        raise FieldRefused("repository", f"{MAX_FOLLOWED} are followed already", "remove one first")
+
+
+def _parse_file(data: bytes) -> tuple[FollowedRepository, ...]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise _invalid_file_error("it is not JSON") from None
+    fields = value if isinstance(value, dict) else {}
+    rows = fields.get("repositories")
+    if not isinstance(rows, list) or fields.get("version") != VERSION:
+        raise _invalid_file_error(f"it contains no repositories of version {VERSION}")
+    if len(rows) > MAX_FOLLOWED:
+        raise _invalid_file_error(f"it contains more than {MAX_FOLLOWED} repositories")
+    repositories = []
+    for row in rows:
+        row_fields = row if isinstance(row, dict) else {}
+        values = [row_fields.get(name, "") for name in FollowedRepository._fields]
+        if not values[0] or not all(
+            isinstance(value, str) and len(value) <= MAX_FIELD_LENGTH for value in values
+        ):
+            raise _invalid_file_error("one of its rows does not name a repository")
+        repositories.append(FollowedRepository(*values))
+    return tuple(dict.fromkeys(repositories))
+
+
+def _invalid_file_error(problem: str) -> ConfigInvalid:
+    return ConfigInvalid(FILE, problem, _FIX_HINT)

@@ -1,0 +1,132 @@
+"""Uploaded sources in `<data>/uploads/<digest of the name>/`, replaced atomically.
+
+Each folder has a `manifest.json` and the files below `files/`. The least recently used sources are
+deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
+from skillhall._internal.prompt_server.folder_reader import read_folder
+from skillhall._internal.prompt_server.prompt_model import IngestResult
+from skillhall._internal.prompt_server.uploads.rules import normalize_source_name, validate_upload
+from skillhall.errors import SourceUnknown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from skillhall._internal.prompt_server.prompt_model import Upload
+    from skillhall._internal.sources.repo_layout import FileTree
+
+MAX_SOURCES = 50
+_MANIFEST = "manifest.json"
+_FILES = "files"
+_FILE_MODE = 0o600
+_MAX_MANIFEST_BYTES = 4096
+
+
+class _UploadManifest(NamedTuple):
+    """Manifest next to the files of a source."""
+
+    source: str
+    content_hash: str
+    version: str  # changes with each upload
+
+
+class FolderUploads:
+    """Uploads in folders, shared by the processes of one machine."""
+
+    def __init__(self, data_directory: str, max_sources: int = MAX_SOURCES) -> None:
+        self._folder = os.path.join(data_directory, "uploads")
+        self._max_sources = max_sources
+        self._lock = threading.Lock()
+        self._last_use_ns = 0  # nanoseconds since 1970
+
+    def ingest(self, upload: Upload) -> IngestResult:
+        """Store an upload under its name. A rejected upload changes nothing.
+
+        Raises: UploadRejected, TooLarge, OSError.
+        """
+        upload = upload._replace(source=normalize_source_name(upload.source))
+        checked = validate_upload(upload)
+        name, content_hash = _to_folder_name(upload.source), upload.content_hash
+        os.makedirs(self._folder, mode=0o700, exist_ok=True)
+        with self._lock_folder() as folder:
+            manifest = self._read_manifest(name)
+            if manifest is not None and content_hash and manifest.content_hash == content_hash:
+                self._mark_used(name)
+                return IngestResult(upload.source, content_hash, len(checked), "unchanged")
+            new_manifest = _UploadManifest(upload.source, content_hash, secrets.token_hex(8))
+            files = {f"{_FILES}/{path}": file for path, file in checked.items()}
+            files[_MANIFEST] = json.dumps(new_manifest._asdict()).encode("ascii"), _FILE_MODE
+            if folder.entry_kind(name) is None:
+                folder.create_folder(name, files)
+            else:
+                folder.replace_folder(name, files)
+            self._mark_used(name)
+            names = [name for name in folder.list_names() if not name.startswith(STAGING_PREFIX)]
+            names.sort(key=self._last_used_at, reverse=True)
+            for unused in names[self._max_sources :]:
+                folder.remove_atomically(unused)
+        return IngestResult(upload.source, content_hash, len(checked), "ingested")
+
+    def version(self, source: str) -> str:
+        """Return a string that changes with each upload. Raises: SourceUnknown."""
+        manifest = self._read_manifest(_to_folder_name(source))
+        if manifest is None:
+            raise SourceUnknown(source)
+        self._mark_used(_to_folder_name(source))
+        return manifest.version
+
+    def read(self, source: str) -> tuple[str, FileTree]:
+        """Return the version and the files of a source. Raises: SourceUnknown, TooLarge."""
+        try:
+            with self._lock_folder():
+                version = self.version(source)
+                files = os.path.join(self._folder, _to_folder_name(source), _FILES)
+                return version, read_folder(files, source)
+        except OSError:
+            raise SourceUnknown(source) from None
+
+    @contextlib.contextmanager
+    def _lock_folder(self) -> Iterator[WritableFolder]:
+        with WritableFolder(self._folder) as folder, folder.lock():
+            folder.recover()
+            yield folder
+
+    def _read_manifest(self, name: str) -> _UploadManifest | None:
+        try:
+            with open(os.path.join(self._folder, name, _MANIFEST), "rb") as file:
+                data = json.loads(file.read(_MAX_MANIFEST_BYTES))
+            return _UploadManifest(*(str(data[field]) for field in _UploadManifest._fields))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def _mark_used(self, name: str) -> None:
+        """Record a use in the manifest's mtime, which other processes see."""
+        with self._lock:
+            self._last_use_ns = max(time.time_ns(), self._last_use_ns + 1)
+            now = self._last_use_ns
+        with contextlib.suppress(OSError):  # just evicted, or the disk is read-only
+            os.utime(os.path.join(self._folder, name, _MANIFEST), ns=(now, now))
+
+    def _last_used_at(self, name: str) -> int:
+        try:
+            return os.stat(os.path.join(self._folder, name, _MANIFEST)).st_mtime_ns
+        except OSError:
+            return 0
+
+
+def _to_folder_name(source: str) -> str:
+    name = normalize_source_name(source)
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
