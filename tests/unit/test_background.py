@@ -22,5 +22,6 @@ def test_only_the_worker_thread_has_a_lower_priority() -> None:
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     before = priority()
-    assert run_low_priority(priority) > before
+    lowest = 19
+    assert run_low_priority(priority) > before or before == lowest
     assert priority() == before
