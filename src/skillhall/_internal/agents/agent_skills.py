@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, replace
 from os import fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.agents.instruction_skills import (
@@ -19,6 +19,7 @@ from skillhall._internal.catalog.fingerprint import Fingerprint
 from skillhall._internal.catalog.skill_content import activate
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
+from skillhall._internal.render.listing import ListingRow
 from skillhall._internal.render.prompt_plan import PlanRequest, PromptPlan, plan_prompt
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -35,14 +36,6 @@ if TYPE_CHECKING:
 DEFAULT_AGENT = "default"
 # The roots of an agent without a config: the local skills, then those of all coding agents.
 _DEFAULT_ROOTS = tuple(dict.fromkeys(path for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)))
-
-
-class ListingRow(NamedTuple):
-    """A skill of the listing, under the name that the tools use."""
-
-    name: str
-    description: str
-    location: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from skillhall._internal.agents.agent_skills import (
     DEFAULT_AGENT,
     AgentSkills,
     AgentSkillsSnapshot,
-    ListingRow,
 )
 from skillhall._internal.agents.config.agent_config import AgentDefinition
 from skillhall._internal.agents.instruction_skills import LoadedInstructions, LocalHost
@@ -21,6 +20,7 @@ from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER
 from skillhall._internal.policy.visibility import is_visible_to_models
+from skillhall._internal.render.listing import ListingRow
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill_store.input_checks import USER
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-import shutil
-import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from tempfile import mkdtemp
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from skillhall._internal.agents.agent_skills import FixedAgentSkills, ListingRow
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.fingerprint import take_fingerprint
@@ -24,13 +19,15 @@ from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.catalog.skill_content import activate, read_accepted_body, read_raw_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
-from skillhall._internal.installer.install import add_to_folder
 from skillhall._internal.policy.selection import matches_glob
-from skillhall._internal.render.listing import render_listing, render_markdown, serialize_listing
+from skillhall._internal.render.listing import (
+    ListingRow,
+    render_listing,
+    render_markdown,
+    serialize_listing,
+)
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
-from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.opener import open_source
 from skillhall._internal.wiring.catalog import find_profile, resolve_roots
 from skillhall.errors import SkillFileNotFound
 
@@ -39,9 +36,11 @@ if TYPE_CHECKING:
 
     from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.agents.tool_definition import Tool
+    from skillhall._internal.api.source_copy import SourceCopy
     from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.sources.folder.root import Root
 
     StrPath = str | os.PathLike[str]
 
@@ -160,15 +159,13 @@ class Skills(Mapping[str, Skill]):
     def __init__(
         self,
         catalog: Catalog,
-        origin: _FolderOrigin | _SourceOrigin,
+        origin: _FolderOrigin | SourceCopy,
         keep: Callable[[str], bool] | None = None,
     ) -> None:
         """Private: use `Skills.load` or `Skills.open`."""
-        chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
         self._catalog = catalog
         self._origin = origin
         self._keep = keep
-        self._view = SkillView("", catalog.profile, chosen, catalog.findings)
 
     @classmethod
     def load(
@@ -208,9 +205,13 @@ class Skills(Mapping[str, Skill]):
         skills = Skills.open("skills.zip")
         ```
         """
+        # Readers of git, archives and MCP, and the risk scan, take three times as long to import as
+        # everything that `load` needs.
+        from skillhall._internal.api.source_copy import SourceCopy  # noqa: PLC0415
+
         chosen = find_profile(profile) if isinstance(profile, str) else profile
         text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - does not follow links
-        origin = _SourceOrigin(text, chosen, Settings.read())
+        origin = SourceCopy(text, chosen, Settings.read())
         return cls(origin.load_catalog(), origin)
 
     def __getitem__(self, name: str) -> Skill:
@@ -349,7 +350,18 @@ class Skills(Mapping[str, Skill]):
 
     def as_agent_skills(self) -> AgentSkills:
         """Return the skills for an adapter, as those of an agent without a configuration."""
+        # Configured agents need the parser of config files, which other programs do not.
+        from skillhall._internal.agents.agent_skills import FixedAgentSkills  # noqa: PLC0415
+
         return FixedAgentSkills(self._view)
+
+    # Names and URIs are assigned on first use: for tens of thousands of skills, that takes a third
+    # of the time of loading them.
+    @cached_property
+    def _view(self) -> SkillView:
+        catalog, keep = self._catalog, self._keep
+        chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
+        return SkillView("", catalog.profile, chosen, catalog.findings)
 
     @cached_property
     def _rows(self) -> Sequence[ListingRow]:
@@ -425,35 +437,3 @@ class _FolderOrigin:
         paths = [root.path for root in self._roots]
         follow_links = {root.path for root in self._roots if root.follow_links}
         return take_fingerprint(paths, self._profile.scan_policy, follow_links)
-
-
-class _SourceOrigin:
-    """A copy of the skills of a source, in a temporary folder."""
-
-    def __init__(self, text: str, profile: Profile, settings: Settings) -> None:
-        opened = open_source(text, settings)
-        self._text = text
-        self._profile = profile
-        self._settings = settings
-        self._folder = mkdtemp(prefix="skillhall-")
-        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        bundles = [opened.load_bundle(bundle) for bundle in opened.bundles]
-        self._report = add_to_folder(bundles, self._folder)
-        added = sorted((skill.id, skill.digest) for skill in self._report.added)
-        self.revision: str = hashlib.sha256(repr(added).encode()).hexdigest()
-
-    def load_catalog(self) -> Catalog:
-        loaded = load_roots([Root(self._folder, self._text)], self._profile)
-        findings = (*self._report.findings, *loaded.scan_findings)
-        return Catalog(
-            loaded.profile, loaded.roots, loaded.skills, loaded.rejected, loaded.shadowed, findings
-        )
-
-    def renew(self) -> _SourceOrigin:
-        """Open the source again; return `self` if it has the same skills."""
-        renewed = _SourceOrigin(self._text, self._profile, self._settings)
-        return self if renewed.revision == self.revision else renewed
-
-    @property
-    def known_revision(self) -> str:
-        return self.revision

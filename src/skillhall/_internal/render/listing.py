@@ -45,6 +45,14 @@ class ListingEntry(NamedEntry, Protocol):
         """The absolute path of its SKILL.md."""
 
 
+class ListingRow(NamedTuple):
+    """A skill of the listing, under the name that the tools use."""
+
+    name: str
+    description: str
+    location: str
+
+
 class LocalListingEntry(NamedEntry, Protocol):
     """The properties of a skill that the listing of local skills shows."""
 
