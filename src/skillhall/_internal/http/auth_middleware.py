@@ -141,7 +141,7 @@ class AuthMiddleware:
 
 
 def _has_source_query(scope: Scope) -> bool:
-    """Whether the query may name a repository, which even a GET makes the server fetch."""
+    """Whether the query may name a repository, which the server fetches even on GET."""
     return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_QUERY_PREFIX)
 
 

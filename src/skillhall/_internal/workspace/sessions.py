@@ -59,7 +59,7 @@ class Sessions:
     def create(
         self, name: str, budgets: SessionBudgets = NO_BUDGETS, contents: Sequence[BlockContent] = ()
     ) -> Session:
-        """Create a session, with one block per content.
+        """Create a session, with a block for each of `contents`.
 
         Raises: TextRefused, FieldRefused, TooLarge.
         """
