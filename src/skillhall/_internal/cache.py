@@ -118,7 +118,7 @@ class SizedCache(Generic[T]):
 
 
 class LruCache(Generic[K, T]):
-    """Thread-safe cache for a limited number of values; evicts the least recently used."""
+    """Thread-safe cache of a limited number of values; evicts the least recently used."""
 
     def __init__(self, max_count: int, on_evict: Callable[[T], None] = lambda _: None) -> None:
         self._max_count = max_count

@@ -154,7 +154,7 @@ def _has_large_body(scope: Scope) -> bool:
 def _route_template(scope: Scope) -> str:
     """Return the route's template, or "none".
 
-    Clients could create any number of metric series with paths.
+    With paths instead, clients could create any number of metric series.
     """
     route = scope.get(ROUTE_KEY)
     if route is None:

@@ -1,6 +1,6 @@
 """Usage log: which agent was offered, loaded or read which skill.
 
-It has one JSON object per line, with names only. A full file is rotated and replaces the file that
+It has one JSON object per line, without contents. A full file is rotated and replaces the file that
 was rotated before.
 """
 

@@ -75,7 +75,6 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     """Open the services on the database. Call `close` when done.
 
     The database may be temporarily unavailable.
-
     Raises: ConfigInvalid, DatabaseNewer.
     """
     database = open_database(settings, allow_unavailable=True)

@@ -33,7 +33,7 @@ class Spending(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Return the used share of the budget, from 0 to 1 or more; 0 without a budget."""
+        """Return the used share of the budget, which may exceed 1; 0 without a budget."""
         if self.budget is None:
             return 0.0
         # Any token uses up a budget of 0.

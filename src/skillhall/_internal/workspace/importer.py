@@ -91,7 +91,7 @@ class ImportResult(NamedTuple):
 class SkillImporter:
     """Imports skills as blocks.
 
-    Local folders are read only by `scan_folder`, which checks that this is allowed.
+    On a server, only `scan_folder` reads local folders; it checks that this is allowed.
     """
 
     unit_of_work: UnitOfWork

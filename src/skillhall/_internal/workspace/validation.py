@@ -22,7 +22,10 @@ _CONTROL = ("Cc", "Zl", "Zp")  # Unicode categories: control characters, line br
 
 
 def validate_name(field: str, text: str) -> str:
-    """Return the name, trimmed. Raises: TextRefused, FieldRefused, TooLarge."""
+    """Return the trimmed name, if it is a single line and not empty.
+
+    Raises: TextRefused, FieldRefused, TooLarge.
+    """
     name = _check_storable(field, text).strip()
     if any(unicodedata.category(c) in _CONTROL for c in name):
         raise TextRefused(field, "contains control characters or line breaks")
