@@ -18,11 +18,11 @@ _MAX_INTERVAL = 86400.0  # seconds; `Event.wait` overflows with much larger valu
 
 
 def run_low_priority(work: Callable[[], _T]) -> _T:
-    """Return the result of `work`, run in a low-priority thread. Raises: its errors."""
+    """Run `work` in a low-priority thread and return its result. Raises: its errors."""
     future: Future[_T] = Future()
 
     def run() -> None:
-        if sys.platform == "linux":  # elsewhere, only processes have a priority
+        if sys.platform == "linux":  # elsewhere, only whole processes have a priority
             thread = threading.get_native_id()
             nice = os.getpriority(os.PRIO_PROCESS, thread)
             os.setpriority(os.PRIO_PROCESS, thread, nice + _NICE_INCREMENT)
@@ -52,7 +52,7 @@ class PollingThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Poll now."""
+        """Make the thread poll now, or once more if it is polling; returns at once."""
         self._wake_event.set()
 
     def close(self, timeout: float = 5.0) -> None:

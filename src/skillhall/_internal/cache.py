@@ -1,4 +1,4 @@
-"""Caches in memory: limited by cost, by size, or by age."""
+"""In-memory caches, limited by age, by total size or by number of values."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skillhall.errors import ReviewGone
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-TTL_FACTOR = 50.0  # computing the value takes at most 1/50 of the time
+TTL_FACTOR = 50.0  # TTL / computing time: at most 1/50 of the time is spent computing
 
 
 class AdaptiveCache(Generic[T]):
     """Cache whose TTL is proportional to the cost of computing the value; thread-safe.
 
-    Cheap values are practically always fresh. Expensive ones are computed rarely, and never by two
-    threads at once.
+    Cheap values are practically always fresh. Expensive ones are computed rarely, and `get` never
+    computes them in two threads at once. `None` is not cached.
     """
 
     def __init__(
@@ -41,12 +41,12 @@ class AdaptiveCache(Generic[T]):
 
     @property
     def fresh_value(self) -> T | None:
-        """The cached value, if it has not expired; never blocks."""
+        """The cached value, or `None` if it has expired; never blocks."""
         cached = self._cached
         return cached[0] if cached is not None and self._clock() < cached[1] else None
 
     def get(self) -> T:
-        """Return the cached value, else compute it. Raises: errors of `compute`."""
+        """Return the fresh value, else compute it. Raises: errors of `compute`."""
         value = self.fresh_value
         if value is not None:
             return value
@@ -75,8 +75,8 @@ class _SizedEntry(Generic[T]):
 class SizedCache(Generic[T]):
     """Cache with a total size limit. Cache hits never block.
 
-    Evicts the oldest value that was not used since it was last considered (second chance). Two
-    threads that miss the same value both create it, with equal results.
+    Evicts the oldest value that was not used since it was last considered for eviction (second
+    chance). If two threads miss the same key, both create the value.
     """
 
     def __init__(self, max_size: int, measure: Callable[[T], int]) -> None:
@@ -87,7 +87,10 @@ class SizedCache(Generic[T]):
         self._lock = threading.Lock()
 
     def get_or_create(self, key: str, create: Callable[[], T]) -> T:
-        """Return the value of a key; create it if it is not cached."""
+        """Return the value of a key; create it if it is not cached.
+
+        A value larger than the limit is returned, but not cached.
+        """
         # Looking up a key is atomic, so a cache hit needs no lock.
         entry = self._entries.get(key)
         if entry is not None:
@@ -115,7 +118,7 @@ class SizedCache(Generic[T]):
 
 
 class LruCache(Generic[K, T]):
-    """Cache with a limited number of values; evicts the least recently used. Thread-safe."""
+    """Thread-safe cache of a limited number of values; evicts the least recently used."""
 
     def __init__(self, max_count: int, on_evict: Callable[[T], None] = lambda _: None) -> None:
         self._max_count = max_count
@@ -124,7 +127,7 @@ class LruCache(Generic[K, T]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> T | None:
-        """Return the value of a key, or None."""
+        """Return the value of a key and mark it as used; None if it is not cached."""
         with self._lock:
             if key in self._values:
                 self._values.move_to_end(key)
@@ -134,10 +137,13 @@ class LruCache(Generic[K, T]):
         """Add or replace a value."""
         with self._lock:
             self._values[key] = value
-        self.get_or_create(key, lambda: value)  # marks it as used and evicts another one
+        self.get_or_create(key, lambda: value)  # marks it as used and evicts any excess
 
     def get_or_create(self, key: K, create: Callable[[], T]) -> T:
-        """Return the value of a key; create it if it is not cached. `create` must be fast."""
+        """Return the value of a key; create it if it is not cached.
+
+        `create` must be fast, because all other calls wait for it.
+        """
         with self._lock:
             value = self._values.pop(key) if key in self._values else create()
             self._values[key] = value  # at the end: the most recently used one
@@ -148,7 +154,7 @@ class LruCache(Generic[K, T]):
         return value
 
     def drop(self, key: K, value: T) -> None:
-        """Remove a value, if it is the current one of its key."""
+        """Remove a key, if it still has this value."""
         with self._lock:
             if self._values.get(key) is value:
                 del self._values[key]

@@ -38,7 +38,7 @@ class Secret:
         self._value = text
 
     def reveal(self) -> str:
-        """Return the secret, to send it to its host."""
+        """Return the plain text of the secret."""
         return self._value
 
     def __repr__(self) -> str:
@@ -71,7 +71,7 @@ class ServerSettings(NamedTuple):
     port: str = "8321"
     auth_token: Secret | None = None
     webhook_secret: Secret | None = None
-    public_url: str = ""  # if clients use another URL, as behind a proxy
+    public_url: str = ""  # if clients use another URL, e.g. of a proxy
     allowed_hosts: tuple[str, ...] = ()  # additional values of the Host header
     folder_scan: bool = False  # whether the web UI may read folders of this machine
     # Additional repositories that may receive the git tokens when a client names them.
@@ -100,7 +100,7 @@ class ServerSettings(NamedTuple):
 
 
 class ClientSettings(NamedTuple):
-    """Server URL and tokens of the prompt commands."""
+    """Server URL and tokens for the prompt commands."""
 
     server: str = "http://127.0.0.1:8321"
     token: Secret | None = None
@@ -127,9 +127,9 @@ class Settings(NamedTuple):
     working_directory: str
     cache_directory: str
     use_head_cache: bool = True
-    use_git: bool = True  # for GitHub, which can also be read by its API
+    use_git: bool = True  # read GitHub with git, if it is installed, else with its API
     follow_links: bool = False  # whether links in a root may lead outside of all roots
-    data_directory: str = ""  # persistent data: contents and history
+    data_directory: str = ""  # persistent data, e.g. the history
     database_url: Secret | None = None  # default: a SQLite file in the data folder
     home: str = ""
     allowed_networks: tuple[str, ...] = ()  # private networks that may be contacted, as CIDR
@@ -141,7 +141,7 @@ class Settings(NamedTuple):
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
     model: str = ""  # default model of chats, as provider:name
-    read_extensions: tuple[str, ...] = ()  # files that ReadFile may return; empty: default list
+    read_extensions: tuple[str, ...] = ()  # that ReadFile accepts; empty: the default list
     log_usage: bool = True  # whether to record which skills agents use
     # Names of all variables that are set, because skills can require some. Never their values.
     variable_names: frozenset[str] = frozenset()
@@ -225,7 +225,10 @@ def read_secret_variable(variable: str) -> Secret | None:
 
 
 def build_environment(variables: Iterable[str]) -> dict[str, str]:
-    """Build the environment of a configured program: the basic variables and these."""
+    """Build the environment of a configured program: base variables and `variables`.
+
+    Variables that are unset or empty are left out.
+    """
     return {
         name: os.environ[name] for name in (*_BASE_VARIABLES, *variables) if os.environ.get(name)
     }

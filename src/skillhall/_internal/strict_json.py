@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_MAX_DEPTH = 32
+_MAX_DEPTH = 32  # of the body of a request
 # The closing quote is optional: otherwise, the search would restart at every quote of a string that
 # is not closed, which takes quadratic time.
 _STRING_LITERALS = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)

@@ -1,1 +1,1 @@
-"""HTTP code shared by REST, web and MCP: requests, responses, authentication, logs, metrics."""
+"""HTTP code shared by REST, web and MCP, from authentication to metrics."""

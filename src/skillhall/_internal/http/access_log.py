@@ -13,7 +13,8 @@ from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.response import utc_timestamp
 
 ACCESS_LOGGER = logging.getLogger("skillhall.access")
-# Probes request these every few seconds. They are logged only at DEBUG level.
+# Health checks and scrapers request these every few seconds. Successful requests are logged only
+# if the level is DEBUG.
 QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 _FIRST_ERROR_STATUS = 400

@@ -23,7 +23,7 @@ from skillhall._internal.settings import ServerSettings
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
 SIGN_IN_PATH = "/sign-in"  # exchanges a token for a session cookie
-PUBLIC_PREFIX = "/static/"  # the sign-in page needs its styles, too
+PUBLIC_PREFIX = "/static/"  # styles and scripts, which the sign-in page needs
 API_PREFIXES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # never redirected to sign-in
 ORIGIN_CHECKED_PREFIXES = ("/mcp",)  # cross-origin pages may not even read
 SOURCE_QUERY_PREFIX = "/api/v1/prompts"  # a query may make the server fetch a repository
@@ -31,7 +31,7 @@ SOURCE_QUERY_PREFIX = "/api/v1/prompts"  # a query may make the server fetch a r
 _MAX_CACHED_HOSTS = 64
 
 _SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_SAME_SITE_VALUES = (b"same-origin", b"none")
+_SAME_SITE_VALUES = (b"same-origin", b"none")  # none: the user opened the URL
 _LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CHECKED_HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
@@ -86,7 +86,7 @@ class AuthMiddleware:
         return self._authenticate(headers, scope)
 
     def _is_allowed_host(self, host: bytes | None, scope: Scope) -> bool:
-        """Whether Host names this server. Protects against DNS rebinding."""
+        """Whether the Host header names this server. Protects against DNS rebinding."""
         server = scope["server"]
         if host is None or (host, server) in self._known_hosts:
             return host is not None
@@ -100,6 +100,7 @@ class AuthMiddleware:
             return False
         address = str(server[0])
         own_names = {*_LOOPBACK_HOSTS, f"[{address}]" if ":" in address else address}
+        # Six digits exceed any port, and `int` raises an error for very long numbers.
         is_own = name in own_names and int(port[:6]) == server[1]
         if not is_own and self._allowed_hosts.isdisjoint({name, f"{name}:{int(port[:6])}"}):
             return False
@@ -108,12 +109,12 @@ class AuthMiddleware:
         return True
 
     def _is_forbidden_cross_origin(self, headers: Mapping[bytes, bytes], scope: Scope) -> bool:
-        """Whether a page of another site sends a request that it may not."""
+        """Whether a page of another origin sent the request and may not do so."""
         origin = headers.get(b"origin")
         if scope["path"].startswith(ORIGIN_CHECKED_PREFIXES):
             return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)
         if _parse_bearer_token(headers.get(b"authorization")) is not None:
-            return False
+            return False  # browsers add cookies by themselves, but never a token
         if scope["method"] in _SAFE_METHODS and not _has_source_query(scope):
             return False
         site = headers.get(b"sec-fetch-site")
@@ -140,7 +141,7 @@ class AuthMiddleware:
 
 
 def _has_source_query(scope: Scope) -> bool:
-    """Whether the query may name a repository, which the server would fetch even on GET."""
+    """Whether the query may name a repository, which the server fetches even on GET."""
     return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_QUERY_PREFIX)
 
 
@@ -154,7 +155,7 @@ def _is_public(scope: Scope) -> bool:
 
 
 def is_browser_request(scope: Scope) -> bool:
-    """Whether a browser requests a page, so that the user can sign in."""
+    """Whether a browser requests a page, and can be redirected to sign in."""
     if scope["path"].startswith(API_PREFIXES):
         return False
     headers = scope[HEADERS_KEY]
@@ -162,7 +163,11 @@ def is_browser_request(scope: Scope) -> bool:
 
 
 def _redirect_to_sign_in(scope: Scope) -> Response:
-    """Return a redirect to the sign-in page, which leads back after a safe request."""
+    """Return a redirect to the sign-in page.
+
+    After signing in, the user returns to the requested path, or to "/" if the method is unsafe.
+    htmx would insert the page of an ordinary redirect into the current page, so it gets a header.
+    """
     if b"hx-request" in scope[HEADERS_KEY]:
         return Response(status_code=401, headers={"hx-redirect": SIGN_IN_PATH})
     path = scope["raw_path"].decode("latin-1") if scope["method"] in _SAFE_METHODS else "/"

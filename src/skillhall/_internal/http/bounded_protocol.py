@@ -66,7 +66,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value.strip(_WHITESPACE))
 
     def on_headers_complete(self) -> None:
-        """Mark a head that arrived in one piece but is too large."""
+        """Mark a head that is too large but arrived at once; the middleware rejects it."""
         self._is_in_head = False
         self._cancel_deadline()
         if self._parsed_head_bytes > MAX_HEAD_BYTES:
@@ -74,14 +74,14 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Reject invalid HTTP, or a head that is too large for the parser, with our JSON."""
+        """Reject invalid HTTP, or a head too large for the parser, with an error envelope."""
         if self._parsed_head_bytes > MAX_HEAD_BYTES:
             self._reject(431, "REQUEST_HEADERS_TOO_LARGE", HEAD_TOO_LARGE_MESSAGE)
         else:
             self._reject(400, "BAD_REQUEST", msg)
 
     def _reject(self, status: int, code: str, message: str) -> None:
-        """Send an error without the app and close the connection."""
+        """Send an error response, bypassing the app, and close the connection."""
         error = {"code": code, "message": message}
         body = bytes(failure_response(status, error, new_request_id()).body)
         head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"

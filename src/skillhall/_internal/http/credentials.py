@@ -1,4 +1,7 @@
-"""Credentials: the operator's token, access tokens and session cookies."""
+"""Credentials: the operator's token, access tokens and session cookies.
+
+The operator's token is `SKILLHALL_AUTH_TOKEN`; access tokens are in the database.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,10 @@ class AcceptedTokens(Protocol):
     """The access tokens that are currently accepted."""
 
     def find(self, token: bytes) -> Token | None:
-        """Return the accepted token with this value."""
+        """Return the accepted token with this value, or None."""
 
     def find_by_id(self, identity: str) -> Token | None:
-        """Return the accepted token with this id."""
+        """Return the accepted token with this id, or None."""
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call `listener` after every change, in any thread."""
@@ -44,14 +47,17 @@ class AcceptedTokens(Protocol):
 class Credential(NamedTuple):
     """The token that authenticated a request, directly or through a cookie.
 
-    None is the operator's token, which is valid while the server runs.
+    `token` is None for the operator's token, which is valid as long as the server runs.
     """
 
     token: Token | None = None
 
 
 class Credentials:
-    """Authenticates tokens and cookies. Without an operator's token, all access is open."""
+    """Authenticates tokens and cookies.
+
+    If the operator has set no token, requests need no credential.
+    """
 
     def __init__(
         self,
@@ -77,7 +83,10 @@ class Credentials:
         return self._operator_token_digest is not None
 
     def authenticate_token(self, token: bytes | None, scope: Scope) -> Credential | None:
-        """Return the credential of a valid token. Raises: HttpError after too many failures."""
+        """Return the credential of a token, or None if the token is missing or invalid.
+
+        Raises: HttpError after too many invalid tokens from the same address.
+        """
         if token is None:
             return None
         if hmac.compare_digest(_sha256(token), self._operator_token_digest or b""):
@@ -89,7 +98,10 @@ class Credentials:
         return None
 
     def authenticate_cookie(self, cookies: bytes | None) -> Credential | None:
-        """Return the credential of a session cookie that is neither expired nor revoked."""
+        """Return the credential of the session cookie in a Cookie header.
+
+        None if the cookie is missing, invalid or expired, or its token was revoked.
+        """
         parts = read_cookie(cookies, SESSION_COOKIE).split(".")
         if len(parts) != _COOKIE_PARTS:
             return None
@@ -122,7 +134,10 @@ class Credentials:
         return self.build_cookie(SESSION_COOKIE, value, SESSION_LIFETIME)
 
     def build_cookie(self, name: str, value: str, seconds: int) -> bytes:
-        """Return a Set-Cookie value hidden from scripts and other sites; 0 seconds deletes it."""
+        """Return a Set-Cookie value for this site only, hidden from scripts.
+
+        With 0 seconds, the browser deletes the cookie.
+        """
         secure = "; Secure" if self._uses_https else ""
         text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         return text.encode("ascii")
@@ -179,7 +194,10 @@ def read_cookie(cookies: bytes | None, name: str) -> str:
 
 
 def client_address(scope: Scope) -> str:
-    """Return the client's IP address; for IPv6 the /64 network, which one client controls."""
+    """Return the client's IP address, or its /64 network for IPv6.
+
+    A single client usually controls all addresses of a /64 network.
+    """
     text = scope["client"][0] if scope.get("client") else ""
     try:
         address = ip_address(text)

@@ -74,10 +74,10 @@ HINTS: Mapping[str, str] = {
     **TOKEN_HINTS,
     "edited": 'send "overwrite": true to replace the local changes',
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on on the server, or upload the skill",
-    "following_off": "name the repository in SKILLHALL_PROMPTS_REPO of every server",
+    "following_off": "set SKILLHALL_PROMPTS_REPO to the repository on every server",
     "read_only.shadows": (
         "a user skill {name!r} exists too, shadowed by the system skill; "
-        "?shadowed=true deletes that one"
+        "add ?shadowed=true to delete the user skill"
     ),
     "source_unknown": "upload it first: POST /api/v1/prompts/sources",
 }

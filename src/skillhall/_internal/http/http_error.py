@@ -1,4 +1,4 @@
-"""The error for requests that are rejected for reasons of HTTP."""
+"""Error for requests that the HTTP layer rejects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from skillhall.errors import SkillhallError
 
 
 class HttpError(SkillhallError):
-    """A rejected request; `headers` are added to the response."""
+    """A rejected request. `code` is a key of `ERROR_STATUSES`.
+
+    `headers` are added to the response, `details` to its JSON.
+    """
 
     def __init__(
         self,

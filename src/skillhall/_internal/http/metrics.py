@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from skillhall._internal.prompt_server.prompt_model import SourceStatus
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# Clients name these sources. One label for all of them limits the number of series.
+# Clients choose the names of these sources. A common label limits the number of series.
 _SHARED_LABELS = {"override": "(overrides)", "upload": "(uploads)"}
 # Upper bounds of the histogram's buckets, in seconds.
 _BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -71,7 +71,7 @@ class Metrics:
             "skillhall_request_seconds", "Seconds until the response was sent.", labels=("route",)
         )
         for route, counts in self._buckets.copy().items():
-            cumulative = accumulate(counts)  # as Prometheus wants its buckets
+            cumulative = accumulate(counts)  # in Prometheus, a bucket includes all smaller ones
             bounds = (*map(str, _BOUNDS), "+Inf")
             buckets = [*zip(bounds, cumulative, strict=True)]
             family.add_metric((route,), buckets, self._seconds[route])

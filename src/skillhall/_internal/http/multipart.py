@@ -38,7 +38,7 @@ async def read_multipart(request: Request, limit: int, max_parts: int) -> Multip
     kind = request.headers.get("content-type", "")[:_MAX_HEADER_BYTES]
     boundary = parse_options_header(kind)[1].get(b"boundary", b"")
     if not boundary:
-        raise HttpError("invalid_argument", "the form has no boundary")
+        raise HttpError("invalid_argument", "the Content-Type of the form has no boundary")
     reader = _MultipartReader(boundary, max_parts)
     await stream_body(request, limit, reader.feed)
     return reader.result()

@@ -13,7 +13,7 @@ _MIN_SECRET_LENGTH = 6  # shorter secrets would hide ordinary words
 
 
 class Redactor:
-    """Replaces configured secrets, longest first, with `***`."""
+    """Replaces configured secrets with `***`, longest first: one may contain another."""
 
     def __init__(self, secrets: Iterable[Secret | None]) -> None:
         values = [secret.reveal() for secret in secrets if secret is not None]
@@ -28,5 +28,5 @@ class Redactor:
         return text
 
     def redact(self, text: str) -> str:
-        """Return the text without configured secrets and credentials in URLs."""
+        """Return the text without configured secrets or credentials in URLs, cut if long."""
         return _USER_INFO.sub("//***@", self.redact_configured(text[:_MAX_REDACTED_CHARS]))

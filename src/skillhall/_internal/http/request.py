@@ -14,7 +14,7 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.strict_json import InvalidJson, parse_request_json
 
 REQUEST_ID_KEY = "skillhall.request_id"
-HEADERS_KEY = "skillhall.headers"  # headers by name; the last of repeated ones
+HEADERS_KEY = "skillhall.headers"  # headers by name; the last one if repeated
 ROUTE_KEY = "skillhall.route"  # the route template, for metrics
 OVERSIZED_HEAD_KEY = "skillhall.oversized"  # set if the request head is too large
 HEAD_REQUEST_KEY = "skillhall.head"  # set if the request method was HEAD
@@ -24,9 +24,10 @@ HEAD_TOO_LARGE_MESSAGE = f"the request line and headers are larger than {MAX_HEA
 MAX_JSON_BYTES = 1 << 20
 _BODY_TIMEOUT = 20.0  # seconds, plus one for each _MIN_BYTES_PER_SECOND of the body
 _MIN_BYTES_PER_SECOND = 64 * 1024
-# Most clients read the response only after they have sent the body.
+# Most clients read the response only after they have sent the body, so after an error the rest of
+# the body is discarded, within these limits.
 _MAX_DISCARDED_BYTES = 32 << 20
-_DISCARD_TIMEOUT = 2.0
+_DISCARD_TIMEOUT = 2.0  # seconds
 
 
 def has_body(request: Request) -> bool:
@@ -53,7 +54,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 async def stream_body(request: Request, limit: int, on_chunk: Callable[[bytes], object]) -> None:
     """Pass the chunks of the body to `on_chunk`, up to the limit.
 
-    Raises: as `read_body`, and what `on_chunk` raises.
+    Raises: same as `read_body`, and errors of `on_chunk`.
     """
     if not has_body(request):
         return
@@ -81,12 +82,12 @@ async def stream_body(request: Request, limit: int, on_chunk: Callable[[bytes], 
 
 
 async def read_json(request: Request, limit: int = MAX_JSON_BYTES) -> object:
-    """Return the JSON body; {} without one. Raises: HttpError, ClientDisconnect."""
+    """Return the JSON body; {} if it is empty. Raises: HttpError, ClientDisconnect."""
     body = await read_body(request, limit)
     if not body:
         return {}
     if content_type(request) != "application/json" or request.headers.get("content-encoding"):
-        raise HttpError("unsupported_media_type", "the body must be sent as application/json")
+        raise HttpError("unsupported_media_type", "the body must be uncompressed application/json")
     return parse_json(body)
 
 
@@ -99,7 +100,7 @@ def parse_json(body: bytes) -> object:
 
 
 async def _discard(chunks: AsyncGenerator[bytes]) -> None:
-    """Read and drop the rest of the body for a while, so that the client gets the error."""
+    """Discard the rest of the body for a while, so that the client gets the error."""
     remaining = _MAX_DISCARDED_BYTES
     try:
         async with asyncio.timeout(_DISCARD_TIMEOUT):

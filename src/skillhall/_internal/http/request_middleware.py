@@ -142,7 +142,7 @@ def _read_request_id(scope: Scope) -> str:
 
 
 def _has_large_body(scope: Scope) -> bool:
-    """Whether much of the body may be unread. After an error it never will be read."""
+    """Whether much of the body may be unread, so that the connection must be closed."""
     for name, value in scope["headers"]:
         if name == b"transfer-encoding":
             return True
@@ -152,7 +152,10 @@ def _has_large_body(scope: Scope) -> bool:
 
 
 def _route_template(scope: Scope) -> str:
-    """Return the route, never the path: clients could add metric series without end."""
+    """Return the route's template, or "none".
+
+    With paths instead, clients could create any number of metric series.
+    """
     route = scope.get(ROUTE_KEY)
     if route is None:
         route = getattr(scope.get("route"), "path_format", "none")

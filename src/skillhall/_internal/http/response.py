@@ -16,7 +16,10 @@ _MAX_JOINED_BYTES = 65_536  # up to this size one write is cheaper than three
 
 
 class SuccessResponse(Response):
-    """A success envelope. Its `meta` has the request id, so it is built when it is sent."""
+    """Response with a success envelope.
+
+    The envelope is built when it is sent, because its `meta` contains the request id.
+    """
 
     media_type = "application/json"
 
@@ -28,7 +31,10 @@ class SuccessResponse(Response):
         *,
         snapshot: PromptSnapshot | None = None,
     ) -> None:
-        """`data` is a value for JSON, or encoded JSON; `meta` names the commit of `snapshot`."""
+        """`data` is a value to encode as JSON, or encoded JSON as bytes.
+
+        If `snapshot` is given, `meta` contains its commit and whether it is stale.
+        """
         # Not `Response.__init__`, which would set the length of the body before it is known.
         self.status_code = status_code
         self.background = None
@@ -55,7 +61,7 @@ class SuccessResponse(Response):
 
 
 def failure_response(status: int, error: Mapping[str, object], request_id: str) -> Response:
-    """Return an error envelope."""
+    """Return a response with an error envelope."""
     body = b'{"success":false,"error":%s,"meta":%s}' % (encode_json(error), encode_meta(request_id))
     return Response(body, status, media_type="application/json")
 
@@ -67,7 +73,7 @@ def encode_json(value: object) -> bytes:
 
 
 def encode_meta(request_id: str, snapshot: PromptSnapshot | None = None) -> bytes:
-    """Encode the `meta` of a response, with the commit of its snapshot."""
+    """Encode the `meta` of a response, with the commit and staleness of its snapshot."""
     # Nothing to escape: a request id has only letters, digits and "._-".
     text = f'{{"timestamp":"{utc_timestamp()}","requestId":"{request_id}","version":"v1"'.encode()
     if snapshot is None:
@@ -80,5 +86,5 @@ def encode_meta(request_id: str, snapshot: PromptSnapshot | None = None) -> byte
 
 
 def utc_timestamp() -> str:
-    """Return the current time in UTC, in milliseconds."""
+    """Return the current UTC time in ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

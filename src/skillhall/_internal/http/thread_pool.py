@@ -25,7 +25,7 @@ class WorkerPool:
         self._limiter: RunVar[CapacityLimiter] = RunVar(f"skillhall-workers-{id(self)}")
 
     async def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """Run the function in a thread."""
+        """Run the function in a thread and return its result."""
         limiter = self._limiter.get(None)
         if limiter is None:
             limiter = CapacityLimiter(self._threads)

@@ -1,1 +1,1 @@
-"""Data kept between runs: contents by digest, history, usage log, tokens, database."""
+"""Persistent data: contents by digest, history, usage log, tokens, database."""

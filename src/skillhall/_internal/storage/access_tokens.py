@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 Token: TypeAlias = StoredToken
 TOKEN_PREFIX = "skh_"  # noqa: S105 - not a secret
 MAX_LABEL = 100  # characters
-POLL_INTERVAL = 30.0  # seconds, without an event
-RETRY_INTERVAL = 1.0  # seconds, after a failure
+POLL_INTERVAL = 30.0  # seconds between polls, if no event arrives
+RETRY_INTERVAL = 1.0  # seconds until the next poll after a failure
 
 
 class NewToken(NamedTuple):
@@ -41,10 +41,13 @@ class AccessTokens:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def create(self, label: str) -> NewToken:
-        """Create a token. Raises: FieldRefused, Conflict, DatabaseUnavailable, DatabaseFull."""
+        """Create a token.
+
+        Raises: FieldRefused, Conflict if the label is taken, DatabaseUnavailable, DatabaseFull.
+        """
         name = label.strip()
         if not name or len(name) > MAX_LABEL or not name.isprintable():
-            raise FieldRefused("label", f"it must have 1 to {MAX_LABEL} printable characters")
+            raise FieldRefused("label", f"must have 1 to {MAX_LABEL} printable characters")
         text = f"{TOKEN_PREFIX}{secrets.token_urlsafe(32)}"
         digest = sha256_hex(text.encode("ascii"))
         created = self.clock().isoformat(timespec="microseconds")
@@ -67,7 +70,7 @@ class AccessTokens:
 
 
 class TokenCache:
-    """Tokens that are accepted at this moment. Call `close` when done.
+    """Cache of the tokens that are accepted at this moment. Call `close` when done.
 
     While the database is unavailable, the last known tokens are accepted.
     """
@@ -86,11 +89,11 @@ class TokenCache:
         )
 
     def find(self, token: bytes) -> StoredToken | None:
-        """Return the accepted token with this text. Never blocks."""
+        """Return the accepted token with this text, or None. Never blocks."""
         return self._by_digest.get(sha256_hex(token))
 
     def find_by_id(self, identity: str) -> StoredToken | None:
-        """Return the accepted token with this id. Never blocks."""
+        """Return the accepted token with this id, or None. Never blocks."""
         return self._by_id.get(identity)
 
     def subscribe(self, subscriber: Callable[[], None]) -> None:
@@ -98,12 +101,12 @@ class TokenCache:
         self._subscribers = (*self._subscribers, subscriber)
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if events concern tokens, or if events were missed (none given)."""
+        """Poll at once if events concern tokens, or were missed (`events` is empty)."""
         if not events or any(e.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for e in events):
             self._polling_thread.wake()
 
     def try_refresh(self) -> None:
-        """Read the tokens again; a failure is retried soon."""
+        """Read the tokens again. Never raises; the polling thread retries after a failure."""
         with self._refresh_lock:
             try:
                 tokens = self._store.list()

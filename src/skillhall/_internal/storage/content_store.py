@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_SHARD_NAME = re.compile(r"[0-9a-f]{2}")  # the first two digits of the digests in it
+_SHARD_NAME = re.compile(r"[0-9a-f]{2}")  # of a folder: the first two digits of its digests
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # contents may be private
 
 
@@ -37,7 +37,7 @@ class ContentStore:
             os.mkdir(os.path.join(self._directory, digest[:2]), _FOLDER_MODE)
         with self._lock_shard(digest[:2]) as folder:
             if self._read(digest) == data:
-                # A sweep that started before this use is recorded must not find it old.
+                # A sweep may run before this use is recorded, so the content must not look old.
                 os.utime(os.path.join(self._directory, digest[:2], digest))
                 return digest
             try:
@@ -48,23 +48,26 @@ class ContentStore:
         return digest
 
     def find(self, digest: str) -> bytes | None:
-        """Return the bytes with this digest; `None` if they are missing or damaged."""
+        """Return the bytes with this digest; `None` if they are missing or damaged.
+
+        Damaged contents are deleted.
+        """
         if not _DIGEST.fullmatch(digest):
             return None
         data = self._read(digest)
         if data is None or sha256_hex(data) == digest:
             return data
         with contextlib.suppress(OSError), self._lock_shard(digest[:2]) as folder:
-            # Another process may have written the right bytes since.
+            # Another process may have written the right bytes in the meantime.
             data = self._read(digest)
             if data is not None and sha256_hex(data) != digest:
                 folder.remove(digest)
         return None
 
     def sweep(self, referenced: Collection[str], grace: float, clock: Callable[[], float]) -> int:
-        """Delete contents not in `referenced` and unused for `grace` seconds; return their number.
+        """Delete contents not in `referenced`; return the number of deleted files.
 
-        Leftovers of killed processes are deleted, too.
+        Only files unused for `grace` seconds are deleted, including leftovers of killed processes.
         """
         oldest, removed, shards = clock() - grace, 0, []
         with contextlib.suppress(OSError):
@@ -92,6 +95,6 @@ class ContentStore:
         """Read the stored bytes unverified; `None` if that fails."""
         try:
             with folder_at(FolderHandle(self._directory, digest[:2])) as folder:
-                return read_file(folder, digest, sys.maxsize - 1)
+                return read_file(folder, digest, sys.maxsize - 1)  # it adds 1 to the limit
         except (OSError, NotAFile):
             return None

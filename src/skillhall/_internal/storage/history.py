@@ -1,6 +1,6 @@
-"""History of changes in a scope (a project or a home), one file per change, for undo.
+"""History of changes in a scope (a project or a home), for undo.
 
-Contents are in a `ContentStore`; a change refers to them by digest.
+Each change is a file. Contents are in a `ContentStore`; a change refers to them by digest.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Verb: TypeAlias = Literal["add", "update", "remove", "rollback"]
 
 MAX_CHANGES = 50  # per scope; older ones are deleted
-MAX_SIZE = 16 * 1024 * 1024  # bytes per change; a hundred skills with a thousand files each
+MAX_SIZE = 16 * 1024 * 1024  # bytes per change; enough for 100 skills with 1000 files each
 FORMAT = 1
 _VERBS: dict[str, Verb] = {
     "add": "add",
@@ -76,7 +76,7 @@ class Journal(NamedTuple):
 
 
 class History:
-    """Changes of one scope below a data directory. A scope is the path of its root."""
+    """Changes of one scope, stored below a data directory; `scope` is its root's path."""
 
     def __init__(self, directory: str, scope: str) -> None:
         self._parent = os.path.join(directory, "history")
@@ -87,7 +87,7 @@ class History:
     def record(self, change: HistoryChange) -> None:
         """Record a change and delete the oldest ones beyond the limit.
 
-        Raises: OSError, ValueError if the change could not be read back.
+        Raises: OSError, ValueError if the change is too large or could not be read back.
         """
         data = _serialize_change(change, self._scope)
         if len(data) > MAX_SIZE or _parse_change(data, self._scope) != change:
@@ -97,7 +97,8 @@ class History:
             folder.recover()
             names = _sort_change_files(folder.list_names())
             number = _parse_file_number(names[-1]) + 1 if names else 1
-            # Without locks, two changes may get the same number; the suffix keeps both files.
+            # Folders are not locked on Windows, so two changes may get the same number there. The
+            # suffix keeps both files.
             suffix = hashlib.sha256(change.id.encode(errors="surrogatepass")).hexdigest()[:8]
             folder.write_file(f"{number:08}-{suffix}.json", data, _FILE_MODE)
             for name in names[: max(0, len(names) + 1 - MAX_CHANGES)]:
@@ -118,7 +119,7 @@ class History:
         return self.read().changes
 
     def last(self) -> HistoryChange | None:
-        """Return the newest readable change. Raises: OSError."""
+        """Return the newest readable change, or `None`. Raises: OSError."""
         return next((change for _, change in self._read_files() if change is not None), None)
 
     def delete(self, change_id: str) -> None:
@@ -150,9 +151,9 @@ class History:
 
 
 def find_referenced_digests(directory: str) -> set[str]:
-    """Return all digests that changes of any scope refer to, including damaged changes.
+    """Return all digests that changes of any scope refer to, even damaged changes.
 
-    Raises: OSError, NotAFile, TooLarge if one cannot be read, because a sweep is then unsafe.
+    Raises: OSError, NotAFile, TooLarge if a change cannot be read; a sweep is then unsafe.
     """
     parent = os.path.join(directory, "history")
     digests: set[str] = set()
@@ -166,7 +167,7 @@ def find_referenced_digests(directory: str) -> set[str]:
 
 
 def find_digests(data: bytes) -> set[str]:
-    """Return every SHA-256 in a file's text."""
+    """Return every SHA-256 digest in the text of a file."""
     return {digest.decode() for digest in _ANY_DIGEST.findall(data)}
 
 
@@ -191,6 +192,7 @@ def list_scopes(directory: str) -> dict[str, HistoryScope]:
         ):
             times = []
             for file in reversed(_sort_change_files([entry for entry, _ in folder.list_entries()])):
+                # The time of a damaged change counts, too.
                 times.append(folder.stat(file).st_mtime)
                 data = read_file(folder, file, MAX_SIZE)
                 with contextlib.suppress(ValueError, TypeError, LookupError, RecursionError):
@@ -201,7 +203,7 @@ def list_scopes(directory: str) -> dict[str, HistoryScope]:
 
 
 def delete_scope(directory: str, name: str) -> None:
-    """Delete the history in a folder. Raises: OSError."""
+    """Delete the history of the scope with this folder name. Raises: OSError."""
     with WritableFolder(os.path.join(directory, "history")) as parent, parent.lock():
         parent.remove_atomically(name)
 
@@ -220,7 +222,7 @@ def _parse_file_number(name: str) -> int:
 
 def _serialize_change(change: HistoryChange, scope: str) -> bytes:
     data = {"format": FORMAT, "scope": scope, **change._asdict()}
-    # The tuples of files are written as lists.
+    # `json` writes each `HistoryFile`, being a tuple, as a list.
     data["entries"] = {key: entry._asdict() for key, entry in change.entries.items()}
     return f"{json.dumps(data, indent=1)}\n".encode()
 
@@ -249,7 +251,10 @@ def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
 
 
 def _parse_files(value: dict[str, tuple[object, object]] | None) -> dict[str, HistoryFile] | None:
-    """Parse the files of one version. Raises: ValueError, TypeError, AttributeError, UnsafePath."""
+    """Parse the files of one version; `None` if the skill did not exist.
+
+    Raises: ValueError, TypeError, AttributeError, UnsafePath.
+    """
     if value is None:
         return None
     files = {}

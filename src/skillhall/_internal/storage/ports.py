@@ -1,4 +1,7 @@
-"""Port of the workspace's storage: SQL, and memory in tests. One contract suite runs on both."""
+"""Storage interface of the workspace.
+
+It is implemented with SQL and, for tests, in memory. One contract suite tests both.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,16 @@ _T = TypeVar("_T")
 
 
 class WorkspaceReader(Protocol):
-    """Queries on a workspace, consistent at one moment."""
+    """Queries on a workspace that all see the same state.
+
+    A query for a single record returns None if there is none.
+    """
 
     def session(self, identity: str) -> Session | None:
         """Return the session with this id."""
 
     def sessions(self, after: str, limit: int) -> Sequence[Session]:
-        """Return sessions after the id `after`, sorted by id."""
+        """Return up to `limit` sessions after the id `after`, sorted by id."""
 
     def block(self, session: str, identity: str) -> Block | None:
         """Return a block of a session, deleted or not."""
@@ -39,7 +45,7 @@ class WorkspaceReader(Protocol):
         """Return the blocks of a session that are not deleted, in order."""
 
     def skill_blocks(self, session: str, name: str) -> Sequence[Block]:
-        """Return the blocks of a skill that are not deleted, in order."""
+        """Return the blocks of the skill `name` that are not deleted, in order."""
 
     def deleted_blocks(self, session: str) -> Sequence[Block]:
         """Return the blocks that can be restored, last deleted first."""
@@ -51,13 +57,13 @@ class WorkspaceReader(Protocol):
         """Return the number of blocks that are not deleted."""
 
     def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        """Return id and position of the next block; of the first one for ""."""
+        """Return id and position of the block after `position`, or of the first for ""."""
 
     def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        """Return id and position of the previous block; of the last one for ""."""
+        """Return id and position of the block before `position`, or of the last for ""."""
 
     def list_positions(self, session: str, zone: Zone) -> Sequence[tuple[str, str]]:
-        """Return ids and positions of a zone, in order."""
+        """Return the ids and positions of the blocks in a zone, in order."""
 
     def templates(self) -> Sequence[Template]:
         """Return all templates, sorted by name."""
@@ -81,14 +87,14 @@ class WorkspaceReader(Protocol):
         """Return the blocks of a snapshot, in order."""
 
     def events(self, after: int, limit: int, session: str | None = None) -> Sequence[Event]:
-        """Return the events after a number, in order."""
+        """Return up to `limit` events after the sequence number `after`, in order."""
 
     def event_range(self) -> tuple[int, int]:
-        """Return the numbers of the first and last stored event, or zeros."""
+        """Return the sequence numbers of the first and last stored event, or zeros."""
 
 
 class WorkspaceWriter(WorkspaceReader, Protocol):
-    """Changes of a workspace in one transaction."""
+    """Changes to a workspace in one transaction."""
 
     def lock_session(self, identity: str) -> Session | None:
         """Return a session and lock it until the transaction ends."""
@@ -112,7 +118,7 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Update a block."""
 
     def set_positions(self, session: str, positions: Sequence[tuple[str, str]]) -> None:
-        """Set the positions of blocks of one zone, by id."""
+        """Set the positions of blocks in one zone, given as pairs of id and position."""
 
     def delete_blocks(self, session: str) -> None:
         """Delete all blocks of a session permanently."""
@@ -121,10 +127,10 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Permanently delete all but the last `keep` deleted blocks."""
 
     def add_template(self, template: Template, contents: Sequence[BlockContent]) -> None:
-        """Insert a template."""
+        """Insert a template. Raises: Conflict if its name is taken."""
 
     def save_template(self, template: Template, contents: Sequence[BlockContent] | None) -> None:
-        """Update a template. Without contents, its blocks stay."""
+        """Update a template; if `contents` is None, its blocks stay. Raises: Conflict."""
 
     def delete_template(self, identity: str) -> None:
         """Delete a template."""
@@ -142,11 +148,11 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Delete automatic snapshots except the last `keep` and the one with `keep_id`."""
 
     def add_events(self, *events: Event) -> int:
-        """Insert events, delivered after the commit; return the number of the last one."""
+        """Insert events, delivered after the commit; return the last sequence number."""
 
 
 class WorkspaceStore(Protocol):
-    """Storage of a workspace. A transaction may run its function twice."""
+    """Storage of a workspace. A write may call its function more than once."""
 
     def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
@@ -154,5 +160,5 @@ class WorkspaceStore(Protocol):
     def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         """Run a write transaction, all or nothing.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`.
         """

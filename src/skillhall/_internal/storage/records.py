@@ -21,7 +21,10 @@ DATABASE_RESTORED = "database-restored"  # everything may have changed
 
 
 class Zone(StrEnum):
-    """Part of a session. The names are in the order in which a model reads the zones."""
+    """Part of a session, in the order in which a model reads the zones.
+
+    Queries sort by name, so the names are in alphabetical order.
+    """
 
     PERMANENT = "PERMANENT"
     STABLE = "STABLE"
@@ -47,8 +50,8 @@ class SessionBudgets:
 class Session:
     """Session: an ordered set of blocks.
 
-    `revision` counts every change in it. A version is the revision of the last change of a record.
-    It is never reused, even after a restore.
+    `revision` increases with every change in the session. The `version` of a session or block is
+    the revision of its last change. It is never reused, even after a restore.
     """
 
     id: str
@@ -111,7 +114,7 @@ class ZoneSize:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Saved arrangement of blocks for new sessions; its contents are stored separately."""
+    """Saved arrangement of blocks for sessions; its contents are stored separately."""
 
     id: str
     name: str
@@ -137,13 +140,13 @@ class SessionSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Accepted change: what happened to which record, without its content.
+    """Committed change: its kind and the record concerned, but not the content.
 
     `seq` orders all events of a database; it is 0 until the event is stored.
     """
 
     kind: str
-    subject: str
+    subject: str  # id of the record, or ""
     session: str  # "" if no session is concerned
     revision: int
     data: Mapping[str, str | int | None]
@@ -178,7 +181,7 @@ class StoredUpload:
     source: str
     content_hash: str
     files: Mapping[str, StoredFile]
-    used: int  # grows with each use of any upload
+    used: int  # number of the last use; higher means more recent
     updated: str
 
 

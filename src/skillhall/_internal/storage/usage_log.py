@@ -1,6 +1,7 @@
-"""Usage log: which agent was offered, loaded or read which skill. Names only, no content.
+"""Usage log: which agent was offered, loaded or read which skill.
 
-One JSON object per line. A full file replaces the rotated one.
+It has one JSON object per line, without contents. A full file is rotated and replaces the file that
+was rotated before.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 UsageEvent: TypeAlias = Literal["offered", "loaded", "read"]
 
 FOLDER, CURRENT_FILE, ROTATED_FILE = "usage", "usage.jsonl", "usage.1.jsonl"
-MAX_LOG = 4 * 1024 * 1024  # bytes per file, of two
+MAX_LOG = 4 * 1024 * 1024  # bytes per file; there are two
 MAX_LINE = 1024 * 1024  # bytes; longer lists of skills are cut
 _EVENTS: tuple[UsageEvent, ...] = ("offered", "loaded", "read")
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
 class UsageRecord(NamedTuple):
-    """Event about skills."""
+    """Names of the skills that an agent was offered, loaded or read."""
 
     at: str  # ISO 8601, UTC
     agent: str

@@ -1,4 +1,4 @@
-"""Opens the database, the services on it, its access tokens and backups."""
+"""Opens the database and the services on it; makes and restores backups."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ DATABASE = "skillhall.db"  # in the data folder
 
 
 class DatabaseServices(NamedTuple):
-    """The services that servers on one database share; skills and uploads need PostgreSQL."""
+    """Services on the database, which several servers may share.
+
+    `mirror`, `skill_store` and `uploads` are None unless the database is PostgreSQL.
+    """
 
     database: Database
     event_feed: EventFeed
@@ -69,8 +72,9 @@ class DatabaseServices(NamedTuple):
 
 
 def open_database_services(settings: Settings) -> DatabaseServices:
-    """Open the services on the database, which may be temporarily unavailable. Close them.
+    """Open the services on the database. Call `close` when done.
 
+    The database may be temporarily unavailable.
     Raises: ConfigInvalid, DatabaseNewer.
     """
     database = open_database(settings, allow_unavailable=True)
@@ -92,7 +96,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
 
 
 def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], None]]:
-    """Open the access tokens of the configured database; also return its `close`.
+    """Return the access tokens of the configured database, and a function to close it.
 
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
@@ -101,9 +105,10 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
-    """Open the configured database, by default the SQLite file in the data folder. Close it.
+    """Open the configured database. Call `close` when done.
 
-    With `allow_unavailable`, it may be temporarily unavailable.
+    The default is an SQLite file in the data folder. With `allow_unavailable`, a database that is
+    down is opened on first use.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
@@ -119,7 +124,8 @@ def _mirror_folder(settings: Settings, database: Database) -> str:
 def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:
     """Write the content of the database to a file.
 
-    Raises: Conflict if the file exists, ConfigInvalid, DatabaseUnavailable, OSError.
+    Raises: Conflict if the file exists and `overwrite` is not set, ConfigInvalid,
+    DatabaseUnavailable, OSError.
     """
     with closing(open_database(settings)) as database:
         data, report = create_backup(database, utc_now())
@@ -130,14 +136,15 @@ def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupRepo
 def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> BackupReport:
     """Replace the content of the database with a backup.
 
-    Raises: BackupRejected, Conflict, ConfigInvalid, DatabaseUnavailable, DatabaseFull.
+    Raises: BackupRejected, Conflict if the database is not empty and `overwrite` is not set,
+    ConfigInvalid, DatabaseUnavailable, DatabaseFull.
     """
     with closing(open_database(settings)) as database:
         return load_backup(database, data, utc_now(), overwrite=overwrite)
 
 
 def utc_now() -> str:
-    """Return the time in UTC, to the millisecond."""
+    """Return the current UTC time in ISO 8601, to the millisecond."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

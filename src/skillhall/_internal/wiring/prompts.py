@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def open_prompt_service(
     settings: Settings, *, poll: bool = True, services: DatabaseServices | None = None
 ) -> PromptService:
-    """Open the prompt service of a server. Close it. With `poll`, it refreshes in the background.
+    """Open the prompt service of a server. Call `close` when done.
 
+    With `poll`, it refreshes its sources in the background.
     Raises: ConfigInvalid.
     """
     sources = read_prompt_sources(settings)

@@ -1,4 +1,4 @@
-"""The source functions that surfaces use, including registered MCP servers."""
+"""Functions that surfaces use for sources, including registered MCP servers."""
 
 from skillhall._internal.sources.archive.upload import read_upload
 from skillhall._internal.sources.base import OpenedSource

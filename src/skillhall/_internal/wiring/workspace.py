@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 def open_workspace(
     settings: Settings, *, for_server: bool = False, services: DatabaseServices | None = None
 ) -> Workspace:
-    """Open the workspace on the configured database, or on that of `services`. Close it.
+    """Open the workspace on the configured database, or on that of `services`.
 
-    A server imports only from remote sources and receives the events of other servers.
+    Call `close` when done, which closes `services`, too. With `for_server`, the workspace imports
+    only from remote sources and receives the events of other servers.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings) if services is None else services.database
@@ -45,14 +46,14 @@ def open_workspace(
 def open_lazy_workspace(
     settings: Settings, services: DatabaseServices | None = None
 ) -> LazyWorkspace:
-    """Return a workspace that opens on first use. Close it."""
+    """Return the workspace of a server, opened on first use. Call `close` when done."""
     return LazyWorkspace(partial(open_workspace, settings, for_server=True, services=services))
 
 
 def _open_source(
     settings: Settings, text: str, *, remote_only: bool
 ) -> tuple[Sequence[Bundle], Provenance]:
-    """Open a source and return its bundles and provenance. Raises: as opening it."""
+    """Open a source; return its bundles and provenance. Raises: same as `open_source`."""
     opened = open_client_source(text, settings) if remote_only else open_source(text, settings)
     kind = URL_SOURCE if opened.reference.is_remote else LOCAL_SOURCE
     origin = Provenance(kind, without_credentials(text))

@@ -1,4 +1,4 @@
-"""Sessions, blocks, templates and snapshots. Exports the records that surfaces show."""
+"""Sessions, blocks, templates and snapshots. Exports the records for surfaces."""
 
 from skillhall._internal.storage.records import (
     Block,

@@ -1,6 +1,6 @@
 """Table of the block types.
 
-A new type is a row here and its name in every language file below `web/texts`.
+To add a type, add a row here and its name to every language file below `web/texts`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BlockType(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The English name. Pages use the text `type.<id>` of their language instead."""
+        """The English name. Pages use the translated text `type.<id>` instead."""
         return self.id.replace("_", " ").capitalize()
 
 

@@ -38,10 +38,13 @@ class BlockFilter(NamedTuple):
 
     zone: Zone | None = None
     type: str | None = None
-    text: str = ""  # in the content, or in the skill's name or description
+    text: str = ""  # to find in the content, or in the skill's name or description
 
     def matches(self, content: BlockContent) -> bool:
-        """Whether the content contains the text, ignoring case."""
+        """Whether the content or its skill contains the text, ignoring case.
+
+        Zone and type are not compared; `Blocks.list` selects by them in the query.
+        """
         if not self.text:
             return True
         skill = content.skill
@@ -72,7 +75,10 @@ class Blocks:
         return self.unit_of_work.store.read(lambda read: get_block(read, session, identity))
 
     def list_deleted(self, session: str) -> Sequence[Block]:
-        """Return the blocks that can be restored, last deleted first. Raises: RecordNotFound."""
+        """Return the blocks that can be restored, last deleted first.
+
+        Raises: RecordNotFound.
+        """
         return self.unit_of_work.store.read(
             lambda read: read.deleted_blocks(get_session(read, session).id)
         )
@@ -115,7 +121,8 @@ class Blocks:
         Raises: RecordNotFound, VersionConflict, FieldRefused, TextRefused, TooLarge.
         """
         new_type = None if kind is None else validate_block_type(kind)
-        # Checked and measured before the transaction, which should be short.
+        # Checked and measured before the transaction, which should be short. Type and zone of `new`
+        # are not used.
         new = None if text is None else build_content("note", Zone.WORKING, text)
 
         def work(change: SessionChange) -> Block:
@@ -166,7 +173,7 @@ class Blocks:
         return self.unit_of_work.change_session(session, work)
 
     def restore(self, session: str, identity: str) -> Block:
-        """Restore a deleted block to its former position. Raises: RecordNotFound, TooLarge."""
+        """Restore a block at its former position. Raises: RecordNotFound, TooLarge."""
 
         def work(change: SessionChange) -> Block:
             block = change.writer.block(session, validate_id("block", identity))

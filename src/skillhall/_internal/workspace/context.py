@@ -33,9 +33,10 @@ class Spending(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Return the used share of the budget, from 0 to 1 or more; 0 without a budget."""
+        """Return the used share of the budget, which may exceed 1; 0 without a budget."""
         if self.budget is None:
             return 0.0
+        # Any token uses up a budget of 0.
         return self.tokens / self.budget if self.budget else float(bool(self.tokens))
 
     @property
@@ -77,7 +78,7 @@ class Contexts:
 
 
 def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
-    """Return the blocks of PERMANENT, then STABLE, then WORKING."""
+    """Return the context: the blocks in PERMANENT, then STABLE, then WORKING."""
     zones = []
     for zone in Zone:
         own = [block for block in blocks if block.zone is zone]
@@ -91,7 +92,7 @@ def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
 def compute_spending(
     session: Session, sizes: Mapping[Zone, ZoneSize]
 ) -> dict[Zone | None, Spending]:
-    """Return the tokens of each zone, and under None those of the session."""
+    """Return the spending of each zone, and under None that of the session."""
     spent: dict[Zone | None, Spending] = {}
     for zone in Zone:
         tokens = sizes[zone].tokens if zone in sizes else 0

@@ -22,7 +22,10 @@ class ExportedSession(NamedTuple):
 
 
 def export_session(context: Context) -> ExportedSession:
-    """Return the session as a zip file; equal sessions give equal bytes. Raises: TooLarge."""
+    """Return the session as a zip file. Raises: TooLarge.
+
+    Equal sessions give equal bytes.
+    """
     bundle = pack_session(context)
     return ExportedSession(f"{bundle.folder}.zip", pack_bundle(bundle))
 
@@ -31,7 +34,10 @@ _OUTPUT_FILE_MODE = 0o600  # sessions may contain private text
 
 
 def write_output_file(path: str, data: bytes, *, overwrite: bool) -> None:
-    """Write a file atomically. Raises: Conflict, OSError."""
+    """Write a file atomically.
+
+    Raises: Conflict if it exists and `overwrite` is not set, OSError.
+    """
     target = Path(path).absolute()
     name = target.name
     with WritableFolder(str(target.parent)) as folder:

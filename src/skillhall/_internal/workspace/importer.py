@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.records import Block, BlockContent, Session, Zone
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
-# Opens a source reference. Provided by `wiring`, since this layer may not know every source.
+# Opens a source reference. Provided by `wiring`, since this layer must not import every source.
 OpenSource: TypeAlias = Callable[[str], tuple[Sequence[Bundle], Provenance]]
 DEFAULT_FOLDER = SKILL_IMPORT.roots[0][0]
 _MARKDOWN = ".md"
 
 
 class ImportConflict(StrEnum):
-    """What happens to a skill if the session has a block of the same name."""
+    """Handling of a skill if the session already has a block with its name."""
 
     REFUSE = "refuse"
     REPLACE = "replace"  # at the position of the old block
@@ -89,7 +89,10 @@ class ImportResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillImporter:
-    """Imports skills as blocks. All access to local folders passes `scan_folder`."""
+    """Imports skills as blocks.
+
+    On a server, only `scan_folder` reads local folders; it checks that this is allowed.
+    """
 
     unit_of_work: UnitOfWork
     open_source: OpenSource
@@ -97,7 +100,10 @@ class SkillImporter:
     working_directory: str
 
     def scan_folder(self, folder: str = "") -> FolderScan:
-        """Return the skills of a local folder, also rejected ones. Raises: FolderScanOff."""
+        """Return the candidates in a local folder, even rejected ones.
+
+        Raises: FolderScanOff.
+        """
         if not self.allow_folder_scan:
             raise FolderScanOff
         root = Root.resolve(folder or DEFAULT_FOLDER, self.working_directory)
@@ -133,6 +139,7 @@ class SkillImporter:
         name = filename.replace("\\", "/").rpartition("/")[2] or "skill.zip"
         if name.lower().endswith(_MARKDOWN):
             stem = name[: -len(_MARKDOWN)]
+            # The name "SKILL.md" does not name the skill.
             folder = stem if stem.lower() != "skill" else ""
             bundles = tuple(read_loose_files([(SKILL_MD, data)], folder or "skill"))
         else:
@@ -140,7 +147,7 @@ class SkillImporter:
         return self.read_bundles(bundles, Provenance(source_type, name))
 
     def read_source(self, source: str) -> ImportChoices:
-        """Read a source. Raises: what `open_source` raises."""
+        """Read a source. Raises: same as `open_source`."""
         return self.read_bundles(*self.open_source(source))
 
     def read_folder(self, folder: str = "") -> ImportChoices:
@@ -180,7 +187,7 @@ class SkillImporter:
     def import_upload(
         self, session: str, data: bytes, filename: str, options: ImportOptions = DEFAULT_OPTIONS
     ) -> ImportResult:
-        """Import an uploaded file. Raises: as `read_upload` and `import_choices`."""
+        """Import an uploaded file. Raises: same as `read_upload` and `import_choices`."""
         return self.import_choices(session, self.read_upload(data, filename), options)
 
     def import_choices(
@@ -227,7 +234,10 @@ def _replace_block(
     contents: Sequence[BlockContent],
     on_conflict: ImportConflict,
 ) -> Block | None:
-    """Replace the block of the same skill, if any, and return it. Raises: Conflict."""
+    """Replace the older block of the skill and return it. Raises: Conflict.
+
+    None if there is no such block, or if the import must not replace it.
+    """
     if candidate.portable_session is not None or on_conflict is ImportConflict.KEEP:
         return None
     blocks = change.writer.skill_blocks(change.session.id, candidate.name)

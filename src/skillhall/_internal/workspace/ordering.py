@@ -61,7 +61,10 @@ def find_position(
 def _find_neighbors(
     change: SessionChange, zone: Zone, placement: BlockPlacement, moved_id: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return id and position of the blocks on both sides, ignoring the moved block."""
+    """Return id and position of the blocks on both sides, ignoring the moved block.
+
+    Both strings are "" where there is no block.
+    """
     neighbor = placement.after or placement.before
     start = ""
     if neighbor:
@@ -121,7 +124,7 @@ def spread_positions(low: str, high: str, number: int) -> list[str]:
 
 
 def respread_window(rows: Sequence[tuple[str, str]], at: int) -> tuple[int, int, list[str]]:
-    """Return the range of neighbors to move around index `at`, and their new positions.
+    """Return the range of neighbors of index `at` to move, and their new positions.
 
     `rows` are the ids and positions of the zone. A block will be inserted before `rows[at]`, so
     there is one position more than there are neighbors.
@@ -152,4 +155,5 @@ def _to_position(value: int, digits: int) -> str:
         value, digit = divmod(value, _BASE)
         reversed_digits.append(_DIGITS[digit])
     text = "".join(reversed(reversed_digits))
+    # Trailing zeros are dropped, so that equal values give equal strings.
     return text[:_MIN_DIGITS] + text[_MIN_DIGITS:].rstrip(_DIGITS[0])

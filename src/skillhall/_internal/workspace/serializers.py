@@ -66,7 +66,7 @@ def serialize_content(content: BlockContent) -> dict[str, object]:
 
 
 def parse_content(data: Mapping[str, object]) -> BlockContent:
-    """Parse a serialized content; its tokens are counted again.
+    """Parse serialized block content and count its tokens again.
 
     Raises: SkillhallError, KeyError, TypeError if it is invalid.
     """
@@ -80,7 +80,7 @@ def parse_content(data: Mapping[str, object]) -> BlockContent:
 
 
 def serialize_current(current: object) -> dict[str, object]:
-    """Serialize the current record for a client whose version is outdated."""
+    """Serialize the current record, if any, for a client whose version is outdated."""
     if isinstance(current, Block):
         return {"current": serialize_block(current)}
     return {"current": asdict(current)} if isinstance(current, Session | Template) else {}
@@ -184,7 +184,7 @@ def serialize_import_result(result: ImportResult) -> dict[str, object]:
 def serialize_event(event: Event) -> dict[str, object]:
     """Serialize an event."""
     data = asdict(event)
-    del data["seq"]  # sent as the id of the message
+    del data["seq"]  # sent as the id of the server-sent event
     return data
 
 

@@ -1,4 +1,4 @@
-"""Exported sessions: a skill that agents can read and that can be imported again.
+"""Exported sessions: skills that agents can read and that can be imported again.
 
 `session.json` has the name and the budgets of the session; `blocks/1.json` and so on have its
 blocks. The files contain no times, ids or paths, so equal sessions give equal bytes.
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 MANIFEST = "session.json"
 FORMAT = "skillhall.session/1"
 _MAX_PART_BYTES = 2 * 1024 * 1024  # size at which the next file with blocks is started
-_MAX_TOTAL_BYTES = 90 * 1024 * 1024  # an archive may have 100 MiB when it is imported
-_MAX_SKILL_TOKENS = 5_000  # specification, recommended size of a SKILL.md
+_MAX_TOTAL_BYTES = 90 * 1024 * 1024  # below the limit for imported archives, 100 MiB
+_MAX_SKILL_TOKENS = 5_000  # the size of a SKILL.md that the specification recommends
 _BUDGET_KEYS = ("permanent", "stable", "working", "total")
 
 
@@ -76,12 +76,12 @@ def pack_session(context: Context) -> Bundle:
 def read_portable_session(bundle: Bundle) -> PortableSession | None:
     """Return the session in a bundle, or None if there is none.
 
-    Raises: FieldRefused, TextRefused.
+    Raises: FieldRefused if the session is damaged.
     """
     file = bundle.files.get(MANIFEST)
     manifest = None if file is None else _parse_json(file.read())
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        return None  # no export, or another program's session.json
+        return None  # not an export, or another program's session.json
     try:
         parts = (_part_path(number) for number in range(1, int(manifest["parts"]) + 1))
         contents = [parse_content(block) for part in parts for block in _read_part(bundle, part)]
@@ -91,7 +91,7 @@ def read_portable_session(bundle: Bundle) -> PortableSession | None:
         raise FieldRefused(MANIFEST, "the exported session is damaged") from error
     for key, value in budgets.items():
         if value is not None and type(value) is not int:
-            raise FieldRefused(MANIFEST, f"the budget {key!r} is not a number")
+            raise FieldRefused(MANIFEST, f"the budget {key!r} is not an integer")
     return PortableSession(name, validate_budgets(SessionBudgets(**budgets)), tuple(contents))
 
 

@@ -59,7 +59,7 @@ class Sessions:
     def create(
         self, name: str, budgets: SessionBudgets = NO_BUDGETS, contents: Sequence[BlockContent] = ()
     ) -> Session:
-        """Create a session, with one block per content.
+        """Create a session, with a block for each of `contents`.
 
         Raises: TextRefused, FieldRefused, TooLarge.
         """
@@ -93,7 +93,7 @@ class Sessions:
         return self.unit_of_work.change_session(identity, work)
 
     def duplicate(self, identity: str, name: str | None = None) -> Session:
-        """Create a session with the same blocks.
+        """Create a session with the same blocks and budgets.
 
         Raises: RecordNotFound, TextRefused, FieldRefused, TooLarge.
         """

@@ -51,17 +51,20 @@ class BlockCandidate(NamedTuple):
     findings: tuple[JudgedFinding, ...]
     portable_session: PortableSession | None = None  # if the bundle is an exported session
     error: str = ""  # why the bundle cannot be read
-    local_path: str = ""  # of a scanned folder
+    local_path: str = ""  # of the skill's folder, if it was scanned
 
     @property
     def reasons(self) -> list[str]:
-        """Return why the candidate is rejected; empty if it is accepted."""
+        """Return the reasons for the rejection; empty if the candidate is accepted."""
         rejecting = [judged.finding for judged in self.findings if judged.effect is Effect.REJECT]
         reasons = [_REJECTION_REASONS.get(each.code, each.message) for each in rejecting]
         return [*reasons, self.error] if self.error else reasons
 
     def build_contents(self, zone: Zone | None, origin: Provenance) -> list[BlockContent]:
-        """Return one content, or all contents of an exported session. Raises: TooLarge."""
+        """Return the content of one block, or of all blocks of an exported session.
+
+        Raises: TextRefused, TooLarge.
+        """
         if self.portable_session is not None:
             return [*self.portable_session.contents]
         source_ref = self.local_path or origin.source_ref
@@ -70,7 +73,7 @@ class BlockCandidate(NamedTuple):
 
 
 def read_candidate(bundle: Bundle) -> BlockCandidate:
-    """Return the bundle as a candidate. Errors become part of the candidate."""
+    """Return the bundle as a candidate; problems become its findings or its `error`."""
     identity = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2] or "skill"
     file = next((bundle.files[path] for path in sorted(bundle.files) if is_skill_md(path)), None)
     if file is None:

@@ -96,7 +96,10 @@ class Snapshots:
 
 
 def save_automatic_snapshot(change: SessionChange, name: str, keep_id: str = "") -> SessionSnapshot:
-    """Save a snapshot before blocks are replaced; prunes the oldest automatic ones."""
+    """Save a snapshot before blocks are replaced, and prune automatic snapshots.
+
+    The snapshot `keep_id`, which is about to be restored, is not pruned.
+    """
     snapshot = _save_snapshot(change, name[:MAX_NAME], automatic=True)
     change.writer.prune_automatic_snapshots(change.session.id, MAX_AUTOMATIC_SNAPSHOTS, keep_id)
     return snapshot

@@ -27,7 +27,7 @@ TEMPLATE_DELETED, TEMPLATE_APPLIED = "template-deleted", "template-applied"
 
 
 class ApplyMode(StrEnum):
-    """What applying a template does to the existing blocks."""
+    """Whether a template replaces the existing blocks or is added after them."""
 
     REPLACE = "replace"
     APPEND = "append"
@@ -94,8 +94,9 @@ class Templates:
         description: str | None = None,
         session: str | None = None,
     ) -> Template:
-        """Rename a template, or replace its blocks with those of a session.
+        """Change the name, the description or the blocks of a template.
 
+        With `session`, its blocks and budgets replace those of the template.
         Raises: RecordNotFound, VersionConflict, Conflict, TextRefused, FieldRefused, TooLarge.
         """
         new_name = None if name is None else validate_name("name", name)
@@ -192,4 +193,4 @@ def _get_template(reader: WorkspaceReader, identity: str) -> Template:
 def _check_name_free(reader: WorkspaceReader, name: str, own_id: str) -> None:
     other = reader.find_template_by_name(name)
     if other is not None and other.id != own_id:
-        raise Conflict(f"a template named {name!r}", "choose another name, or update that one")
+        raise Conflict(f"a template named {name!r}", "choose another name, or update that template")

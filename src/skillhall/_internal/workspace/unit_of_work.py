@@ -1,4 +1,4 @@
-"""The unit of work: one transaction per change, with its version checks and events."""
+"""The unit of work: one transaction per change, with version checks and events."""
 
 from __future__ import annotations
 
@@ -72,8 +72,12 @@ class SessionChange:
         self.events.append(event)
 
     def check_unchanged_since(self, revision: int | None) -> None:
-        """Check that the session still has this revision, if any. Raises: VersionConflict."""
+        """Check that the session was at `revision` before this change, unless it is None.
+
+        Raises: VersionConflict.
+        """
         if revision is not None:
+            # `self.revision` is the new revision, one more than the stored one.
             check_version("session", self.session.id, revision, self.revision - 1, None)
 
     def check_block_limit(self, added: int) -> None:

@@ -15,14 +15,17 @@ if TYPE_CHECKING:
 
 MAX_NAME = 200  # characters
 MAX_DESCRIPTION = 2_000  # characters
-MAX_CONTENT = 1 << 20  # bytes; the limit of a SKILL.md
+MAX_CONTENT = 1 << 20  # bytes; the same limit as for a SKILL.md
 MAX_BLOCKS = 20_000  # per session
 MAX_BUDGET = 1_000_000_000  # tokens
 _CONTROL = ("Cc", "Zl", "Zp")  # Unicode categories: control characters, line breaks
 
 
 def validate_name(field: str, text: str) -> str:
-    """Return a trimmed name of one line. Raises: TextRefused, FieldRefused, TooLarge."""
+    """Return the trimmed name, if it is a single line and not empty.
+
+    Raises: TextRefused, FieldRefused, TooLarge.
+    """
     name = _check_storable(field, text).strip()
     if any(unicodedata.category(c) in _CONTROL for c in name):
         raise TextRefused(field, "contains control characters or line breaks")
@@ -51,7 +54,7 @@ def parse_zone(text: str) -> Zone:
 
 
 def validate_block_type(text: str) -> str:
-    """Return the id of a block type. Raises: FieldRefused."""
+    """Return `text` if it is the id of a block type. Raises: FieldRefused."""
     if text not in BLOCK_TYPES:
         known = ", ".join(BLOCK_TYPES)
         raise FieldRefused("type", f"unknown type {text[:MAX_NAME]!r}", f"one of: {known}")
@@ -62,14 +65,14 @@ def validate_budgets(budgets: SessionBudgets) -> SessionBudgets:
     """Return the budgets if they are in range. Raises: FieldRefused."""
     for value in (budgets.permanent, budgets.stable, budgets.working, budgets.total):
         if value is not None and not 0 <= value <= MAX_BUDGET:
-            raise FieldRefused("budgets", f"must be from 0 to {MAX_BUDGET}: {value}")
+            raise FieldRefused("budgets", f"must be between 0 and {MAX_BUDGET}, not {value}")
     return budgets
 
 
 def build_content(
     kind: str, zone: Zone, text: str, skill: SkillOrigin | None = None
 ) -> BlockContent:
-    """Return the content of a block with its tokens. Raises: TextRefused, TooLarge."""
+    """Return block content with its token count. Raises: TextRefused, TooLarge."""
     _check_storable("content", text)
     if len(text.encode("utf-8")) > MAX_CONTENT:
         raise TooLarge("content", MAX_CONTENT)

@@ -1,4 +1,4 @@
-"""The workspace: services for sessions, blocks, templates and snapshots of one database."""
+"""The workspace: services for the sessions, blocks and templates of one database."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class Workspace:
         self._close = close
 
     def events(self, after: int, session: str | None = None) -> Sequence[Event]:
-        """Return a page of the events after a sequence number."""
+        """Return a page of events after a sequence number, optionally of one session."""
         return self.unit_of_work.store.read(
             lambda read: read.events(after, EVENT_PAGE_SIZE, session)
         )
 
     def event_range(self) -> tuple[int, int]:
-        """Return the sequence numbers of the first and the last stored event."""
+        """Return the sequence numbers of the first and last stored event, or zeros."""
         return self.unit_of_work.store.read(lambda read: read.event_range())
 
     def close(self) -> None:
@@ -61,7 +61,7 @@ class Workspace:
 
 
 class LazyWorkspace:
-    """Workspace that is opened on first use; a failed attempt is repeated on the next."""
+    """Workspace that is opened on first use; after a failure, the next use retries."""
 
     def __init__(self, create: Callable[[], Workspace]) -> None:
         self._create = create

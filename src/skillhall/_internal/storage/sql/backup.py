@@ -1,4 +1,6 @@
-"""Backup of a database as JSON lines, which SQLite and PostgreSQL can both restore.
+"""Backup of a database as compressed JSON lines, for SQLite and PostgreSQL.
+
+A backup of either can be restored to either.
 
 The first line is a header; the last has the number of rows and the SHA-256 of all lines before it.
 Between them, each table is a line with its name and columns, followed by a line per row.
@@ -43,14 +45,14 @@ _MAX_LINE_BYTES = 64 * 1024 * 1024  # a file of a skill has at most 10 MiB
 
 
 class BackupReport(NamedTuple):
-    """Size of a backup."""
+    """Number of rows and schema version of a backup."""
 
     rows: int
-    version: int  # of the schema
+    version: int
 
 
 def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
-    """Back up the database at one moment. Raises: DatabaseUnavailable."""
+    """Return a consistent backup and a report about it. Raises: DatabaseUnavailable."""
 
     def work(connection: Connection) -> tuple[bytes, BackupReport]:
         version, rows = current_version(connection), 0
@@ -68,7 +70,7 @@ def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
 
 
 def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool) -> BackupReport:
-    """Replace the content of the database by a backup, all or nothing.
+    """Replace the content of the database with a backup, all or nothing.
 
     Raises: BackupRejected, Conflict if the database is not empty and `overwrite` is not set,
     DatabaseUnavailable, DatabaseFull.
@@ -78,14 +80,14 @@ def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool)
     def work(connection: Connection) -> BackupReport:
         lock_schema(connection)
         if not overwrite and _has_data(connection):
-            raise Conflict("data in the database", "use --overwrite to lose it")
+            raise Conflict("a database with data", "use --overwrite to replace its data")
         last_seq = read_event_range(connection)[1]
         METADATA.drop_all(connection)
         migrate(connection, at, report.version)
         try:
             _insert_all_rows(connection, map(json.loads, _read_lines(data)))
         except (IntegrityError, DataError, InterfaceError, ProgrammingError):
-            raise BackupRejected("it contains rows that contradict each other") from None
+            raise BackupRejected("it contains invalid or inconsistent rows") from None
         except (UnicodeError, OverflowError, UnsafePath):
             raise BackupRejected("it contains an invalid value") from None
         migrate(connection, at)
@@ -136,7 +138,9 @@ def _parse_version(head: object) -> int:
     if not isinstance(version, int) or version < 1:
         raise BackupRejected("it does not state its version")
     if version > LATEST_VERSION:
-        message = f"it has version {version}, but the latest known version is {LATEST_VERSION}"
+        message = (
+            f"its version is {version}; this version of Skillhall supports up to {LATEST_VERSION}"
+        )
         raise BackupRejected(message)
     return version
 
@@ -149,12 +153,12 @@ def _read_lines(data: bytes) -> Iterator[bytes]:
 
 def _insert_all_rows(connection: Connection, lines: Iterator[Any]) -> None:
     tables = MetaData()
-    tables.reflect(connection)  # those of the backup's version
+    tables.reflect(connection)  # the tables of the backup's schema version
     missing = {*tables.tables} - {migrations.name}
     table: Table | None = None
     columns: list[str] = []
     rows: list[dict[str, object]] = []
-    next(lines)
+    next(lines)  # the header
     for value in lines:
         if isinstance(value, list) and table is not None and len(value) == len(columns):
             row = dict(zip(columns, map(_decode_value, value), strict=True))
@@ -178,19 +182,21 @@ def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noq
     name, columns = value.get("table"), value.get("columns")
     table = tables.tables.get(name) if isinstance(name, str) else None
     if table is None or table.name == migrations.name or not isinstance(columns, list):
-        raise BackupRejected("it contains an unknown table or column")
+        raise BackupRejected("it contains an unknown table")
     if sorted(map(str, columns)) != sorted(table.c.keys()):
-        raise BackupRejected("it contains an unknown table or column")
+        raise BackupRejected("a table has unknown or missing columns")
     return table, columns
 
 
 def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
-    """Publish a reset event with a new sequence number."""
+    """Publish a reset event with a sequence number that no subscriber has seen yet."""
     next_seq = max(read_event_range(connection)[1], last_seq) + 1
     if connection.dialect.name == "postgresql":
+        # With "false", the next number is :seq itself.
         statement = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
         connection.execute(text(statement), {"seq": next_seq})
     else:
+        # SQLite stores the last number that was used.
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(statement), {"seq": next_seq - 1})

@@ -19,7 +19,10 @@ _ZONES = frozenset(Zone)
 
 
 def validate_row(table: Table, row: Mapping[str, object]) -> None:
-    """Check a row. Raises: BackupRejected, UnsafePath if no server could have written it."""
+    """Check that a server could have written the row.
+
+    Raises: BackupRejected, UnsafePath.
+    """
     for name, value in row.items():
         if not _has_column_type(table.c[name], value):
             raise BackupRejected(f"{table.name}.{name} has a value of the wrong type")
@@ -30,7 +33,7 @@ def validate_row(table: Table, row: Mapping[str, object]) -> None:
 def _has_column_type(column: Column[object], value: object) -> bool:
     if value is None:
         return bool(column.nullable)
-    # The exact type: True is an int, too.
+    # `isinstance` would accept True as an int.
     if type(value) is not column.type.python_type:
         return False
     if isinstance(value, str):

@@ -45,7 +45,8 @@ _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are private
 # PostgreSQL's codes for serialization failure, deadlock and unavailable lock.
 _RETRYABLE_STATES = frozenset({"40001", "40P01", "55P03"})
 _DISK_FULL_STATE = "53100"
-# Connection, authorization, unknown database, resources, shutdown, system error, read-only.
+# PostgreSQL's classes of codes: connection, authorization, unknown database, resources, shutdown,
+# system error, read-only.
 _UNAVAILABLE_STATE_CLASSES = ("08", "28", "3D", "53", "57", "58", "25")
 _SQLITE_PROBLEMS = {
     sqlite3.SQLITE_BUSY: "it is locked by other writers",
@@ -68,7 +69,7 @@ class Database:
     """Database with the latest schema. Thread-safe; call `close` when done."""
 
     def __init__(self, url: str | URL, at: str, *, allow_outage: bool = False) -> None:
-        """Open the database and migrate it; `at` is the time to record.
+        """Open the database and migrate it; `at` is recorded as the time of migrations.
 
         With `allow_outage`, a database that is down is opened on first use.
         Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
@@ -126,15 +127,15 @@ class Database:
         return self._run_read(work)
 
     def write(self, work: Callable[[Connection], _T]) -> _T:
-        """Run a write transaction, retried after conflicts.
+        """Run a write transaction; after a conflict, `work` is called again.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`.
         """
         self._open()
         return self._run_write(work)
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` after each write of this process; return a function that stops it."""
+        """Call `callback` after this process writes; return a function to unsubscribe it."""
         with self._lock:
             self._callbacks.append(callback)
 
@@ -149,7 +150,7 @@ class Database:
         self._engine.dispose()
 
     def _open(self) -> None:
-        """Migrate the database on first use."""
+        """Create and migrate the database on first use."""
         if self._is_open:
             return
         with self._open_lock:
@@ -185,12 +186,15 @@ class Database:
 
 
 def build_sqlite_url(path: str) -> URL:
-    """Return the URL of an SQLite file, with any characters in its path."""
+    """Return the URL of an SQLite file, whose path may contain any characters."""
     return URL.create("sqlite", database=path)
 
 
 def parse_database_url(text: str | URL) -> URL:
-    """Parse a database URL. Raises: ConfigInvalid, without the text, which may be secret."""
+    """Parse a database URL.
+
+    Raises: ConfigInvalid. Its message omits the URL, which may contain a password.
+    """
     try:
         url = make_url(text)
         driver = _DRIVERS.get(url.drivername.partition("+")[0])
@@ -203,7 +207,9 @@ def parse_database_url(text: str | URL) -> URL:
             "write sqlite:////path/to/file.db or postgresql://user@host/name",
         )
     if driver.startswith("sqlite") and url.database in (None, "", ":memory:"):
-        raise ConfigInvalid(URL_VARIABLE, "it has no file name", "write sqlite:////path/to/file.db")
+        raise ConfigInvalid(
+            URL_VARIABLE, "it does not name a file", "write sqlite:////path/to/file.db"
+        )
     return url.set(drivername=driver)
 
 
@@ -231,8 +237,8 @@ def _create_file(path: str) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(path)), _FOLDER_MODE, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, _FILE_MODE))
     except OSError as error:
-        problem = (error.strerror or "it cannot be opened").lower()
-        raise DatabaseUnavailable(f"its file cannot be used: {problem}") from None
+        problem = (error.strerror or "unknown error").lower()
+        raise DatabaseUnavailable(f"its file cannot be opened: {problem}") from None
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _: object) -> None:
@@ -260,7 +266,10 @@ def _sqlite_code(error: sqlite3.Error) -> int:
 
 
 def _to_database_error(error: SQLAlchemyError) -> Exception:
-    """Translate a database error. The result contains no statements or values."""
+    """Translate a database error, without its statement and values.
+
+    An error that is neither an outage nor a conflict is returned unchanged.
+    """
     if isinstance(error, PoolTimeout):
         return DatabaseUnavailable("all connections are busy")
     if not isinstance(error, DBAPIError):

@@ -56,7 +56,7 @@ class EventFeed:
         return stop
 
     def close(self) -> None:
-        """Stop the thread."""
+        """Stop the thread and close the signal."""
         self._stopped.set()
         self._thread.join(_CLOSE_TIMEOUT)
         self._signal.close()
@@ -66,7 +66,7 @@ class EventFeed:
         while not self._stopped.is_set():
             is_behind = self._signal.wait() or is_behind
             if is_behind:
-                # The thread must survive any error; the next signal retries.
+                # The thread must survive any error; it tries again after the next wait.
                 with contextlib.suppress(Exception):
                     self._deliver_new_events()
                     is_behind = False

@@ -1,4 +1,4 @@
-"""Events in a table: changes of workspaces, and messages between servers."""
+"""Events in a table: changes to workspaces, and messages between servers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ _LOCK = "SELECT pg_advisory_xact_lock(7223446120932)"
 
 
 def add_events(connection: Connection, *new: Event) -> int:
-    """Insert events and return the last number; PostgreSQL notifies listeners after the commit."""
+    """Insert events and return the sequence number of the last one.
+
+    PostgreSQL notifies other connections after the commit.
+    """
     is_postgres = connection.dialect.name == "postgresql"
     if is_postgres:
         connection.execute(text(_LOCK))
@@ -47,13 +50,13 @@ def publish_event(connection: Connection, kind: str, at: str) -> None:
 
 
 def read_event_range(connection: Connection) -> tuple[int, int]:
-    """Return the numbers of the first and last stored event, or zeros."""
+    """Return the sequence numbers of the first and last stored event, or zeros."""
     first, last = connection.execute(select(func.min(events.c.seq), func.max(events.c.seq))).one()
     return int(first or 0), int(last or 0)
 
 
 class SqlOutbox:
-    """Publishes events that belong to no table."""
+    """Publishes events about changes outside the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

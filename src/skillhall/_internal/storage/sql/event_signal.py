@@ -1,4 +1,4 @@
-"""Signals for new events: callbacks and SQLite's data version, or PostgreSQL's NOTIFY."""
+"""Signals for new events: SQLite's data version, or PostgreSQL's NOTIFY."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def open_event_signal(database: Database) -> SqliteEventSignal | PostgresEventSi
 
 
 class SqliteEventSignal:
-    """Signals own writes by callback, and other processes' by the file's data version."""
+    """Signals writes to an SQLite file.
+
+    Callbacks report the writes of this process, `PRAGMA data_version` those of other processes.
+    """
 
     def __init__(self, database: Database) -> None:
         self._changed = threading.Event()
@@ -67,7 +70,10 @@ class SqliteEventSignal:
 
 
 class PostgresEventSignal:
-    """Listens to PostgreSQL's notifications. A reconnect counts as a change."""
+    """Listens to PostgreSQL's notifications.
+
+    A reconnect counts as one, because notifications may have been missed.
+    """
 
     def __init__(self, database: Database) -> None:
         self._connection_url = database.connection_url
@@ -76,7 +82,7 @@ class PostgresEventSignal:
         self._connect()
 
     def wait(self) -> bool:
-        """Wait briefly; return whether notified, or reconnected after a possible miss."""
+        """Wait briefly; return whether there was a notification or a reconnect."""
         from psycopg import Error  # noqa: PLC0415 - only where PostgreSQL is used
 
         if self._connection is None:

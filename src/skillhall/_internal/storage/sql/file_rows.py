@@ -1,4 +1,7 @@
-"""Files of shared skills and uploads, their owners. Equal contents are stored once, by digest."""
+"""Files of shared skills and uploads, which are called their owners.
+
+Equal contents are stored once, by digest.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,14 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.records import FilesByPath
 
-# Serializes all changes of files, so that no transaction deletes blobs that another one needs.
+# Serializes all changes to files, so that no transaction deletes blobs that another one needs.
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"
 # Columns with the owner of a file; they refer to the owner's key.
 SKILL_OWNER, UPLOAD_OWNER = shared_skill_files.c.skill_id, upload_files.c.source
 
 
 def lock_files(connection: Connection) -> None:
-    """Block other changes of files until the transaction ends."""
+    """Block other changes to files until the transaction ends."""
     if connection.dialect.name == "postgresql":  # SQLite has only one writer
         connection.execute(text(_LOCK))
 
@@ -32,7 +35,7 @@ def lock_files(connection: Connection) -> None:
 def read_files(
     connection: Connection, owner: Column[str], identity: str | None = None
 ) -> dict[str, dict[str, StoredFile]]:
-    """Return files by owner and path, sorted; optionally only of one owner."""
+    """Return the files by owner and path; with `identity`, only those of that owner."""
     table = owner.table
     query = select(
         owner.label("owner"), table.c.path, table.c.digest, table.c.mode, blobs.c.size
@@ -46,7 +49,7 @@ def read_files(
 
 
 def read_blob(connection: Connection, digest: str) -> bytes | None:
-    """Return the bytes with this digest."""
+    """Return the bytes with this digest, or `None`."""
     data = connection.execute(select(blobs.c.data).where(blobs.c.digest == digest)).scalar()
     return None if data is None else bytes(data)
 
@@ -58,12 +61,12 @@ def replace_owner(
     row: Mapping[str, object],
     files: FilesByPath,
 ) -> None:
-    """Insert an owner with its files; one with the same key is deleted before."""
+    """Insert an owner with its files, or replace the one with the same key."""
     unused = _delete_rows(connection, owner, identity)
     key = _find_key(owner)
     connection.execute(insert(key.table), {key.name: identity, **row})
     contents = {sha256_hex(data): data for data, _ in files.values()}
-    # Contents that exist are not sent again.
+    # Contents that are already stored are not sent again.
     known = select(blobs.c.digest).where(blobs.c.digest.in_(contents))
     for digest in contents.keys() - set(connection.execute(known).scalars()):
         data = contents[digest]

@@ -1,4 +1,4 @@
-"""Migrations: numbered functions in one list, forward only, for SQLite and PostgreSQL.
+"""Migrations for SQLite and PostgreSQL: one list of functions, forward only.
 
 New databases run all of them, older ones those that they lack. A released migration never changes,
 so it is written out instead of derived from `tables`. A test compares both.
@@ -120,7 +120,7 @@ LATEST_VERSION = len(MIGRATIONS)
 
 
 def current_version(connection: Connection) -> int:
-    """Return the number of migrations that the database has."""
+    """Return the schema version: the number of migrations that were applied."""
     if not inspect(connection).has_table(migrations.name):
         return 0
     version = connection.exec_driver_sql("SELECT MAX(version) FROM schema_migrations").scalar()

@@ -1,8 +1,8 @@
 """Conversion between table rows and records.
 
-A row is a dictionary by the keys of the columns, which are the names of the fields; converting it
-uses it up. Three parts of records are spread over columns of their own: budgets, the content of a
-block, and the skill of a content.
+A row is a dictionary keyed by column key, which is the field name; converting a row modifies the
+dictionary. Three parts of a record are spread over several columns: budgets, a block's content, and
+the skill that the content comes from.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONTENT = [field.name for field in fields(BlockContent) if field.name != "skill
 
 @cache
 def select_fields(table: Table, without: str = "") -> Select[Any]:
-    """Select the columns of a table, named by their keys, without one of them."""
+    """Return a query for the columns of a table, labeled by key, except `without`."""
     return select(*(column.label(column.key) for column in table.c if column.key != without))
 
 
@@ -66,12 +66,12 @@ def to_budgets_row(record: Session | Template | SessionSnapshot) -> Values:
     budgets = _read_fields(values.pop("budgets")).values()
     values |= zip(BUDGET_COLUMNS, budgets, strict=True)
     if isinstance(record, SessionSnapshot):
-        values["automatic"] = int(record.automatic)  # PostgreSQL converts no booleans
+        values["automatic"] = int(record.automatic)  # PostgreSQL does not convert booleans
     return values
 
 
 def to_block(row: Values) -> Block:
-    """Convert a row of `blocks`."""
+    """Convert a row of `blocks`, or of `snapshot_blocks` with its session."""
     return Block(content=_pop_content(row), **row)
 
 
@@ -123,7 +123,7 @@ def _nest_budgets(row: Values) -> Values:
 
 
 def _pop_content(values: Values) -> BlockContent:
-    """Remove the columns of a content from a row and return them as a record."""
+    """Remove the content columns from a row and return them as a record."""
     del values["bytes"]
     skill = {field: values.pop(column) for column, field in SKILL_COLUMNS.items()}
     content = {name: values.pop(name) for name in _CONTENT}

@@ -31,7 +31,10 @@ _T = TypeVar("_T")
 
 
 class SqlSharedSkillTable:
-    """Skills shared by all servers of a database. A transaction may run its function twice."""
+    """Skills shared by all servers of a database.
+
+    A write may call its function more than once.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -43,7 +46,7 @@ class SqlSharedSkillTable:
     def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
         """Run a write transaction and publish its events.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`; then nothing is changed.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`; then nothing is changed.
         """
 
         def run(connection: Connection) -> _T:
@@ -57,7 +60,7 @@ class SqlSharedSkillTable:
 
 
 class SharedSkillReader:
-    """Queries on shared skills, consistent at one moment."""
+    """Queries on shared skills that all see the same state."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -68,7 +71,7 @@ class SharedSkillReader:
         return {row.id: row.version for row in rows}
 
     def find(self, identity: str) -> SharedSkill | None:
-        """Return the skill with this id."""
+        """Return the skill with this id, or None."""
         query = select_fields(shared_skills).where(shared_skills.c.id == identity)
         row = self._connection.execute(query).mappings().first()
         if row is None:
@@ -77,12 +80,12 @@ class SharedSkillReader:
         return SharedSkill(files=files, **row)
 
     def read_blob(self, digest: str) -> bytes | None:
-        """Return the bytes of a file."""
+        """Return the bytes with this digest, or None."""
         return read_blob(self._connection, digest)
 
 
 class SharedSkillWriter(SharedSkillReader):
-    """Changes of shared skills in one transaction. Other writers wait."""
+    """Changes to shared skills in one transaction. Other writers wait."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
@@ -90,7 +93,7 @@ class SharedSkillWriter(SharedSkillReader):
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Insert or replace a skill."""
-        row = {"origin": origin, "version": 0, "updated": ""}  # until `publish_events`
+        row = {"origin": origin, "version": 0, "updated": ""}  # until `publish_events` sets them
         replace_owner(self._connection, SKILL_OWNER, identity, row, files)
         self._event_kinds[identity] = SKILL_CHANGED
 
@@ -100,7 +103,10 @@ class SharedSkillWriter(SharedSkillReader):
         self._event_kinds[identity] = SKILL_DELETED
 
     def publish_events(self, at: str) -> None:
-        """Publish the events; the last event's number is the version of the changed skills."""
+        """Publish the events and set the version of the changed skills.
+
+        The version is the sequence number of the last event.
+        """
         if not self._event_kinds:
             return
         events = [

@@ -1,6 +1,6 @@
 """Tables of the latest schema. `migrations` creates them; a test compares both.
 
-A column's key is the name of the record's field, where its name in the database differs.
+Where a column's name differs from the field of the record, its key is the name of the field.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _content() -> list[Column[str] | Column[int]]:
 
 
 def _owner(name: str, target: str) -> Column[str]:
-    """Part of a key: the record that the row is deleted with."""
+    """Part of a primary key: the owner of the row, whose deletion deletes the row."""
     return Column(name, Text, ForeignKey(target, ondelete="CASCADE"), primary_key=True)
 
 

@@ -39,13 +39,18 @@ class SqlTokenTable:
             try:
                 connection.execute(insert(tokens), asdict(token))
             except IntegrityError:
-                raise Conflict(token.label, "revoke it first, or choose another label") from None
+                raise Conflict(
+                    token.label, "revoke that token first, or choose another label"
+                ) from None
             publish_event(connection, TOKENS_CHANGED, token.created)
 
         self._database.write(work)
 
     def delete(self, name: str, at: str) -> bool:
-        """Delete by id or label; return whether it existed. Raises: DatabaseUnavailable."""
+        """Delete the token with this id or label; return whether it existed.
+
+        Raises: DatabaseUnavailable.
+        """
         condition = or_(tokens.c.id == name, tokens.c.label == name)
 
         def work(connection: Connection) -> bool:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SqlUploadTable:
-    """Uploaded sources of prompts. The least recently used ones are deleted."""
+    """Uploaded sources of prompts. Above a limit, the least recently used are deleted."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -42,7 +42,7 @@ class SqlUploadTable:
         return self._database.read(lambda connection: _read_uploads(connection, None))
 
     def find(self, source: str) -> StoredUpload | None:
-        """Return the upload with this name; counts as a use."""
+        """Return the upload with this name, or None; counts as a use."""
 
         def work(connection: Connection) -> StoredUpload | None:
             _mark_used(connection, source)
@@ -52,7 +52,7 @@ class SqlUploadTable:
         return self._database.write(work)
 
     def read_blob(self, digest: str) -> bytes | None:
-        """Return the bytes of a file."""
+        """Return the bytes with this digest, or None."""
         return self._database.read(lambda connection: read_blob(connection, digest))
 
     def put(

@@ -1,4 +1,4 @@
-"""The workspace in SQL. `ports` documents the queries and changes."""
+"""The workspace in SQL. `storage.ports` documents the methods."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SqlWorkspaceStore:
     def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         """Run a write transaction.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and as `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`.
         """
         return self._database.write(lambda connection: work(_Writer(connection)))
 
