@@ -120,7 +120,7 @@ def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle]
         return call_with_bundle(skill.folder_handle, policy, work)
 
     def work_with_linked_skill_md(bundle: Bundle) -> _T:
-        # Bundles skip links, so a SKILL.md that is one is added.
+        # Bundles skip links, so a SKILL.md that is a link is added here.
         data, path = read_skill_md(skill), RelativePath.parse(skill.file)
         skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
         files = dict(sorted({**bundle.files, skill.file: skill_md}.items()))
@@ -161,7 +161,7 @@ def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
 
 
 def check_bodies(root: Root, scan: Scan) -> Scan:
-    """Add a finding to each candidate whose SKILL.md is not text beyond its head."""
+    """Add a finding to each candidate whose SKILL.md is not valid text after its head."""
     checked = []
     for candidate in scan.candidates:
         checked.append(candidate)

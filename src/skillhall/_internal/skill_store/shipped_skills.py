@@ -29,7 +29,7 @@ class ShippedSkillsReport(NamedTuple):
 
     written: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()  # not ours, but under the same id
+    skipped: tuple[str, ...] = ()  # another skill has the same id
 
 
 def read_shipped_skills() -> Mapping[str, Mapping[str, bytes]]:
