@@ -1,1 +1,1 @@
-"""Catalog: the skills in folders, loaded with a profile, and access to their content."""
+"""Catalog: skills in folders, loaded with a profile, and access to their content."""

@@ -154,7 +154,7 @@ class ManifestCache:
 
 
 def list_published(view: SkillView) -> list[tuple[ViewedSkill, JudgedFinding | None]]:
-    """Return the skills of a view, each with the reason why MCP does not list it, or None."""
+    """Return the skills of a view, each with a finding if MCP does not list it."""
     manifests, published = ManifestCache(), []
     for row in view:
         finding = explain_exclusion(row, manifests.get_or_none(view, row))

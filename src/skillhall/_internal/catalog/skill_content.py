@@ -72,7 +72,10 @@ def read_skill_md(skill: CatalogSkill) -> bytes:
 
 
 def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | None) -> bytes:
-    """Read a SKILL.md; `real_file` is its target if it is a link. Raises: as `read_skill_md`."""
+    """Read a SKILL.md; `real_file` is its target if it is a link.
+
+    Raises: as `read_skill_md`.
+    """
     if real_file is not None:
         folder, file = FolderHandle(real_file.root), real_file.relative_path
     return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)

@@ -1,4 +1,4 @@
-"""Followed repositories: added by users, refreshed in the background, never evicted."""
+"""Followed repositories: added by users and refreshed in the background."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class FollowedRepositories:
         return [source.build_status() for source in self._list_sources()]
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """Mark a repository as due for a refresh after a push; return whether it is followed."""
+        """Mark a pushed repository as due for a refresh; return whether it is followed."""
         affected = []
         for source in self._list_sources():
             repositories = self._to_repositories([source.followed])

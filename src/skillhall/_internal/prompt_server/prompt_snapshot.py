@@ -1,4 +1,4 @@
-"""Prompt snapshots: all prompts of a source at one moment, with their encoded responses."""
+"""Prompt snapshots: all prompts of a source at one moment, with cached responses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SKIPPED_FILE_CODES = frozenset({Code.FILE_LEFT_OUT, Code.FILE_TOO_LARGE, Code.T
 
 
 class _PromptEntry(NamedTuple):
-    """Prompt without its body; the body is read from `skill`, the resources from `files`."""
+    """Prompt without its body, with the skill and the files to read on demand."""
 
     prompt: Prompt
     skill: CatalogSkill

@@ -1,4 +1,4 @@
-"""Source with a TTL: one thread at a time refreshes it, the others get the last snapshot."""
+"""Source with a TTL; while one thread refreshes it, others get the last snapshot."""
 
 from __future__ import annotations
 
@@ -45,10 +45,13 @@ class _Refresh:
 
 
 class RefreshingSource:
-    """Snapshots of one source. Callers pass the fetch function, which is not stored."""
+    """Snapshots of one source.
+
+    Callers pass the fetch function; it is not stored, because it may contain a request's token.
+    """
 
     def __init__(self, ttl: float, clock: Clock, *, delay_retries: bool = False) -> None:
-        """With `delay_retries`, a failed first fetch is not retried before `RETRY_INTERVAL`."""
+        """With `delay_retries`, retry a failed first fetch only after `RETRY_INTERVAL`."""
         self.ttl = ttl
         self.checked_at = ""  # ISO time of the last refresh
         self._clock = clock
@@ -99,11 +102,11 @@ class RefreshingSource:
         return self._wait_for_refresh(fetch, refresh.number - (not refresh.future.done()))
 
     def refresh(self, fetch: Fetch) -> PromptSnapshot:
-        """Return the result of a refresh that starts after this call. Raises: as `snapshot`."""
+        """Return the result of a refresh started after this call. Raises: as `snapshot`."""
         return self._wait_for_refresh(fetch, self._current_refresh.number)
 
     def _wait_for_refresh(self, fetch: Fetch, after: int) -> PromptSnapshot:
-        """Return the result of a refresh numbered above `after`, run here or by another thread."""
+        """Return the result of a refresh numbered above `after`, started by any thread."""
         while True:
             with self._lock:
                 refresh = self._current_refresh

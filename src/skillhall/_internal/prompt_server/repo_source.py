@@ -94,7 +94,7 @@ class Repository:
     may_fall_back: bool = False  # to HEAD, if the branch does not exist
 
     def key(self, access: GitAccess) -> tuple[str, ...]:
-        """Return a cache key. It depends on the token, which may see other contents."""
+        """Return a cache key. It depends on the token, since tokens give different access."""
         return self.clone_key(access), self.reference.ref, self.reference.path, self.source
 
     def clone_key(self, access: GitAccess) -> str:
@@ -232,7 +232,7 @@ def validate_path(path: str) -> str:
 
 
 def validate_branch(branch: str) -> str:
-    """Check a branch, tag or commit; `main` if empty. Raises: SourceRejected."""
+    """Return a valid branch, tag or commit; `main` if empty. Raises: SourceRejected."""
     if branch and not is_valid_ref(branch):
         raise SourceRejected("ref", branch, "it is not a valid git ref name")
     return branch or DEFAULT_BRANCH

@@ -115,7 +115,7 @@ class _Override(NamedTuple):
 
 
 class PromptService:
-    """Prompt server over the built-in prompts and the configured sources. Thread-safe."""
+    """Serves the built-in prompts and those of all sources. Thread-safe."""
 
     def __init__(self, prompt_sources: PromptSources, *, poll: bool = False) -> None:
         self._prompt_sources = prompt_sources
@@ -165,9 +165,9 @@ class PromptService:
         return source.cached_snapshot if source.seconds_until_due else None
 
     def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
-        """Refresh a source and notify other servers. If reading fails, the result is stale.
+        """Refresh a source and notify other servers.
 
-        Raises: as `snapshot`.
+        The result is stale if the source cannot be read. Raises: as `snapshot`.
         """
         snapshot = self._read_snapshot(selector, RefreshingSource.refresh)
         repository = self._select_repository(selector)
@@ -193,7 +193,7 @@ class PromptService:
         return is_ours
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """Like `handle_push`, but for an event from another server: notifies no one."""
+        """Like `handle_push`, for another server's event: does not notify other servers."""
         known = [(override.repository, override.source) for override in self._overrides.values()]
         if isinstance(self._configured, Repository):
             known.append((self._configured, self._configured_source))

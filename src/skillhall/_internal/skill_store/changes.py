@@ -54,7 +54,10 @@ class SkillChangeResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """Undoable operations on user skills. Without a data directory, nothing can be undone."""
+    """Undoable operations on user skills.
+
+    If `data_directory` is empty, nothing can be undone.
+    """
 
     store: SkillStore
     data_directory: str

@@ -1,4 +1,4 @@
-"""Collection: every skill that a server shows, from its skill store and its repositories.
+"""Collection: all skills that a server shows, from its store and its repositories.
 
 Skills of the store can change at any moment, so their details are read on each request. Skills of a
 repository belong to a commit, so their artifacts are cached.
@@ -340,11 +340,17 @@ class Collection:
         return open_skill_bundle(self.find(identity), _PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
-        """Read a file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        """Read a file of a skill.
+
+        Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+        """
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
     def archive(self, identity: str) -> bytes:
-        """Pack all published files as a zip file. Raises: as `bundle`, and errors of reading."""
+        """Pack all published files of a skill as a zip file.
+
+        Raises: as `bundle`, and errors of reading.
+        """
         return with_bundle(self.find(identity), _PUBLISHED_SCAN, pack_bundle)
 
     def measure_skill(self, skill: CatalogSkill) -> SkillSize:

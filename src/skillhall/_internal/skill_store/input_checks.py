@@ -150,7 +150,7 @@ def check_deletion(
     *,
     shadowed: bool,
 ) -> None:
-    """Check that a user skill has this id, and is shadowed exactly if `shadowed`.
+    """Check that this is a user skill, and shadowed exactly if `shadowed` is set.
 
     `user_ids` includes shadowed and broken user skills. Raises: ReadOnly, SkillNotFound.
     """

@@ -1,7 +1,8 @@
-"""Mirror: skills of a shared database as local folders, `<cache>/shared/<database>/<id>/`.
+"""Mirror: skills of a shared database as local folders.
 
-Skills are always read from folders, so those in the database are copied to some. A folder from an
-earlier run is compared with the database before it is reused.
+Skills are always read from folders, so those in the database are copied to
+`<cache>/shared/<database>/<id>/`. A folder from an earlier run is compared with the database before
+it is reused.
 """
 
 from __future__ import annotations

@@ -48,7 +48,10 @@ class SkillStore(ABC):
     @property
     @abstractmethod
     def quick_revision(self) -> object:
-        """Value that is cheap to read and differs after a change known without polling."""
+        """Value that changes with every change that this process knows of.
+
+        It is cheap to read, but only `revision` notices all changes by others.
+        """
 
     @abstractmethod
     def revision(self) -> str:

@@ -123,7 +123,7 @@ class SearchIndex:
         return SearchResult(hits, total, offset + len(hits) < total)
 
     def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[CatalogSkill], int]:
-        """Return the best `limit` skills and the total number of matches, without snippets."""
+        """Return the best skills and the total number of matches, without snippets."""
         stages = self._find_stages(parse_query(text), RowExclusions())
         skills = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
         return skills, sum(matches.total for _, matches in stages)

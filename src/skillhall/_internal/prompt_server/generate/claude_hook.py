@@ -122,7 +122,10 @@ def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange])
 
 
 def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
-    """Return the settings' bytes; None if there is no file. Raises: ConfigInvalid, OSError."""
+    """Return the settings' bytes; None if there is no file.
+
+    Raises: ConfigInvalid, OSError.
+    """
     kind = opened.entry_kind(SETTINGS_FILE)
     if kind is None:
         return None

@@ -1,4 +1,4 @@
-"""Conversion of a server's prompts to skills: select, fetch, name, render and check.
+"""Conversion of a server's prompts to skills.
 
 The server has checked its prompts, but it is not trusted, so they are checked again.
 """
@@ -156,7 +156,10 @@ def fetch_prompt_skills(
 def _choose_prompts(
     prompts: Sequence[RemotePrompt], prompt_filter: PromptFilter, batch: PromptBatch
 ) -> Iterator[_ChosenPrompt]:
-    """Select the prompts to fetch, each with its folder; the first prompt of a folder wins."""
+    """Yield the prompts to fetch, each with the name of its folder.
+
+    If several prompts have the same folder name, the first wins.
+    """
     winners: dict[str, str] = {}
     for prompt in prompts:
         if not prompt_filter.includes(prompt.name):

@@ -1,4 +1,4 @@
-"""Marker file of generated skills: which skills are generated, and the digests of their files.
+"""Marker file: lists the generated skills with the digests of their files.
 
 The marker is in the folder of all skills, not in each skill, so a copy of a generated skill is not
 taken for a generated one.
@@ -26,7 +26,10 @@ VERSION: Final = 1
 MAX_MARKER_SIZE: Final = 16 * 1024 * 1024  # bytes; about ten thousand skills with ten files each
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _EXECUTABLE_BY_MODE: Final[Mapping[object, bool]] = {"100644": False, "100755": True}  # git modes
-_HINT = "restore it from version control, or delete it to leave the skills that it lists unchanged"
+_HINT = (
+    "restore it from version control, or delete it;"
+    " the skills that it lists are then no longer updated"
+)
 
 
 class GeneratedFile(NamedTuple):

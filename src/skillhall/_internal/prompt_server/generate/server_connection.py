@@ -1,4 +1,4 @@
-"""Client side of a prompt server: connect to it, upload a folder, write a prompt's files."""
+"""Client of a prompt server: connects, uploads folders, writes a prompt's files."""
 
 from __future__ import annotations
 

@@ -159,7 +159,10 @@ class GenerateOptions(NamedTuple):
 def generate(
     batch: PromptBatch, target: GenerateTarget, options: GenerateOptions
 ) -> GenerateReport:
-    """Update one folder of skills from a batch. Raises: LockInvalid, UnsafePath, OSError."""
+    """Update one folder of skills from a batch.
+
+    Raises: LockInvalid, UnsafePath, OSError.
+    """
     if not os.path.isdir(target.path) and (options.dry_run or not batch.skills):
         return _GeneratePlan(batch, target.path, options).build()
     with target.open(make=not options.dry_run) as folder, ExitStack() as stack:
