@@ -75,7 +75,7 @@ class HeadCache:
             return  # all heads came from the cache
         cacheable = [c for c in scan.candidates if _is_cacheable(c, started_ns)]
         if scan.reused_count == len(cacheable):
-            return
+            return  # no other head can be cached yet
         with contextlib.suppress(OSError):
             _write_file(self._path(real_root, keys), _header(real_root, keys), cacheable)
 

@@ -227,7 +227,7 @@ def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:
 def _iter_broken_rules(fields: Mapping[str, JsonValue]) -> Iterator[str]:
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or _NAME_PATTERN.fullmatch(name) is None:
-        yield "the name must be 1 to 64 lowercase letters, digits and single hyphens between them"
+        yield "the name must be 1 to 64 characters: a to z, 0 to 9 and single hyphens between them"
     if not isinstance(description, str) or not description.strip():
         yield "there is no description"
     elif len(description) > MAX_DESCRIPTION:

@@ -115,4 +115,4 @@ class _ProcessFolder:
         if lock >= 0:
             os.close(lock)
 
-    __del__ = _release
+    __del__ = _release  # also closes the descriptor if `__init__` could not lock the folder

@@ -40,6 +40,7 @@ def read_prompt_sources(settings: Settings) -> PromptSources:
     """Build the prompt sources from settings. Raises: ConfigInvalid."""
     prompts = settings.prompts
     ttl = prompts.cache_ttl
+    # 20 digits are enough to recognize a number that is too large.
     if not (ttl.isascii() and ttl.isdigit()) or int(ttl[:20]) > _MAX_TTL:
         problem, hint = f"{ttl[:20]!r} is not a valid number of seconds", "0 disables the cache"
         raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)

@@ -422,9 +422,9 @@ class Collection:
                 yield self._get_artifact(snapshot, identity)
 
     def file_lists(self) -> Iterator[tuple[SkillSummary, tuple[str, ...]]]:
-        """Iterate over the published skills with the paths of their files, sorted by id.
+        """Iterate over the published skills, sorted by id, with the paths of their files.
 
-        The main file is first, under its canonical name.
+        The main file is first, always as `SKILL.md`.
         """
         snapshot = self.snapshot()
         for identity in snapshot.published_ids:
