@@ -1,1 +1,1 @@
-"""The snapshot: sources and a profile in, one ordered, immutable catalog out."""
+"""Catalog: skills in folders, loaded with a profile, and access to their content."""

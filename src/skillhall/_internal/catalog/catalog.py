@@ -135,7 +135,7 @@ class Catalog:
         self.skills: Final = tuple(skills)
         self.rejected: Final = tuple(rejected)
         self.shadowed: Final = tuple(shadowed)
-        self.scan_findings: Final = tuple(scan_findings)  # of the scan, and about equal names
+        self.scan_findings: Final = tuple(scan_findings)  # of the scan, and about duplicate names
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Catalog) and all(
@@ -158,7 +158,10 @@ class Catalog:
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """All findings that are not plainly accepted: of the scan, then by skill."""
+        """All findings of the scan, then those of rejected, accepted and shadowed skills.
+
+        A skill's findings that the profile accepts are left out.
+        """
         return (
             *self.scan_findings,
             *(judged for rejected in self.rejected for judged in rejected.findings),

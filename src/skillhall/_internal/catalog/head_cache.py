@@ -62,7 +62,7 @@ class HeadCache:
             return False
 
     def load(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
-        """Load the candidates of a root by folder; empty if the cache cannot be trusted."""
+        """Load the candidates of a root by folder; empty if the cache cannot be used."""
         try:
             payload = _read_payload(self._path(real_root, keys), _header(real_root, keys))
             return {} if payload is None else {row[0]: row for row in decode_candidates(payload)}
@@ -72,10 +72,10 @@ class HeadCache:
     def save(self, real_root: str, keys: KeyCase, scan: Scan, started_ns: int) -> None:
         """Save the candidates of a scan that started at `started_ns`."""
         if scan.reused_count == len(scan.candidates):
-            return
+            return  # all heads came from the cache
         cacheable = [c for c in scan.candidates if _is_cacheable(c, started_ns)]
         if scan.reused_count == len(cacheable):
-            return
+            return  # no other head can be cached yet
         with contextlib.suppress(OSError):
             _write_file(self._path(real_root, keys), _header(real_root, keys), cacheable)
 

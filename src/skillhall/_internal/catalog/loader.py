@@ -77,7 +77,8 @@ def load_roots(
 
 @contextmanager
 def _pause_gc() -> Iterator[None]:
-    # A scan creates tens of thousands of objects and no garbage; collecting costs a fifth of it.
+    # A scan creates tens of thousands of objects but no garbage; collecting takes a fifth of the
+    # time.
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -144,7 +145,7 @@ class _DuplicateFileFilter:
         return self._roots_overlap or self._has_links
 
     def find_duplicate(self, candidate: Candidate, real_root: str) -> str | None:
-        """Return the real file if it is or will be listed under another path."""
+        """Return the real path if that file is, or will be, listed under another path."""
         if not self._roots_overlap and not _is_linked(candidate):
             return None
         path = _real_path(candidate, real_root)
@@ -181,7 +182,8 @@ class _RootJudge:
 
     def judge(self, candidate: Candidate) -> None:
         """Add one candidate to `skills` or `rejected`."""
-        # Unpacking is faster than attribute access, which counts for ten thousands of candidates.
+        # Unpacking is faster than attribute access, which matters for tens of thousands of
+        # candidates.
         folder, file, name, description, hidden, fields, _, is_flat, real, real_file, findings = (
             candidate
         )
@@ -215,8 +217,8 @@ class _RootJudge:
         )
 
     def build_same_file_finding(self, candidate: Candidate, real_path: str) -> Finding:
-        """Build the finding for a link to a skill that is listed already."""
-        message = f"the link leads to {real_path}, which is listed already"
+        """Build the finding for a file that is already listed under another path."""
+        message = f"this is the same file as {real_path}, which is already listed"
         return Finding(Code.SAME_FILE, message, path=self._location(candidate))
 
     def _judge_findings(
@@ -237,7 +239,7 @@ class _RootJudge:
         )
 
     def _fallback_name(self, candidate: Candidate) -> str:
-        """Return the name of a candidate without a folder: of its file or the root."""
+        """Return the name for a candidate without a folder, from its file or the root."""
         if candidate.is_flat:
             return candidate.file.rpartition(".")[0]
         return os.path.basename(self.root.path)

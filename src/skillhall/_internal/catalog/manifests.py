@@ -154,7 +154,7 @@ class ManifestCache:
 
 
 def list_published(view: SkillView) -> list[tuple[ViewedSkill, JudgedFinding | None]]:
-    """Return the skills of a view, each with the reason why MCP does not list it, or None."""
+    """Return the skills of a view, each with a finding if MCP does not list it."""
     manifests, published = ManifestCache(), []
     for row in view:
         finding = explain_exclusion(row, manifests.get_or_none(view, row))
@@ -200,7 +200,7 @@ def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:
         limit_problem = f"it has more than {MAX_MANIFEST_FILES} files"
     elif size > MAX_MANIFEST_BYTES or any(f.code in _LIMIT_CODES for f in bundle.findings):
         limit = f"{MAX_MANIFEST_BYTES >> 20} MiB"
-        limit_problem = f"its files have more than {limit}, or one of them cannot be served"
+        limit_problem = f"its files exceed {limit} in total, or one of them cannot be served"
 
     def build_file(path: str, size: int, file: SkillFile | None, content: bytes) -> ManifestFile:
         signature = None if file is None else file.stat_signature
@@ -227,7 +227,7 @@ def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:
 def _iter_broken_rules(fields: Mapping[str, JsonValue]) -> Iterator[str]:
     name, description = fields.get("name"), fields.get("description")
     if not isinstance(name, str) or _NAME_PATTERN.fullmatch(name) is None:
-        yield "the name does not consist of lowercase letters a to z, digits and single hyphens"
+        yield "the name must be 1 to 64 characters: a to z, 0 to 9 and single hyphens between them"
     if not isinstance(description, str) or not description.strip():
         yield "there is no description"
     elif len(description) > MAX_DESCRIPTION:

@@ -21,6 +21,6 @@ class RepositoryOrigin(NamedTuple):
 class RepositorySkillSet(NamedTuple):
     """Skills of all repositories of a server, in order of precedence."""
 
-    digest: str = ""  # changes with any repository
+    digest: str = ""  # changes whenever any repository changes
     skills: Sequence[CatalogSkill] = ()
     origins: Mapping[str, RepositoryOrigin] = MappingProxyType({})  # by root path

@@ -72,7 +72,10 @@ def read_skill_md(skill: CatalogSkill) -> bytes:
 
 
 def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | None) -> bytes:
-    """Read a SKILL.md; `real_file` is its target if it is a link. Raises: as `read_skill_md`."""
+    """Read a SKILL.md; `real_file` is its target if it is a link.
+
+    Raises: as `read_skill_md`.
+    """
     if real_file is not None:
         folder, file = FolderHandle(real_file.root), real_file.relative_path
     return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)
@@ -120,7 +123,7 @@ def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle]
         return call_with_bundle(skill.folder_handle, policy, work)
 
     def work_with_linked_skill_md(bundle: Bundle) -> _T:
-        # Bundles skip links, so a SKILL.md that is one is added.
+        # Bundles skip links, so a SKILL.md that is a link is added here.
         data, path = read_skill_md(skill), RelativePath.parse(skill.file)
         skill_md = SkillFile(path, len(data), executable=False, read=lambda: data)
         files = dict(sorted({**bundle.files, skill.file: skill_md}.items()))
@@ -161,7 +164,7 @@ def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
 
 
 def check_bodies(root: Root, scan: Scan) -> Scan:
-    """Add a finding to each candidate whose SKILL.md is not text beyond its head."""
+    """Add a finding to each candidate whose SKILL.md is not valid text after its head."""
     checked = []
     for candidate in scan.candidates:
         checked.append(candidate)

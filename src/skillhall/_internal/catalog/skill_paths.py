@@ -1,7 +1,7 @@
 """Paths of skills in `skill://` URIs.
 
-The first skill of a valid name has its name as path. Any other skill has the path `~id/name`; no
-valid name starts with a tilde.
+The path of a skill is its name, if the name is valid and no earlier skill has it. The path of any
+other skill is `~id/name`; no valid name starts with a tilde.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class SkillView:
         return with_bundle(row.skill, policy, lambda bundle: bundle.get_file(relative).read())
 
     def search(self, query: str, limit: int) -> tuple[Sequence[ViewedSkill], int]:
-        """Search names and descriptions; return the best skills and the number of all."""
+        """Search the view; return the best skills and the total number of matches."""
         result = self._get_index().search(query, limit, for_models=True)
         return [self._by_location[hit.skill.location] for hit in result.hits], result.total
 
@@ -183,7 +183,7 @@ class FolderSkillProvider:
 
 
 def _assign_names(skills: Sequence[CatalogSkill]) -> Iterator[str]:
-    """Yield unique names: the name of the skill, else its id, else with a number."""
+    """Yield a unique name per skill: its name, else its id, else its id with a number."""
     taken: set[str] = set()
     for skill in skills:
         name, number = skill.name, 1

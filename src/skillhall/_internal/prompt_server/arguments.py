@@ -1,4 +1,4 @@
-"""Arguments of prompts: their declaration in the frontmatter, and rendering them into a body."""
+"""Arguments of prompts: parsing their declaration and rendering them into a body."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HINT = "write a list of maps with name, description and required"
 
 
 def parse_arguments(fields: Fields) -> tuple[tuple[PromptArgument, ...], tuple[Finding, ...]]:
-    """Return the arguments that a prompt declares, in order, and the findings."""
+    """Return the declared arguments, in order, and findings about invalid ones."""
     value = fields.get(_FIELD)
     if value is None:
         return (), ()

@@ -1,7 +1,7 @@
 """Immutable checkouts of a source, deleted when no longer in use.
 
-They are in `<cache>/prompts/<process>/<checkout>/`. A process holds a lock on its folder; folders
-without a lock are deleted.
+They are in `<cache>/prompts/<process>/<checkout>/`. A process holds a lock on its folder; unlocked
+folders of dead processes are deleted when another process creates its own.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Checkout:
 
 
 class CheckoutStore:
-    """Checkouts of one process. Nothing is written before the first one."""
+    """Checkouts of one process. Nothing is written to disk before the first `put`."""
 
     def __init__(self, cache_directory: str) -> None:
         self._base = os.path.join(cache_directory, "prompts")
@@ -95,7 +95,7 @@ class _ProcessFolder:
 
     @classmethod
     def create(cls, base: str) -> _ProcessFolder:
-        """Create the folder of this process and delete those of dead ones. Raises: OSError."""
+        """Create this process's folder; delete those of dead processes. Raises: OSError."""
         os.makedirs(base, mode=0o700, exist_ok=True)
         with WritableFolder(base) as folder, folder.lock():
             for name in folder.list_names():
@@ -115,4 +115,4 @@ class _ProcessFolder:
         if lock >= 0:
             os.close(lock)
 
-    __del__ = _release
+    __del__ = _release  # also closes the descriptor if `__init__` could not lock the folder

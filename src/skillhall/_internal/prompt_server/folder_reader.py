@@ -16,9 +16,12 @@ MAX_TOTAL = 500 * 1024 * 1024  # bytes; the same limit as for a repository
 
 
 def read_folder(folder: str, text: str) -> FileTree:
-    """Read the prompts in a folder; `text` names it. Raises: SourceNotFound, TooLarge."""
+    """Read the prompts in a folder; `text` names the folder in errors.
+
+    Raises: SourceNotFound, TooLarge.
+    """
     if not os.path.isdir(folder):
-        raise SourceNotFound(text, "check the folder")
+        raise SourceNotFound(text, "check that the folder exists")
     catalog = load_roots([Root(folder)], PROMPT_REPOSITORY)
     findings = []
     prefix = f"{folder}{os.sep}"  # findings must not contain the absolute path
@@ -34,7 +37,7 @@ def read_folder(folder: str, text: str) -> FileTree:
             bundle = open_skill_bundle(skill, PROMPT_REPOSITORY.scan_policy)
             skill_files = {f"{prefix}{path}": file.read() for path, file in bundle.files.items()}
         except SkillhallError as error:  # another process is changing it
-            message = f"the skill changed while it was read: {error}"
+            message = f"the skill changed while it was being read: {error}"
             findings.append(Finding(Code.UNREADABLE, message, path=prefix, skill=skill.name))
             continue
         total += sum(map(len, skill_files.values()))

@@ -40,8 +40,11 @@ VERSION = 1
 MAX_FOLLOWED = 20
 MAX_FIELD_LENGTH = 1000  # characters of a URL or path
 _MAX_FILE_BYTES = 128 * 1024
-_FIX_HINT = "correct it or move it away, then refresh"
-_TOKEN_HINT = "leave that out: for private ones, the operator sets SKILLHALL_GIT_TOKEN_REPOS"  # noqa: S105 - not a secret
+_FIX_HINT = "correct the file or move it away, then refresh"
+_TOKEN_HINT = (
+    "remove them from the URL; if the repository is private,"  # noqa: S105 - not a secret
+    " ask your administrator to add it to SKILLHALL_GIT_TOKEN_REPOS"
+)
 
 
 def parse_followed(selector: SourceSelector, hosts: GitHosts) -> FollowedRepository:
@@ -49,7 +52,7 @@ def parse_followed(selector: SourceSelector, hosts: GitHosts) -> FollowedReposit
     repo = selector.repo.strip()
     if without_credentials(repo) != repo:
         raise SourceRejected(
-            "url", repo, "it contains a user name, a password or a query", _TOKEN_HINT
+            "url", repo, "it contains a user name, a password or a query string", _TOKEN_HINT
         )
     repository = parse_requested_repository(
         repo, selector.path.strip(), selector.branch.strip(), hosts
@@ -62,17 +65,17 @@ def parse_followed(selector: SourceSelector, hosts: GitHosts) -> FollowedReposit
 
 
 def format_followed(followed: FollowedRepository) -> str:
-    """Return the display name. A file edited by hand may contain credentials."""
+    """Return the display name, without credentials that a hand-edited file may have."""
     return without_credentials(GitRef(*followed).text)
 
 
 def to_repository(followed: FollowedRepository, hosts: GitHosts) -> Repository:
-    """Return the followed repository. Raises: SourceRejected."""
+    """Parse an entry of the list into a `Repository`. Raises: SourceRejected."""
     return parse_requested_repository(*followed, hosts)
 
 
 class FollowedList:
-    """List in one file, shared by the processes of one machine."""
+    """List of followed repositories in a file, shared by all processes of one machine."""
 
     def __init__(self, data_directory: str) -> None:
         self._folder = data_directory
@@ -89,14 +92,20 @@ class FollowedList:
         return _parse_file(data)
 
     def add(self, followed: FollowedRepository) -> tuple[FollowedRepository, ...]:
-        """Append a repository; return the list. Raises: Conflict, FieldRefused, as `read`."""
+        """Append a repository; return the new list.
+
+        Raises: Conflict, FieldRefused, ConfigInvalid, OSError.
+        """
         with self._edit_list() as repositories:
             check_can_add(followed, repositories)
             repositories.append(followed)
         return tuple(repositories)
 
     def remove(self, key: str) -> tuple[FollowedRepository, tuple[FollowedRepository, ...]]:
-        """Return the removed repository and the rest. Raises: RecordNotFound, as `read`."""
+        """Remove a repository; return it and the remaining list.
+
+        Raises: RecordNotFound, ConfigInvalid, OSError.
+        """
         with self._edit_list() as repositories:
             removed = next((repo for repo in repositories if repo.key == key), None)
             if removed is None:
@@ -106,7 +115,7 @@ class FollowedList:
 
     @contextmanager
     def _edit_list(self) -> Iterator[list[FollowedRepository]]:
-        """Lock the list, and write it if the block succeeds."""
+        """Lock the list and yield it for editing; write it if the block succeeds."""
         os.makedirs(self._folder, exist_ok=True)
         with WritableFolder(self._folder) as folder, folder.lock():
             repositories = [*self.read()]
@@ -120,21 +129,24 @@ def check_can_add(followed: FollowedRepository, existing: Sequence[FollowedRepos
     """Check that a repository can be added. Raises: Conflict, FieldRefused."""
     if followed in existing:
         raise Conflict(
-            format_followed(followed), "it is already followed; name another folder or branch of it"
+            format_followed(followed),
+            "this repository is already followed; name another folder or branch",
         )
     if len(existing) >= MAX_FOLLOWED:
-        raise FieldRefused("repository", f"{MAX_FOLLOWED} are followed already", "remove one first")
+        raise FieldRefused(
+            "repository", f"{MAX_FOLLOWED} repositories are already followed", "remove one first"
+        )
 
 
 def _parse_file(data: bytes) -> tuple[FollowedRepository, ...]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        raise _invalid_file_error("it is not JSON") from None
+        raise _invalid_file_error("it is not valid JSON") from None
     fields = value if isinstance(value, dict) else {}
     rows = fields.get("repositories")
     if not isinstance(rows, list) or fields.get("version") != VERSION:
-        raise _invalid_file_error(f"it contains no repositories of version {VERSION}")
+        raise _invalid_file_error(f"it is not a list of repositories in format version {VERSION}")
     if len(rows) > MAX_FOLLOWED:
         raise _invalid_file_error(f"it contains more than {MAX_FOLLOWED} repositories")
     repositories = []
@@ -144,7 +156,7 @@ def _parse_file(data: bytes) -> tuple[FollowedRepository, ...]:
         if not values[0] or not all(
             isinstance(value, str) and len(value) <= MAX_FIELD_LENGTH for value in values
         ):
-            raise _invalid_file_error("one of its rows does not name a repository")
+            raise _invalid_file_error("one of its entries is not a valid repository")
         repositories.append(FollowedRepository(*values))
     return tuple(dict.fromkeys(repositories))
 

@@ -1,4 +1,4 @@
-"""Followed repositories: added by users, refreshed in the background, never evicted."""
+"""Followed repositories: added by users and refreshed in the background."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _FollowedSource:
 
     @property
     def is_missing(self) -> bool:
-        """Whether there are no contents and no failure that explains it."""
+        """Whether nothing is cached and no failure explains why."""
         return self.source.cached_snapshot is None and not self.source.failure
 
     def build_status(self) -> SourceStatus:
@@ -83,7 +83,10 @@ class _FollowedSource:
 
 
 class FollowedRepositories:
-    """Operations on followed repositories. Thread-safe; never waits for another refresh."""
+    """Operations on followed repositories. Thread-safe.
+
+    `snapshots` and `status` never wait for a refresh.
+    """
 
     def __init__(
         self,
@@ -93,7 +96,7 @@ class FollowedRepositories:
         *,
         poll: bool,
     ) -> None:
-        """`discard_clones` deletes those clones that no other source uses."""
+        """`discard_clones` deletes those of the given clones that no source uses."""
         self._discard_clones = discard_clones
         self._prompt_sources = prompt_sources
         self._checkouts = checkouts
@@ -114,12 +117,16 @@ class FollowedRepositories:
         """Read a repository and add it. Raises: as `PromptService.follow`."""
         self._check_enabled()
         followed = parse_followed(selector, self._prompt_sources.git_hosts)
+        # Fail before the fetch; `FollowedList.add` checks again, under its lock.
         check_can_add(followed, self._list.read())
         configured = self._prompt_sources.configured
         if isinstance(configured, Repository):
             requested = to_repository(followed, self._prompt_sources.git_hosts).reference
             if requested == configured.reference:
-                raise Conflict(format_followed(followed), "it is the one in the settings")
+                raise Conflict(
+                    format_followed(followed),
+                    "this repository is already configured in the settings",
+                )
         try:
             source = self._read_source(followed)
             with self._list_lock:
@@ -145,7 +152,10 @@ class FollowedRepositories:
         self._refresh_all(self._list_sources())
 
     def snapshots(self) -> list[PromptSnapshot]:
-        """Return the snapshot of each repository, in insertion order."""
+        """Return the cached snapshots without stale marks, in insertion order.
+
+        Repositories without a readable snapshot are left out.
+        """
         sources = self._list_sources()
         if any(source.is_missing for source in sources):
             self._wake()
@@ -157,7 +167,7 @@ class FollowedRepositories:
         return [source.build_status() for source in self._list_sources()]
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """Mark a repository as due for a refresh after a push; return whether it is followed."""
+        """Mark a pushed repository as due for a refresh; return whether it is followed."""
         affected = []
         for source in self._list_sources():
             repositories = self._to_repositories([source.followed])
@@ -182,7 +192,7 @@ class FollowedRepositories:
             raise FollowingOff
 
     def _create_source(self, followed: FollowedRepository) -> _FollowedSource:
-        # These refreshes run in the background, so a TTL of 0 needs no refresh per request.
+        # Refreshes run in the background, not per request: a TTL of 0 would repeat them constantly.
         ttl = max(self._prompt_sources.ttl, RETRY_INTERVAL)
         return _FollowedSource(followed, RefreshingSource(ttl, self._prompt_sources.clock))
 
@@ -226,7 +236,7 @@ class FollowedRepositories:
         self.error = None
 
     def _read_list(self) -> None:
-        """Read the list from the file. If that fails, keep the sources."""
+        """Read the list from the file. If that fails, keep the sources and set `error`."""
         if not self._prompt_sources.can_follow:
             return
         try:

@@ -28,7 +28,11 @@ class RepositoryInvalidator:
         self._server_id = secrets.token_hex(8)  # recognizes the server's own events
 
     def publish(self, urls: Sequence[str], branch: str) -> None:
-        """Publish that a repository changed. Without a database, others notice by polling."""
+        """Publish that a repository changed.
+
+        If the database is unavailable, other servers notice the change by polling.
+        """
+        # Events join URLs with newlines, so URLs with control characters are dropped.
         canonical_urls = sorted(
             {to_canonical_url(url) for url in urls[:MAX_URLS] if url.isprintable()}
         )

@@ -43,7 +43,7 @@ class Prompt:
     arguments: tuple[PromptArgument, ...]
     body: str
     kind: PromptKind
-    has_files: bool  # also if its only file is too large to be served
+    has_files: bool  # True even if all of them are too large to be served
     files: tuple[PromptFile, ...] = ()
     hidden: bool = False  # hidden from models; users may still call it
 
@@ -57,9 +57,9 @@ def serialize_prompt(prompt: Prompt) -> dict[str, object]:
 
 
 class Stale(NamedTuple):
-    """Reason why a snapshot is outdated, and an ISO time in UTC.
+    """Reason why a snapshot is outdated, and the time of its last good refresh.
 
-    `since` is "" for the built-in prompts alone: the configured source was never read.
+    `since` is an ISO time in UTC, or "" if the source was never read.
     """
 
     reason: str

@@ -1,4 +1,4 @@
-"""Prompt snapshots: all prompts of a source at one moment, with their encoded responses."""
+"""Prompt snapshots: all prompts of a source at one moment, with cached responses."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SKIPPED_FILE_CODES = frozenset({Code.FILE_LEFT_OUT, Code.FILE_TOO_LARGE, Code.T
 
 
 class _PromptEntry(NamedTuple):
-    """Prompt without its body, and where to read that and its files."""
+    """Prompt without its body, with the skill and the files to read on demand."""
 
     prompt: Prompt
     skill: CatalogSkill
@@ -53,10 +53,10 @@ class _PromptEntry(NamedTuple):
 
 
 class PromptSnapshot:
-    """Prompts of one source at one commit: the built-in ones and those of a checkout. Immutable.
+    """Immutable set of the built-in prompts and those of one source at one commit.
 
     `list_json` and `prompt_json` are the `data` of the responses to `GET /api/v1/prompts` and
-    `POST /api/v1/prompts/{name}`. Without arguments, the JSON is cached.
+    `POST /api/v1/prompts/{name}`. Prompts rendered without arguments are cached as JSON.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class PromptSnapshot:
         self.source = source
         self.commit = commit
         self.stale: Stale | None = None
-        self.original: PromptSnapshot | None = None  # of which this is a stale copy
+        self.original: PromptSnapshot | None = None  # set if this is a stale copy
         self.source_findings = tuple(source_findings)
         self._checkout = checkout  # its folder is deleted with the last reference
         self.folder = checkout.folder if checkout else ""  # "" for the built-in prompts alone
@@ -82,7 +82,7 @@ class PromptSnapshot:
         self.names = tuple(self._entries)
         self.findings = reader.build_findings()
         self.skipped = collect_skipped(self.findings)
-        # Changes with any response; used in ETags.
+        # Changes whenever any of the responses would change; used in ETags.
         self.digest = reader.finish_digest(source, checkout.digest if checkout else "")
         self._summaries = SizedCache[Prompt](_BODY_CACHE_BYTES, lambda prompt: len(prompt.body))
         self._responses = SizedCache[bytes](response_cache_bytes, len)
@@ -109,7 +109,7 @@ class PromptSnapshot:
         return self._checkout is None or self._checkout.exists
 
     def find_same_checkout(self, files: Mapping[str, bytes]) -> Checkout | None:
-        """Return the checkout if it has exactly these files."""
+        """Return the checkout if it has exactly these files, else None."""
         is_same = self._checkout is not None and self._checkout.digest == hash_files(files)
         return self._checkout if is_same else None
 
@@ -132,7 +132,7 @@ class PromptSnapshot:
         return replace(self.summary(name), files=self._read_files(name))
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """Return a rendered prompt: description, messages, files and source.
+        """Return a rendered prompt as JSON: description, messages, files and source.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
@@ -156,7 +156,9 @@ class PromptSnapshot:
             raise self._changed_error(error) from None
 
     def _changed_error(self, error: SkillhallError) -> PromptsSourceError:
-        return PromptsSourceError(self.source, f"the cached files changed: {error}", "refresh it")
+        return PromptsSourceError(
+            self.source, f"the cached files changed: {error}", "refresh the source"
+        )
 
 
 def _to_json_bytes(value: object) -> bytes:
@@ -166,7 +168,10 @@ def _to_json_bytes(value: object) -> bytes:
 
 
 class _PromptReader:
-    """Reads all prompts completely: a body, too, can be the reason to reject one."""
+    """Reads all prompts with their bodies, because a body can cause a rejection.
+
+    `read_entries` collects the findings and the digest, so exhaust it first.
+    """
 
     def __init__(self, folder: str, source_findings: tuple[Finding, ...]) -> None:
         roots = [Root(_BUILT_IN_FOLDER, BUILT_IN)] + ([Root(folder, "user")] if folder else [])

@@ -1,4 +1,4 @@
-"""Source with a TTL: one thread at a time refreshes it, the others get the last snapshot."""
+"""Source with a TTL; while one thread refreshes it, others get the last snapshot."""
 
 from __future__ import annotations
 
@@ -45,10 +45,13 @@ class _Refresh:
 
 
 class RefreshingSource:
-    """Snapshots of one source. Callers pass the fetch function, which is not stored."""
+    """Snapshots of one source.
+
+    Callers pass the fetch function; it is not stored, because it may contain a request's token.
+    """
 
     def __init__(self, ttl: float, clock: Clock, *, delay_retries: bool = False) -> None:
-        """With `delay_retries`, a failed first fetch is not retried before `RETRY_INTERVAL`."""
+        """With `delay_retries`, retry a failed first fetch only after `RETRY_INTERVAL`."""
         self.ttl = ttl
         self.checked_at = ""  # ISO time of the last refresh
         self._clock = clock
@@ -57,12 +60,13 @@ class RefreshingSource:
         self._due_at = _ALREADY_DUE
         self._expire_count = 0
         self._cached: PromptSnapshot | None = None
-        # Why the last refresh failed. An exception would keep the token of its request alive.
+        # Why the last refresh failed. Stored as text, because an exception would keep the token of
+        # its request alive.
         self.failure = ""
         self._succeeded_at = ""  # ISO time
         self._logged_version: object = None  # contents whose skipped items were logged last
         self._current_refresh = _Refresh(0)
-        self._current_refresh.future.cancel()
+        self._current_refresh.future.cancel()  # makes it done: no refresh is in progress
 
     @property
     def cached_snapshot(self) -> PromptSnapshot | None:
@@ -76,7 +80,10 @@ class RefreshingSource:
         return max(self._due_at - self._clock.monotonic(), 0.0)
 
     def expire(self) -> None:
-        """Make a refresh due. A refresh in progress may be too early and does not count."""
+        """Make a refresh due.
+
+        A refresh already in progress may have read the old state, so it does not count.
+        """
         self._expire_count += 1
         self._due_at = _ALREADY_DUE
 
@@ -91,14 +98,15 @@ class RefreshingSource:
             return cached
         if cached is None and self._delays_retries and self.failure and self.seconds_until_due:
             raise SkillhallError(self.failure)
+        # Join a refresh that is in progress, else start one.
         return self._wait_for_refresh(fetch, refresh.number - (not refresh.future.done()))
 
     def refresh(self, fetch: Fetch) -> PromptSnapshot:
-        """Return the result of a refresh that starts after this call. Raises: as `snapshot`."""
+        """Return the result of a refresh started after this call. Raises: as `snapshot`."""
         return self._wait_for_refresh(fetch, self._current_refresh.number)
 
     def _wait_for_refresh(self, fetch: Fetch, after: int) -> PromptSnapshot:
-        """Return the result of a refresh with a number above `after`: ours or another's."""
+        """Return the result of a refresh numbered above `after`, started by any thread."""
         while True:
             with self._lock:
                 refresh = self._current_refresh
@@ -141,7 +149,7 @@ class RefreshingSource:
         return snapshot
 
     def _set_due(self, seconds: float, expire_count: int) -> None:
-        # `expire` was called during the refresh: its result may already be outdated.
+        # If `expire` was called during the refresh, its result may already be outdated.
         is_expired = self._expire_count != expire_count
         self._due_at = _ALREADY_DUE if is_expired else self._clock.monotonic() + seconds
         self.checked_at = format_utc(self._clock.now())
@@ -149,7 +157,7 @@ class RefreshingSource:
 
 def describe_error(error: Exception) -> str:
     """Describe an error without local paths."""
-    return f"the cache: {format_os_error(error)}" if isinstance(error, OSError) else str(error)
+    return f"cache error: {format_os_error(error)}" if isinstance(error, OSError) else str(error)
 
 
 def to_source_error(source: str, error: SkillhallError | OSError) -> PromptsSourceError:

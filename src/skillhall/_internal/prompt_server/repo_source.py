@@ -56,7 +56,7 @@ class GitHosts(NamedTuple):
 class RepositoryReader:
     """Reads repositories with git, or with GitHub's API where git is not available.
 
-    Both methods raise what `read_git` raises.
+    Both methods raise the same errors as `read_git`.
     """
 
     access: GitAccess | GitHubAccess
@@ -69,7 +69,7 @@ class RepositoryReader:
         return resolve_github_commit(self._to_github_ref(reference), self.access)
 
     def read_prompts(self, reference: GitRef, text: str) -> FileTree:
-        """Read the prompts at the reference; `text` names it."""
+        """Read the prompts at the reference; `text` names the source in errors."""
         if isinstance(self.access, GitAccess):
             return read_git_level(reference, self.access, _SCAN, source_text=text)
         github = self._to_github_ref(reference)
@@ -81,7 +81,7 @@ class RepositoryReader:
         if name == reference.url or not repository or "/" in repository:
             host = parse_endpoint(reference.url).authority
             problem = "without git, only GitHub repositories can be read"
-            raise SourceUnavailable(host, problem, "install git, and leave SKILLHALL_GIT out")
+            raise SourceUnavailable(host, problem, "install git, and unset SKILLHALL_GIT")
         return GitHubRef(owner, repository, reference.path, reference.ref)
 
 
@@ -94,7 +94,7 @@ class Repository:
     may_fall_back: bool = False  # to HEAD, if the branch does not exist
 
     def key(self, access: GitAccess) -> tuple[str, ...]:
-        """Return a cache key. Each token has its own, because it may see other contents."""
+        """Return a cache key. It depends on the token, since tokens give different access."""
         return self.clone_key(access), self.reference.ref, self.reference.path, self.source
 
     def clone_key(self, access: GitAccess) -> str:
@@ -102,7 +102,7 @@ class Repository:
         return cache_key(parse_endpoint(self.reference.url), access)
 
     def with_token(self, access: GitAccess, token: Secret | None) -> GitAccess:
-        """Return the access with a token for this repository's host only."""
+        """Return the access with only this token, for this host; unchanged if it is None."""
         if token is None:
             return access
         return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})
@@ -129,7 +129,10 @@ class Repository:
         checkouts: CheckoutStore,
         cache_bytes: int,
     ) -> PromptSnapshot:
-        """Read the repository, unless its commit is unchanged. Raises: as `read_git`."""
+        """Read the repository; return `previous` if its commit is unchanged.
+
+        Raises: as `read_git`.
+        """
         reference, findings = self.reference, tuple[Finding, ...]()
         try:
             commit = reader.resolve_commit(reference) if previous else ""
@@ -176,13 +179,16 @@ class Repository:
 
 @dataclass(frozen=True, slots=True)
 class LocalFolder:
-    """Folder of this machine; only settings can name one."""
+    """Folder on this machine; only the settings can name one, not a request."""
 
     path: str
     source: str
 
     def fetch(self, previous: PromptSnapshot | None, checkouts: CheckoutStore) -> PromptSnapshot:
-        """Read the folder. Raises: SourceNotFound, TooLarge, OSError."""
+        """Read the folder; return `previous` if nothing changed.
+
+        Raises: SourceNotFound, TooLarge, OSError.
+        """
         tree = read_folder(self.path, self.source)
         checkout = previous.find_same_checkout(tree.files) if previous is not None else None
         if checkout and previous is not None and previous.source_findings == tree.findings:
@@ -201,14 +207,14 @@ def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repo
     is_default = branch in ("", DEFAULT_BRANCH)
     if (path and git.path) or (not is_default and git.ref):
         problem = "the path or branch is named twice"
-        raise SourceRejected("url", text, problem, "name it in one place only")
+        raise SourceRejected("url", text, problem, "name it either in the URL or separately")
     ref = git.ref or validate_branch(branch)
     parsed = GitRef(git.git_url(hosts.github_url), validate_path(path or git.path), ref)
     return Repository(parsed, without_credentials(text), may_fall_back=is_default and not git.ref)
 
 
 def parse_requested_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repository:
-    """Parse a requested repository, which must use https. Raises: SourceRejected."""
+    """Parse a requested repository, which must not use ssh. Raises: SourceRejected."""
     repository = parse_repository(text, path, branch, hosts)
     reject_ssh(repository.reference.url, text)
     return repository
@@ -226,14 +232,17 @@ def validate_path(path: str) -> str:
 
 
 def validate_branch(branch: str) -> str:
-    """Check a branch, tag or commit; `main` if empty. Raises: SourceRejected."""
+    """Return a valid branch, tag or commit; `main` if empty. Raises: SourceRejected."""
     if branch and not is_valid_ref(branch):
         raise SourceRejected("ref", branch, "it is not a valid git ref name")
     return branch or DEFAULT_BRANCH
 
 
 def parse_host_and_path(url: str) -> tuple[str, str]:
-    """Return host and path of a repository URL, ignoring scheme, user and port."""
+    """Return host and path of a repository URL, ignoring scheme, user and port.
+
+    The host is "" if the URL has none; the path is then the complete text.
+    """
     match = _HOST_AND_PATH.fullmatch(url[:4096].strip())
     if match is None:
         return "", url

@@ -85,7 +85,10 @@ class PromptSources:
     can_follow: bool = True  # whether users may add repositories
 
     def git_access_for(self, repository: Repository) -> GitAccess:
-        """Return how to access a repository. Only the operator's repositories get tokens."""
+        """Return how to access a repository.
+
+        Only the configured repository and those in `token_scope` get the operator's tokens.
+        """
         url, configured = repository.reference.url, self.configured
         is_configured = isinstance(configured, Repository) and url == configured.reference.url
         if is_configured or self.token_scope.includes(url):
@@ -97,7 +100,7 @@ class PromptSources:
         github = self.github_access
         if github is None:
             return RepositoryReader(access, self.git_hosts.github_url)
-        if access is not self.git_access:  # the request's own token, for the repository's host
+        if access is not self.git_access:  # use the request's own token, if any
             token = next(iter(access.tokens.values()), None)
             github = replace(github, tokens={github.authority: token} if token else {})
         return RepositoryReader(github, self.git_hosts.github_url)
@@ -112,7 +115,7 @@ class _Override(NamedTuple):
 
 
 class PromptService:
-    """Prompt server over the built-in prompts and the configured sources. Thread-safe."""
+    """Serves the built-in prompts and those of all sources. Thread-safe."""
 
     def __init__(self, prompt_sources: PromptSources, *, poll: bool = False) -> None:
         self._prompt_sources = prompt_sources
@@ -126,7 +129,7 @@ class PromptService:
         self._overrides = LruCache[tuple[str, ...], _Override](
             prompt_sources.max_overrides, lambda evicted: self._discard_clones([evicted.clone_key])
         )
-        # With the version of the upload.
+        # By source name; each snapshot with the version of its upload.
         self._upload_snapshots = LruCache[str, tuple[str, PromptSnapshot]](MAX_SOURCES)
         is_polling = poll and self._configured is not None
         self._poller = (
@@ -140,8 +143,9 @@ class PromptService:
         self._cached_skills: tuple[tuple[PromptSnapshot, ...], RepositorySkillSet] | None = None
 
     def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
-        """Return the current snapshot. It is read on first use and refreshed when due.
+        """Return the current snapshot of a source, reading or refreshing it if due.
 
+        If the configured source cannot be read, the result is the built-in prompts, marked stale.
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
         """
         return self._read_snapshot(selector, RefreshingSource.snapshot)
@@ -149,7 +153,10 @@ class PromptService:
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
     ) -> PromptSnapshot | None:
-        """Return the snapshot if no refresh is due, else None. Never blocks."""
+        """Return the configured source's snapshot if no refresh is due. Never blocks.
+
+        None if a refresh is due, or if the selector names another source.
+        """
         if selector != _CONFIGURED_SOURCE:
             return None
         if self._configured is None:
@@ -158,9 +165,9 @@ class PromptService:
         return source.cached_snapshot if source.seconds_until_due else None
 
     def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
-        """Refresh a source and notify other servers. The result is stale if that fails.
+        """Refresh a source and notify other servers.
 
-        Raises: as `snapshot`.
+        The result is stale if the source cannot be read. Raises: as `snapshot`.
         """
         snapshot = self._read_snapshot(selector, RefreshingSource.refresh)
         repository = self._select_repository(selector)
@@ -170,17 +177,23 @@ class PromptService:
         return snapshot
 
     def ingest(self, upload: Upload) -> IngestResult:
-        """Store an upload under its name. Raises: UploadRejected, TooLarge, OSError."""
+        """Store an upload under its name.
+
+        Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable, DatabaseFull.
+        """
         return self._uploads.ingest(upload)
 
     def handle_push(self, urls: Sequence[str], branch: str) -> bool:
-        """Mark a pushed repository as due; return whether it is in use."""
+        """Mark a pushed repository as due for a refresh, and notify other servers.
+
+        Return whether the repository is in use here.
+        """
         is_ours = self.expire(urls, branch)
         self._prompt_sources.publish_change(urls, branch)
         return is_ours
 
     def expire(self, urls: Sequence[str], branch: str) -> bool:
-        """As `handle_push`, for an event of another server: it is not published again."""
+        """Like `handle_push`, for another server's event: does not notify other servers."""
         known = [(override.repository, override.source) for override in self._overrides.values()]
         if isinstance(self._configured, Repository):
             known.append((self._configured, self._configured_source))
@@ -237,7 +250,7 @@ class PromptService:
         return self._followed.error
 
     def close(self) -> None:
-        """Stop polling and delete the files of this process."""
+        """Stop polling and delete the checkouts of this process."""
         self._followed.close()
         if self._poller is not None:
             self._poller.close()
@@ -248,7 +261,9 @@ class PromptService:
         if selector.source:
             if names_repository:
                 problem = "an uploaded source has no repository, path or branch"
-                raise SourceRejected("url", selector.source, problem, "ask for one or the other")
+                raise SourceRejected(
+                    "url", selector.source, problem, "name either an upload or a repository"
+                )
             return self._read_upload(normalize_source_name(selector.source))
         has_own_token = selector.token and isinstance(self._configured, Repository)
         if names_repository or has_own_token:
@@ -298,7 +313,7 @@ class PromptService:
         return self._configured.with_path_and_branch(selector.path, selector.branch)
 
     def _discard_clones(self, clone_keys: Iterable[str]) -> None:
-        """Delete the clones that no source uses."""
+        """Delete those of the given clones that no source uses."""
         access = self._prompt_sources.git_access
         used = {override.clone_key for override in self._overrides.values()}
         if isinstance(self._configured, Repository):

@@ -1,4 +1,4 @@
-"""Prompts made from any skills: what a user can call by name in a client."""
+"""Prompts made from skills, so that users can call skills by name in a client."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
 
 class SkillPrompts:
-    """Prompts of some skills. The first skill of a name wins; bodies are read on demand.
+    """Skills served as prompts. Bodies are read on demand.
 
-    Skills hidden from models are included, because users call prompts.
+    If several skills have the same name, the first wins. Skills hidden from models are included,
+    because users call prompts.
     """
 
     def __init__(self, digest: str, skills: Sequence[CatalogSkill], profile: Profile) -> None:
@@ -36,6 +37,7 @@ class SkillPrompts:
 
     @cached_property
     def _skills_by_name(self) -> Mapping[str, CatalogSkill]:
+        # Reversed, so that the first skill with a name replaces the later ones.
         return {skill.name: skill for skill in reversed(self._skills)}
 
     @property
@@ -60,16 +62,17 @@ class SkillPrompts:
         )
 
     def prompt_json(self, name: str, values: Mapping[str, object] | None = None) -> bytes:
-        """Return a rendered prompt: description and message.
+        """Return a rendered prompt as JSON: description and message.
 
         Raises: PromptNotFound, MissingArguments, InvalidArguments, PromptsSourceError.
         """
         prompt = self.summary(name)
-        check_arguments(prompt.arguments, values or {})  # reported before an unreadable file
+        # Checked first, so that wrong arguments are reported even if the file is unreadable.
+        check_arguments(prompt.arguments, values or {})
         try:
             body = read_accepted_body(self._skills_by_name[name], self._profile)
         except SkillRejected as error:
             raise PromptsSourceError(name, error.reasons[0]) from None
         except SkillhallError:
-            raise PromptsSourceError(name, "it can no longer be read") from None
+            raise PromptsSourceError(name, "its file was changed or removed") from None
         return json.dumps(render_prompt(replace(prompt, body=body), values or {})).encode()

@@ -40,8 +40,9 @@ def read_prompt_sources(settings: Settings) -> PromptSources:
     """Build the prompt sources from settings. Raises: ConfigInvalid."""
     prompts = settings.prompts
     ttl = prompts.cache_ttl
+    # 20 digits are enough to recognize a number that is too large.
     if not (ttl.isascii() and ttl.isdigit()) or int(ttl[:20]) > _MAX_TTL:
-        problem, hint = f"{ttl[:20]!r} is not a number of seconds", "0 disables the cache"
+        problem, hint = f"{ttl[:20]!r} is not a valid number of seconds", "0 disables the cache"
         raise ConfigInvalid(f"{_VARIABLE_PREFIX}_CACHE_TTL", problem, hint)
     hosts = GitHosts(settings.github_url, allow_loopback_http=bool(settings.allowed_networks))
     addresses = build_address_policy(settings.allowed_networks)
@@ -84,7 +85,7 @@ def _parse_configured_source(
         )
     if prompts.branch != DEFAULT_BRANCH:
         raise ConfigInvalid(
-            f"{_VARIABLE_PREFIX}_BRANCH", "a folder has no branches", "leave it out"
+            f"{_VARIABLE_PREFIX}_BRANCH", "a folder has no branches", "unset this variable"
         )
     folder = Root.resolve(reference.path, working_directory).path
     subfolder = os.path.join(folder, *path.split("/"))

@@ -1,7 +1,7 @@
-"""Undoable changes of user skills: edits, imports and deletions.
+"""Undoable changes to user skills: edits, imports and deletions.
 
-A change is recorded before it is made, with the bytes that it replaces. A change that would lose
-links or files beyond the limits is made, but cannot be undone.
+A change is recorded before it is made, with the bytes that it replaces. A change to a skill with
+links, or with files that exceed the limits, is made but cannot be undone.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ class SkillChangeResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """Undoable operations on user skills. Without a data directory, nothing can be undone."""
+    """Undoable operations on user skills.
+
+    If `data_directory` is empty, nothing can be undone.
+    """
 
     store: SkillStore
     data_directory: str
@@ -93,7 +96,10 @@ class SkillStoreChanges:
     def import_(
         self, bundles: Sequence[Bundle], identity: str | None = None, *, replace: bool = False
     ) -> tuple[ImportReport, str]:
-        """Import bundles as user skills. Raises: as `SkillStore.import_`."""
+        """Import bundles as user skills; return the report and the change's id.
+
+        The id is "" if the import cannot be undone. Raises: as `SkillStore.import_`.
+        """
         prepared = prepare_bundles(bundles, identity)
         entries = {}
         for item, bundle in zip(prepared, bundles, strict=True):
@@ -108,7 +114,10 @@ class SkillStoreChanges:
         return report, change
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:
-        """Delete a user skill; return the change's id. Raises: as `SkillStore.delete`."""
+        """Delete a user skill; return the change's id, or "" if it cannot be undone.
+
+        Raises: as `SkillStore.delete`.
+        """
         present = self.store.files(identity)
         before = None if present is None else self._store_bundle(present)
         with self._record_change() as record:
@@ -117,12 +126,12 @@ class SkillStoreChanges:
         return change
 
     def can_undo(self, identity: str) -> bool:
-        """Whether all files that a change of this skill replaces could be restored."""
+        """Whether the skill exists and a change to it could be undone."""
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
 
     def undo(self, change_id: str) -> HistoryChange:
-        """Undo a change and return it; its entries are the ids of the skills.
+        """Undo a change and return it; its entries are keyed by skill id.
 
         Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
         """
@@ -151,9 +160,9 @@ class SkillStoreChanges:
 
     @contextmanager
     def _record_change(self) -> Iterator[RecordChange]:
-        """Record a change, and delete the record if the change fails.
+        """Yield a function that records a change; delete the record if the block fails.
 
-        A transaction may run twice, so a second call replaces the first record.
+        A transaction may run twice, so calling the function again replaces its earlier record.
         """
         change_id, is_recorded = secrets.token_hex(8), False
 
@@ -162,6 +171,7 @@ class SkillStoreChanges:
             if is_recorded:
                 self._open_history().delete(change_id)
                 is_recorded = False
+            # (None, None) means that the files could not be stored: the change cannot be undone.
             if not self.data_directory or any(entry == (None, None) for entry in entries.values()):
                 return ""
             changes = {key: HistoryEntry(before, after) for key, (before, after) in entries.items()}
@@ -193,7 +203,10 @@ class SkillStoreChanges:
             return None
 
     def _load_files(self, key: str, entry: HistoryEntry) -> dict[str, tuple[bytes, int]] | None:
-        """Load the replaced files. Raises: NothingToUndo if one is missing."""
+        """Load the files that a change replaced; None if it added the skill.
+
+        Raises: NothingToUndo if a file is no longer stored.
+        """
         if entry.before is None:
             return None
         files = {}

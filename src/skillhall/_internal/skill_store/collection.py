@@ -1,4 +1,4 @@
-"""Collection: every skill that a server shows, from its skill store and its repositories.
+"""Collection: all skills that a server shows, from its store and its repositories.
 
 Skills of the store can change at any moment, so their details are read on each request. Skills of a
 repository belong to a commit, so their artifacts are cached.
@@ -207,7 +207,7 @@ class Collection:
             if self._snapshot is None or self._snapshot.revision != revision:
                 self._snapshot = _build_snapshot(revision, self.store.catalog(), skills, origins)
                 self._background_index.schedule(self._snapshot.index_input)
-                # Only newly skipped items. Repositories log their own at each commit.
+                # Log only newly skipped items. Repositories log their own with each new commit.
                 skipped = self._snapshot.skipped
                 log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
                 self._logged_skips = frozenset(skipped)
@@ -249,9 +249,9 @@ class Collection:
     def import_source(
         self, text: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
-        """Import the skills of a repository or URL, never of this machine.
+        """Import the skills of a repository or URL; local paths are rejected.
 
-        Raises: SourceRejected, and what opening the source and importing raise.
+        Raises: SourceRejected, and errors of opening the source and of importing.
         """
         bundles = [*self.open_remote(text).bundles]
         return self.changes.import_(bundles, identity, replace=replace)
@@ -261,7 +261,7 @@ class Collection:
         return open_client_source(text, self.settings)
 
     def open_folder(self, text: str) -> OpenedSource:
-        """Open a folder of this machine, if folder scans are enabled.
+        """Open a folder on this machine, if folder scans are enabled.
 
         Raises: SourceRejected, and as `open_source`.
         """
@@ -291,7 +291,7 @@ class Collection:
         *,
         replace: bool = False,
     ) -> SkillImportResult:
-        """Import the skills among files with paths. Raises: as `import_archive`."""
+        """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self.changes.import_([*build_bundles(files)], identity, replace=replace)
 
     def find(self, identity: str) -> CatalogSkill:
@@ -309,7 +309,7 @@ class Collection:
             examined, snapshot = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
             loaded = load_into_memory(bundle)
             findings = []
-            for finding, effect in examined.findings:  # with paths in the skill
+            for finding, effect in examined.findings:  # make paths relative to the skill
                 path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
                 findings.append(JudgedFinding(finding._replace(path=path), effect))
             return SkillDetails(
@@ -326,7 +326,10 @@ class Collection:
         return with_bundle(skill, _PUBLISHED_SCAN, read)
 
     def origin(self, identity: str) -> RepositoryOrigin:
-        """Return the current repository and commit of a skill. Raises: SkillNotFound."""
+        """Return the current repository and commit of a skill; empty for other sources.
+
+        Raises: SkillNotFound.
+        """
         snapshot, folder = self.snapshot(), self.find(identity).root.path
         # The snapshot keeps its origins when a new commit changes no skill, so ask again.
         origins = self.read_repositories().origins
@@ -337,15 +340,21 @@ class Collection:
         return open_skill_bundle(self.find(identity), _PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
-        """Read a file. Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        """Read a file of a skill.
+
+        Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+        """
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
     def archive(self, identity: str) -> bytes:
-        """Pack all published files as a zip file. Raises: as `bundle`, and errors of reading."""
+        """Pack all published files of a skill as a zip file.
+
+        Raises: as `bundle`, and errors of reading.
+        """
         return with_bundle(self.find(identity), _PUBLISHED_SCAN, pack_bundle)
 
     def measure_skill(self, skill: CatalogSkill) -> SkillSize:
-        """Return the numbers of a skill, cached until its SKILL.md changes."""
+        """Return the numbers that lists show, cached until the SKILL.md changes."""
         signature = read_signature(skill.location)
         cached = self._sizes.get(skill.location)
         if cached is None or cached[0] != signature:
@@ -359,7 +368,7 @@ class Collection:
         return cached[1]
 
     def system_ids(self) -> list[str]:
-        """Ids that no user skill may have."""
+        """Return the ids of the system skills, which no user skill may have."""
         return self.snapshot().ids_of_source(SYSTEM)
 
     @property
@@ -413,9 +422,9 @@ class Collection:
                 yield self._get_artifact(snapshot, identity)
 
     def file_lists(self) -> Iterator[tuple[SkillSummary, tuple[str, ...]]]:
-        """Iterate over the published skills with the paths of their files, sorted by id.
+        """Iterate over the published skills, sorted by id, with the paths of their files.
 
-        The main file is first, under its canonical name.
+        The main file is first, always as `SKILL.md`.
         """
         snapshot = self.snapshot()
         for identity in snapshot.published_ids:
@@ -495,7 +504,7 @@ def _build_snapshot(
 
 
 def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:
-    """Replace absolute paths in a finding by paths relative to the run directory."""
+    """Replace absolute paths in a finding with paths relative to the run directory."""
     finding = judged.finding
     path, message = finding.path, finding.message
     for root in local.roots:

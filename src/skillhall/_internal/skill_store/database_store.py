@@ -1,6 +1,7 @@
 """Skill store in a database: user skills shared by all servers that use it.
 
-The database is authoritative. Readers use folders that mirror it. System skills stay files.
+The database is authoritative; readers use folders that mirror it. System skills are not in the
+database, but in the folders of each run directory.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class DatabaseStore(SkillStore):
             return load_roots(roots, LOCAL_SKILLS)
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
-        """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
+        """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, DatabaseUnavailable, DatabaseFull.
         """
@@ -98,7 +99,10 @@ class DatabaseStore(SkillStore):
         self._write(work)
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
-        """Read all files of a user skill, or None. Raises: DatabaseUnavailable."""
+        """Read all files of a user skill; None if there is no such skill.
+
+        Raises: DatabaseUnavailable.
+        """
 
         def work(reader: SharedSkillReader) -> Bundle | None:
             skill = reader.find(id)

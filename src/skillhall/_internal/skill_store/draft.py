@@ -58,7 +58,10 @@ def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) 
 def draft_skill_md(
     identity: str, write: Callable[[], bytes], *, is_taken: bool = False
 ) -> SkillDraft:
-    """Build the draft of the SKILL.md that `write` returns, or of its rejection."""
+    """Build the draft of the SKILL.md that `write` returns.
+
+    If the skill is rejected, the draft has only the problems.
+    """
     try:
         data = write()
         bundle = build_bundle(identity, {SKILL_MD: FileState(data, executable=False)})

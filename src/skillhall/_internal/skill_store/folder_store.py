@@ -64,7 +64,7 @@ class FolderStore(SkillStore):
         self.location: str = os.path.join(self.run_directory, ".agents")
         self._write_count = 0  # part of quick_revision
         # A link that exists at startup is the user's choice and is followed. One that appears
-        # later may be an attack and is not.
+        # later may be an attack and is not followed.
         self._linked_sources = frozenset(
             source for source in FOLDER_BY_SOURCE if self._is_behind_link(source)
         )
@@ -74,7 +74,7 @@ class FolderStore(SkillStore):
 
     @property
     def quick_revision(self) -> object:
-        """Value that changes with each write of this process and if a folder appears or goes."""
+        """Value that changes with writes by this process and with each folder's entries."""
         return self._write_count, [
             read_signature(self._get_folder_path(source)) for source in FOLDER_BY_SOURCE
         ]
@@ -94,7 +94,7 @@ class FolderStore(SkillStore):
         return render_local(item for item in self.list().items if is_visible_to_models(item))
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
-        """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
+        """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
@@ -116,7 +116,7 @@ class FolderStore(SkillStore):
             target.remove_atomically(id)
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
-        """Open all files of a user skill, or None. Raises: UnsafePath."""
+        """Open all files of a user skill; None if it does not exist. Raises: UnsafePath."""
         try:
             folder = self._root(USER).location.child(RelativePath.parse(id).text)
             return open_bundle(folder, ALL_FILES_SCAN)
@@ -233,7 +233,7 @@ class FolderStore(SkillStore):
 
 
 def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:
-    """Return the path of the only changed file, if it is at the top level of the skill."""
+    """Return the path of the only changed file; None unless it is at the top level."""
     if present.files.keys() != files.keys():
         return None
     changed = [path for path, (data, _) in files.items() if present.files[path].read() != data]

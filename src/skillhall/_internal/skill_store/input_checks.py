@@ -62,9 +62,9 @@ def parse_skill_id(text: str) -> str:
         raise UnsafePath(text, "an id must not contain slashes or control characters")
     skill_id = slugify(text)
     if not skill_id:
-        raise UnsafePath(text, "an id needs a letter or a digit")
+        raise UnsafePath(text, "an id needs at least one letter or digit")
     if len(skill_id.encode("utf-8", "replace")) > MAX_ID_BYTES:
-        raise UnsafePath(text, f"an id has at most {MAX_ID_BYTES} bytes")
+        raise UnsafePath(text, f"an id must not be longer than {MAX_ID_BYTES} bytes")
     return RelativePath.parse(skill_id).text
 
 
@@ -85,8 +85,10 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
     if not bundles:
         raise SkillRejected("the source", [f"No {SKILL_MD} found"])
     if identity is not None and len(bundles) > 1:
-        problem = f"it contains {len(bundles)} skills, but an id names only one"
-        raise SourceRejected("path", "the source", problem, "import them one by one")
+        problem = f"it contains {len(bundles)} skills, but an id can name only one"
+        raise SourceRejected(
+            "path", "the source", problem, "import them one at a time, or without an id"
+        )
     prepared = []
     for bundle in bundles:
         skill_id = parse_skill_id(suggest_id(bundle) if identity is None else identity)
@@ -96,7 +98,7 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
     taken: set[str] = set()
     for item in prepared:
         if fold_name(item.skill.id) in taken:
-            raise Conflict(item.skill.id, "two skills of the source would have this id")
+            raise Conflict(item.skill.id, "two skills in the source would have this id")
         taken.add(fold_name(item.skill.id))
     return prepared
 
@@ -110,7 +112,7 @@ def read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
 
 
 def find_skill_md(bundle: Bundle) -> str:
-    """Return the path of the SKILL.md; uppercase sorts first. Raises: SkillRejected."""
+    """Return the path of the SKILL.md; uppercase is preferred. Raises: SkillRejected."""
     path = min((path for path in bundle.files if is_skill_md(path)), default=None)
     if path is None:
         reasons = [finding.message for finding in bundle.findings]
@@ -121,7 +123,10 @@ def find_skill_md(bundle: Bundle) -> str:
 def find_replaced_id(
     identity: str, user_ids: Iterable[str], system_ids: Iterable[str], *, replace: bool
 ) -> str | None:
-    """Return the user skill that this id replaces, or None. Raises: Conflict, ReadOnly."""
+    """Return the id of the user skill to replace; None if the id is free.
+
+    Raises: Conflict, ReadOnly.
+    """
     # Ids must also differ on case-insensitive file systems.
     folded = fold_name(identity)
     user_id, system_id = (
@@ -129,7 +134,9 @@ def find_replaced_id(
         for names in (user_ids, system_ids)
     )
     if not replace and (user_id or system_id):
-        raise Conflict(identity, "choose another id, or replace it by an import")
+        raise Conflict(
+            identity, "choose another id, or replace the existing skill by importing this one"
+        )
     if system_id:
         raise ReadOnly(system_id)
     return user_id
@@ -143,7 +150,7 @@ def check_deletion(
     *,
     shadowed: bool,
 ) -> None:
-    """Check that a deletion hits a user skill, and the intended copy of it.
+    """Check that this is a user skill, and shadowed exactly if `shadowed` is set.
 
     `user_ids` includes shadowed and broken user skills. Raises: ReadOnly, SkillNotFound.
     """
@@ -160,7 +167,7 @@ def check_deletion(
 
 
 def list_names(folder: str) -> tuple[str, ...]:
-    """Return the sorted names in a folder; empty if it does not exist."""
+    """Return the sorted names in a folder; empty if it cannot be listed."""
     try:
         return tuple(sorted(os.listdir(folder)))
     except OSError:

@@ -1,7 +1,8 @@
-"""Mirror: skills of a shared database as local folders, `<cache>/shared/<database>/<id>/`.
+"""Mirror: skills of a shared database as local folders.
 
-Everything that reads skills reads folders. A folder is compared with the database before it is
-reused.
+Skills are always read from folders, so those in the database are copied to
+`<cache>/shared/<database>/<id>/`. A folder from an earlier run is compared with the database before
+it is reused.
 """
 
 from __future__ import annotations
@@ -83,7 +84,10 @@ class SkillMirror:
         return self._revision
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if events concern skills, or if events were missed (none given)."""
+        """Poll at once if events concern skills.
+
+        An empty sequence means that events were missed: this also polls.
+        """
         kinds = {event.kind for event in events}
         if DATABASE_RESTORED in kinds:
             self._needs_full_sync = True
@@ -114,12 +118,13 @@ class SkillMirror:
                             target.exchange_folder(identity, staged_name)
                             target.remove_replaced(identity)
                     for name in set(target.list_names()) - plan.ids:
+                        # Renaming is fast; deleting under the lock would block readers.
                         if not name.startswith(STAGING_PREFIX):
                             target.rename(name, _new_staging_name())
                     self._mirrored, self._is_stale = plan.mirrored, False
                     digests = [skill.digest for skill in plan.mirrored.values()]
                     self._revision = _compute_digest(digests)
-                target.recover()  # deletes the replaced folders
+                target.recover()  # deletes the replaced and removed folders
 
     def close(self) -> None:
         """Stop polling."""

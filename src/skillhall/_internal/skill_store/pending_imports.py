@@ -49,7 +49,7 @@ class ImportCandidate:
     name: str
     description: str
     status: ImportStatus
-    problem: str = ""  # why it is rejected
+    problem: str = ""  # why it is refused, or the id if that is taken
     tokens: int = 0
     findings: tuple[JudgedFinding, ...] = ()
     changes: tuple[FileChange, ...] = ()  # compared with the skill that it replaces
@@ -95,15 +95,16 @@ class PendingImports:
         return self._build_pending_import(self.pending.add(pending, size), pending, {})
 
     def find(self, import_id: str, ids: Mapping[str, str] | None = None) -> PendingImport:
-        """Return a pending import; `ids` overrides ids by key. Raises: ReviewGone."""
+        """Return a pending import; `ids` overrides skill ids, by key. Raises: ReviewGone."""
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
         self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
     ) -> tuple[ImportReport, str]:
-        """Import the chosen candidates, if the result is still as shown.
+        """Import the chosen candidates; return the report and the change's id.
 
-        Raises: StaleVersionError, and errors of importing.
+        Raises: StaleVersionError if a stored skill changed since the review, and errors of
+        importing.
         """
         for candidate in chosen:
             present = self.changes.store.files(candidate.id)

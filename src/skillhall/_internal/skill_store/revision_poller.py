@@ -30,7 +30,7 @@ class RevisionPoller:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def revision(self, now: float, max_age: float) -> str:
-        """Return the revision: current, or with a `max_age` in seconds the last one.
+        """Return the current revision; with a `max_age` in seconds, the last known one.
 
         A changed quick revision is always noticed. A result older than `max_age` is returned as it
         is and starts a poll in the background.

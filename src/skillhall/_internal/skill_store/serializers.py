@@ -1,4 +1,4 @@
-"""JSON of the skills of a server."""
+"""Serializers for the skills of a server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def serialize_import(report: ImportReport) -> dict[str, object]:
 
 
 def serialize_draft(draft: SkillDraft, prompt: str) -> dict[str, object]:
-    """Serialize the checks of a new skill; `prompt` is the system prompt with it."""
+    """Serialize the checks of a new skill; `prompt` shows it in a system prompt."""
     return {
         "id": draft.id,
         "taken": draft.is_taken,

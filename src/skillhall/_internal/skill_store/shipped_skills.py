@@ -29,7 +29,7 @@ class ShippedSkillsReport(NamedTuple):
 
     written: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()  # not ours, but under the same id
+    skipped: tuple[str, ...] = ()  # another skill has the same id
 
 
 def read_shipped_skills() -> Mapping[str, Mapping[str, bytes]]:
@@ -43,7 +43,7 @@ def read_shipped_skills() -> Mapping[str, Mapping[str, bytes]]:
 
 
 def install_shipped_skills(target: WritableFolder, path: str) -> ShippedSkillsReport:
-    """Install the shipped skills in the open, locked folder at `path`. Raises: OSError."""
+    """Install the shipped skills in the locked folder at `path`. Raises: OSError."""
     results: dict[str, list[str]] = {"written": [], "unchanged": [], "skipped": []}
     for identity, shipped_files in read_shipped_skills().items():
         fresh = {name: (data, _FILE_MODE) for name, data in shipped_files.items()}

@@ -41,14 +41,17 @@ class ImportReport(NamedTuple):
 
 
 class SkillStore(ABC):
-    """Operations on the skills; one contract suite runs on every implementation."""
+    """Interface of skill stores; the same contract tests run on every implementation."""
 
     location: str  # path that identifies the store on this machine
 
     @property
     @abstractmethod
     def quick_revision(self) -> object:
-        """Value that changes with each change known without polling; cheap to read."""
+        """Value that changes with every change that this process knows of.
+
+        It is cheap to read, but only `revision` notices all changes by others.
+        """
 
     @abstractmethod
     def revision(self) -> str:
@@ -96,14 +99,14 @@ class SkillStore(ABC):
 
     @abstractmethod
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
-        """Delete a user skill; one that a system skill shadows only if `shadowed` is set.
+        """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, and as `add`.
         """
 
     @abstractmethod
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
-        """Return all files of a user skill, or None.
+        """Return all files of a user skill; None if there is no such skill.
 
         Raises: UnsafePath, DatabaseUnavailable.
         """

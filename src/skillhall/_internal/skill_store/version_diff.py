@@ -30,7 +30,7 @@ class DiffLine(NamedTuple):
 
 
 class FileChange(NamedTuple):
-    """Change of one file; without lines if it is not text or too large."""
+    """Change to one file; has no lines if the file is too large or not text."""
 
     path: str
     kind: FileChangeKind
@@ -52,7 +52,10 @@ def read_contents(bundle: Bundle) -> dict[str, bytes]:
 
 
 def diff_texts(old: str, new: str) -> tuple[DiffLine, ...]:
-    """Diff two texts with context lines; if that takes too long, return all lines."""
+    """Diff two texts with context lines.
+
+    If that takes too long, all lines are returned as changed.
+    """
     before, after = split_lines(old), split_lines(new)
     result = find_hunks(before, after)
     if result is None:

@@ -1,1 +1,1 @@
-"""Search."""
+"""Search over the skills of a catalog."""

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import CatalogSkill
 
 MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
-MAX_TOTAL_BODIES = 64 * 1024 * 1024  # characters; the index needs two thirds of it in memory
+MAX_TOTAL_BODIES = (
+    64 * 1024 * 1024
+)  # characters; the index takes about two thirds of that in memory
 THREAD_NAME = "skillhall-search"
 
 

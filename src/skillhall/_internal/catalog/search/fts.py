@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.search.query import Term
 
 _COMMON_TERM_DIVISOR = 20  # a term is common if more than 1/20 of all rows contain it
-_CHEAP_ROW_COUNT = 1000  # so many rows are cheap to rank, however common the term
+_CHEAP_ROW_COUNT = 1000  # up to this many rows are cheap to rank, however common the term
 
 # Contentless: the texts are already in the catalog. No prefix index: it doubles build time and
 # memory, and prefix queries are as fast without.

@@ -89,7 +89,7 @@ def parse_query(text: str) -> Query:
 
 
 def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Return the terms for a search of any term; unspaced runs are split into bigrams."""
+    """Return terms to match any of; runs of unspaced scripts are split into bigrams."""
     loose: dict[Term, None] = {}
     for term in terms:
         text = term.text

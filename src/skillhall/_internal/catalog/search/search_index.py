@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     BodyReader: TypeAlias = Callable[[CatalogSkill], str]
     SearchEngine: TypeAlias = FtsEngine | LinearScanEngine
-    # All hits of one kind.
+    # A kind of hit, and all hits of that kind.
     _Stage: TypeAlias = tuple[int, FtsMatches | MatchList | UnrankedMatches]
     EngineFactory: TypeAlias = Callable[[Iterable[SearchRow], Iterable[int]], SearchEngine]
 
@@ -94,7 +94,7 @@ class SearchIndex:
         body_reader: BodyReader | None = None,
         make_engine: EngineFactory | None = None,
     ) -> SearchIndex:
-        """Build the index of names and descriptions, and of bodies with a `body_reader`.
+        """Build the index of names, descriptions and, with a `body_reader`, bodies.
 
         Bodies must be read from disk, so a server first builds an index without them.
         """
@@ -123,7 +123,7 @@ class SearchIndex:
         return SearchResult(hits, total, offset + len(hits) < total)
 
     def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[CatalogSkill], int]:
-        """Return the skills of the first page and the total, without snippets."""
+        """Return the best skills and the total number of matches, without snippets."""
         stages = self._find_stages(parse_query(text), RowExclusions())
         skills = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
         return skills, sum(matches.total for _, matches in stages)
@@ -165,7 +165,10 @@ class SearchIndex:
     def _find_word_matches(
         self, query: Query, exclusions: RowExclusions, stages: Sequence[_Stage]
     ) -> Iterator[_Stage]:
-        """Yield matches of one kind after the other; the caller stops when it has enough."""
+        """Yield one kind of matches after another; the caller stops when it has enough.
+
+        The caller must append each stage to `stages` before it asks for the next.
+        """
         terms = query.terms
         if not terms:
             term = Term(query.folded_text)

@@ -55,7 +55,7 @@ _SHARED_MODE: Final = 0o644  # a project's settings are committed
 
 
 class HookReport(NamedTuple):
-    """Result of a change of the hook, with the path of the settings' backup."""
+    """Result of changing the hook, with the path of the settings' backup, if any."""
 
     path: str
     change: HookChange
@@ -71,9 +71,9 @@ def build_hook_command(options: Sequence[str]) -> str:
 def install_hook(
     project: Project, options: Sequence[str], agents: Sequence[str] = (_CLAUDE_CODE.id,)
 ) -> HookReport:
-    """Make Claude Code generate with these options at each start; update an existing hook.
+    """Install the hook that generates skills when a session starts, or update it.
 
-    Claude Code must be among the given agents, or among those used here if none is given.
+    Claude Code must be among `agents`, or, if that is empty, among the agents used here.
     Raises: AgentHasNoHook, UnknownAgent, UnsafePath, OSError, and ConfigInvalid if the settings
     cannot be changed without loss.
     """
@@ -103,6 +103,7 @@ def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange])
     else:
         folder = project.path(os.path.dirname(_CLAUDE_CODE.project_folder))
     path, key = os.path.join(folder, SETTINGS_FILE), project.key(folder)
+    # Do not create a folder only to find that there is no hook to remove.
     if not os.path.lexists(path) and edit({}) == "unchanged":
         return HookReport(path, "unchanged")
     target = GenerateTarget(folder) if key is None else GenerateTarget(folder, project, key)
@@ -121,7 +122,10 @@ def _edit_settings(project: Project, edit: Callable[[HookSettings], HookChange])
 
 
 def _read_settings(opened: WritableFolder, folder: str) -> bytes | None:
-    """Return the settings' bytes, or None. Raises: ConfigInvalid, OSError."""
+    """Return the settings' bytes; None if there is no file.
+
+    Raises: ConfigInvalid, OSError.
+    """
     kind = opened.entry_kind(SETTINGS_FILE)
     if kind is None:
         return None

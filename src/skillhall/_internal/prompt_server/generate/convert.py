@@ -1,4 +1,4 @@
-"""Conversion of a server's prompts to skills: select, fetch, name, render and check.
+"""Conversion of a server's prompts to skills.
 
 The server has checked its prompts, but it is not trusted, so they are checked again.
 """
@@ -55,7 +55,7 @@ _SHELL_SCRIPTS = (".sh", ".bash")
 
 
 class PromptFilter(NamedTuple):
-    """Globs that select prompts by name: those that are included and not excluded."""
+    """Globs that select prompts by name. An empty `include` means all prompts."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -131,11 +131,11 @@ def fetch_prompt_skills(
     if listing.is_fallback:
         batch.is_fallback = True
         message = "the server serves only its built-in prompts, so nothing is removed"
-        hint = "run it again when the server can read its repository"
+        hint = "run the command again when the server can read its repository"
         batch.add_finding(Finding(Code.PROMPTS_UNREAD, f"{message}: {listing.stale}", hint=hint))
     for pattern in dict.fromkeys((*prompt_filter.include, *prompt_filter.exclude)):
         if not any(matches_glob(pattern, prompt.name) for prompt in listing.prompts):
-            hint = "check its spelling; '*' and '?' are wildcards, case counts"
+            hint = "check the spelling and the case; '*' and '?' are wildcards"
             message = f"the pattern {pattern!r} matches no prompt"
             batch.add_finding(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
     choices = list(_choose_prompts(listing.prompts, prompt_filter, batch))
@@ -156,7 +156,10 @@ def fetch_prompt_skills(
 def _choose_prompts(
     prompts: Sequence[RemotePrompt], prompt_filter: PromptFilter, batch: PromptBatch
 ) -> Iterator[_ChosenPrompt]:
-    """Select the prompts to fetch, each with its folder; the first prompt of a folder wins."""
+    """Yield the prompts to fetch, each with the name of its folder.
+
+    If several prompts have the same folder name, the first wins.
+    """
     winners: dict[str, str] = {}
     for prompt in prompts:
         if not prompt_filter.includes(prompt.name):
@@ -164,12 +167,12 @@ def _choose_prompts(
         folder = to_folder_name(prompt.name)
         key = fold_name(folder)
         if not prompt.has_route:
-            message = f"the prompt {prompt.name!r} cannot be requested: its name is a route"
+            message = f"the prompt {prompt.name!r} cannot be requested: its name is reserved"
             batch.add_finding(Finding(Code.NAME_RESERVED, message, path=folder, skill=prompt.name))
             batch.skipped.append(SkippedPrompt(prompt.name, folder, "reserved"))
         elif key in winners:
             message = f"the prompt {winners[key]!r} already uses the folder {folder!r}"
-            hint = "rename one of them, or leave the other out with --exclude"
+            hint = "rename one of the two prompts, or leave one out with --exclude"
             batch.add_finding(Finding(Code.SHADOWED, message, None, hint, folder, prompt.name))
             batch.skipped.append(SkippedPrompt(prompt.name, folder, "shadowed"))
         else:
@@ -178,7 +181,7 @@ def _choose_prompts(
 
 
 def to_folder_name(name: str) -> str:
-    """Return the folder name for a prompt's name; it follows the specification."""
+    """Return a folder name for a prompt's name that follows the specification."""
     text = suggest_name(name).encode()[:MAX_FOLDER_NAME].decode(errors="ignore").strip("-")
     try:
         return RelativePath.parse(text).text
@@ -191,7 +194,7 @@ def _fetch_all(
 ) -> Iterator[tuple[_ChosenPrompt, RemotePromptContent | SkillhallError]]:
     """Fetch prompts in parallel; yield each prompt or its error, in order.
 
-    An error that all further requests would meet is raised.
+    Errors that would make all further requests fail are raised.
     """
 
     def fetch(choice: _ChosenPrompt) -> RemotePromptContent | SkillhallError:
@@ -216,7 +219,7 @@ def _fetch_all(
 def _convert_prompt(
     choice: _ChosenPrompt, fetched: RemotePromptContent, batch: PromptBatch
 ) -> None:
-    """Add the prompt to the batch, if agents would load it."""
+    """Add the prompt to the batch: as a skill, or as skipped if it is rejected."""
     prompt, folder = choice
     if folder != prompt.name:
         message = f"the prompt {prompt.name!r} is written as {folder!r}"

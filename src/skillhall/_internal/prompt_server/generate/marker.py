@@ -1,4 +1,4 @@
-"""Marker file of generated skills: which skills are generated, and the digests of their files.
+"""Marker file: lists the generated skills with the digests of their files.
 
 The marker is in the folder of all skills, not in each skill, so a copy of a generated skill is not
 taken for a generated one.
@@ -26,7 +26,10 @@ VERSION: Final = 1
 MAX_MARKER_SIZE: Final = 16 * 1024 * 1024  # bytes; about ten thousand skills with ten files each
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _EXECUTABLE_BY_MODE: Final[Mapping[object, bool]] = {"100644": False, "100755": True}  # git modes
-_HINT = "restore it from version control, or remove it; the skills it names are then not changed"
+_HINT = (
+    "restore it from version control, or delete it;"
+    " the skills that it lists are then no longer updated"
+)
 
 
 class GeneratedFile(NamedTuple):
@@ -54,11 +57,11 @@ class GeneratedSkill:
     origin: PromptOrigin
     source: str  # as named by the server
     files: GeneratedFiles
-    pending_files: GeneratedFiles | None = None  # about to be written; they are ours, too
+    pending_files: GeneratedFiles | None = None  # about to be written; also count as unmodified
 
 
 def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
-    """Convert files to digests."""
+    """Return the digest and mode of each file, by path."""
     return {
         path: GeneratedFile(sha256_hex(state.data), state.executable)
         for path, state in sorted(states.items())
@@ -66,20 +69,23 @@ def to_generated_files(states: Mapping[str, FileState]) -> GeneratedFiles:
 
 
 def read_marker(folder: str) -> dict[str, GeneratedSkill]:
-    """Read the generated skills by folder; empty without a marker. Raises: LockInvalid, OSError."""
+    """Return the generated skills by folder name; empty if there is no marker.
+
+    Raises: LockInvalid, OSError.
+    """
     try:
         with closing(open_root(folder)) as root:
             data = read_below(root, RelativePath.parse(MARKER_FILE), MAX_MARKER_SIZE)
     except SkillFileNotFound:
         return {}
     except (UnsafePath, NotAFile, TooLarge):
-        raise _build_marker_error("it is not a regular file") from None
+        raise _build_marker_error("it is too large or not a regular file") from None
     try:
         return _parse_marker(parse_json(data, unique_keys=True))
     except InvalidJson as error:
         raise _build_marker_error(str(error)) from None
     except (TypeError, LookupError, AttributeError, ValueError, UnsafePath):
-        raise _build_marker_error("it was not written by Skillhall") from None
+        raise _build_marker_error("it does not have the format that Skillhall writes") from None
 
 
 def render_marker(skills: Mapping[str, GeneratedSkill]) -> bytes:

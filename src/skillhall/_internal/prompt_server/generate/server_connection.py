@@ -1,4 +1,4 @@
-"""Client side of a prompt server: connect to it, upload a folder, write a prompt's files."""
+"""Client of a prompt server: connects, uploads folders, writes a prompt's files."""
 
 from __future__ import annotations
 
@@ -65,8 +65,10 @@ def open_prompt_client(
     cleaned = cleaned._replace(source=label_without_credentials(override.source))
     for text, redacted in zip(override, cleaned, strict=True):
         if redacted != text:
-            problem = "it contains a user name, a password or a query"
-            raise SourceRejected("url", text, problem, "the server has a token of its own for it")
+            problem = "it contains a user name, a password or a query string"
+            raise SourceRejected(
+                "url", text, problem, "leave them out; the server uses its own token"
+            )
     client = settings.client
     server = ServerConnection.from_url(url or client.server, client.token)
     if client.git_token is not None and _is_token_host(override.repo, settings):

@@ -73,8 +73,9 @@ class DatabaseUploads:
         return IngestResult(source, content_hash, len(files), "ingested" if is_new else "unchanged")
 
     def version(self, source: str) -> str:
-        """Return a string that changes with the files of a source; counts as a use.
+        """Return a string that changes with the files of a source.
 
+        Looking it up in the database counts as a use; the least recently used sources are deleted.
         Raises: SourceUnknown, DatabaseUnavailable if the source is not cached.
         """
         source = normalize_source_name(source)
@@ -114,7 +115,10 @@ class DatabaseUploads:
         return _hash_upload(upload), tree
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Invalidate the sources that events name, or all if events were missed (none given)."""
+        """Invalidate the sources that the events name, or all after a restore.
+
+        An empty sequence means that events were missed: all sources are invalidated.
+        """
         changed = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
         if not events or any(event.kind == DATABASE_RESTORED for event in events):
             self._invalidate()

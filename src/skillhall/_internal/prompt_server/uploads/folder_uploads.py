@@ -115,6 +115,7 @@ class FolderUploads:
     def _mark_used(self, name: str) -> None:
         """Record a use in the manifest's mtime, which other processes see."""
         with self._lock:
+            # Strictly increasing, so that two uses never have the same time.
             self._last_use_ns = max(time.time_ns(), self._last_use_ns + 1)
             now = self._last_use_ns
         with contextlib.suppress(OSError):  # just evicted, or the disk is read-only

@@ -1,4 +1,4 @@
-"""Rules for uploads: an upload is checked completely before anything is stored. Pure."""
+"""Rules for uploads. An upload is checked completely before anything is stored."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _MAX_SHOWN_PATH = 100  # characters of a path in a message
 
 
 def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
-    """Return contents and modes of all files, by path. Raises: UploadRejected, TooLarge."""
+    """Return the content and mode of each file, by path.
+
+    Raises: UploadRejected, TooLarge.
+    """
     validate_source_name(upload.source)
     if len(upload.content_hash) > MAX_HASH or not upload.content_hash.isprintable():
         raise UploadRejected(f"contentHash must be at most {MAX_HASH} printable characters")
@@ -39,6 +42,7 @@ def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
     paths = [_validate_path(file.path) for file in upload.files]
     _check_path_conflicts(paths)
     # Base64 has four characters for three bytes: do not decode an upload that is far too large.
+    # Padding makes the estimate up to two bytes per file too high.
     if sum(len(file.content) for file in upload.files) // 4 * 3 > MAX_BYTES + 2 * MAX_FILES:
         raise TooLarge("the upload", MAX_BYTES)
     contents = [_decode_content(file) for file in upload.files]
@@ -78,7 +82,7 @@ def _validate_path(text: str) -> str:
 
 
 def _check_path_conflicts(paths: Sequence[str]) -> None:
-    """Reject paths that are equal on some systems, and paths that are both file and folder."""
+    """Reject paths that are equal on some systems, or are both file and folder."""
     files: set[str] = set()
     for path in paths:
         if fold_name(path) in files:
