@@ -110,9 +110,9 @@ def _encode(value: object) -> str:
 def _write(text: str) -> None:
     """Write UTF-8 regardless of the stream's encoding.
 
-    A lone surrogate, from a path that is not UTF-8, becomes a question mark: JSON has none.
+    A lone surrogate, from a path that is not UTF-8, becomes a question mark.
     """
-    sys.stdout.flush()
+    sys.stdout.flush()  # text that is still buffered comes first
     rest = memoryview(text.encode("utf-8", "replace"))
     # An unbuffered stream may write only a part.
     while rest:

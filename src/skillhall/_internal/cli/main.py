@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _ensure_utf8_mode() -> None:
-    """Restart the interpreter in UTF-8 mode if the locale decodes file names otherwise.
+    """Restart the interpreter in UTF-8 mode if it decodes file names in another encoding.
 
     Skill folders have UTF-8 names on every machine, and Python cannot change its file system
     encoding after the start. Only unusual settings need it, such as LC_ALL=C with PYTHONUTF8=0.

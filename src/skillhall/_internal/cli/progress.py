@@ -1,4 +1,4 @@
-"""Progress on stderr while a scan or a transfer takes long."""
+"""Progress display on stderr for long scans and transfers."""
 
 from __future__ import annotations
 

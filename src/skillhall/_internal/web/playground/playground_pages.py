@@ -120,7 +120,10 @@ def _get_conversation(request: PageRequest) -> Conversation:
 
 
 def _read_config(site: Site) -> _Config:
-    """Return the default agent with all skills, then the agents of the config file."""
+    """Return the default agent with all skills, the agents in the config file, and the models.
+
+    An error in the config file is returned as `error`.
+    """
     path, config_error = find_config(site.settings.working_directory), None
     agents: tuple[AgentDefinition, ...] = ()
     try:

@@ -38,7 +38,7 @@ from skillhall._internal.cli.terminal import (
 )
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:  # of an optional extra
+if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.agents.chat.chat import Chat
 
 _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"

@@ -135,7 +135,7 @@ def command(
     def add_skills(*, dry_run: bool) -> AddReport:
         if isinstance(targets, InstallTargets):
             return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
-        # A folder outside of the project is not in its lock file.
+        # Skills in a folder outside of the project are not recorded in its lock file.
         loaded = [opened.load_bundle(bundle) for bundle in bundles]
         return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
 

@@ -13,7 +13,7 @@ from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, json_command
 
-if TYPE_CHECKING:  # of an optional extra
+if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import AccessTokens, Token
 
 command = command_group(

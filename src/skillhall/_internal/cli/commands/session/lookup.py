@@ -1,4 +1,4 @@
-"""Session commands: the workspace that they get, and lookup of sessions and blocks."""
+"""Basis of the session commands: the open workspace, and lookup of sessions and blocks."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -19,9 +19,9 @@ _PAGE_SIZE = 1000  # sessions per query
 def workspace_command(
     name: str, example: str
 ) -> Callable[[Callable[..., CommandResult]], click.Command]:
-    """Create a command that gets the open workspace, and its SESSION as a session.
+    """Create a command whose function gets the open workspace, and SESSION as a `Session`.
 
-    Raises: CommandFailed if a package is missing or the session is not found.
+    The command raises CommandFailed if a package is missing or the session is not found.
     """
 
     def decorate(function: Callable[..., CommandResult]) -> click.Command:
@@ -59,7 +59,7 @@ def find_session(workspace: Workspace, name_or_id: str) -> Session:
 
 
 def find_block(workspace: Workspace, session: Session, name_or_id: str) -> Block:
-    """Return the block by id, skill name or end of its id. Raises: CommandFailed."""
+    """Return the block with this id, skill name or end of an id. Raises: CommandFailed."""
     blocks = workspace.blocks.list(session.id)
     matches = [block for block in blocks if block.id == name_or_id]
     matches = matches or [
