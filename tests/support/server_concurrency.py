@@ -1,4 +1,4 @@
-"""Load test: concurrent clients while commits are pushed. Every response is of one commit."""
+"""Load test: concurrent clients while commits are pushed. Responses never mix commits."""
 
 import random
 import threading
@@ -40,7 +40,7 @@ class ServedRepo:
         self._lock = threading.Lock()
 
     def push(self) -> int:
-        """Push a commit and return its number; every other one has no parent."""
+        """Push a commit and return its number; every second one has no parent."""
         with self._lock:
             number = len(self.commit_numbers)
             parent = list(self.commit_numbers)[-1] if number % 2 else ""

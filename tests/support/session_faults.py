@@ -125,7 +125,7 @@ def _main(url: str, case: str) -> None:
             try:
                 _run_killed_at(url, session, work, step)
                 code = 0
-            except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
+            except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
                 sys.excepthook(*sys.exc_info())
             finally:
                 sys.stderr.flush()
