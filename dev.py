@@ -1,4 +1,4 @@
-"""Development commands: create `.venv` on first use, then run Skillhall or its checks.
+"""Development commands: run Skillhall or its checks; first use creates `.venv`.
 
 This needs Python 3.11 or newer, and pip, or uv on PATH.
 
@@ -66,7 +66,7 @@ def say(text: str) -> None:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Return the environment of a child process, without variables that bypass `.venv`."""
+    """Return the environment for a child process, without variables in `LEAKS`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEAKS}
     # By default, uv and npm ignore the system's certificates, which a TLS proxy may need.
     return {"UV_SYSTEM_CERTS": "1", "NODE_USE_SYSTEM_CA": "1"} | kept | extra
@@ -83,7 +83,7 @@ def start(
 
 
 def fingerprint(*names: str) -> str:
-    """Return a hash of package lists and the Python version, to detect outdated folders."""
+    """Return a hash of package lists and the Python version, to detect changes."""
     files = [(ROOT / name).read_bytes() for name in names]
     version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
     return hashlib.sha256(b"\0".join([*files, version])).hexdigest()
@@ -231,7 +231,8 @@ def types(*arguments: str) -> int:
 
 
 def golden(*arguments: str) -> int:
-    """Rewrite the expected files of the golden tests, in one process to avoid conflicts."""
+    """Rewrite the expected files of the golden tests, in one process."""
+    # Several processes could write one file at the same time.
     places = ["tests/golden", "tests/architecture/test_documentation.py"]
     return start([BIN / "pytest", *places, "-n", "0", *arguments], UPDATE_GOLDEN="1")
 

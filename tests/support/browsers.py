@@ -158,7 +158,7 @@ class BrowserSession:
         assert not self.problems, "\n".join(self.problems)
 
     def find_accessibility_problems(self) -> list[str]:
-        """Run axe-core and check for horizontal scrolling in every viewport and color scheme.
+        """Run axe-core and check for horizontal scrolling, in every viewport and theme.
 
         The context must bypass the CSP.
         """

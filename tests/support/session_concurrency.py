@@ -1,4 +1,4 @@
-"""Concurrent changes to one session by several processes, and a check that none was lost.
+"""Concurrent changes to a session by several processes; none may be lost.
 
 `python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` runs one of the processes.
 It prints the results of its changes as JSON.

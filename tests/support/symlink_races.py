@@ -1,7 +1,8 @@
-"""Symlink races: readers and writers, while a process swaps entries for links to the outside.
+"""Symlink races: a process swaps entries for links while others read and write.
 
-`python -m tests.support.symlink_races FOLDER` is that process. Nothing outside may ever be read or
-written. A naive reader and writer, which check and then open, prove that the race is real.
+`python -m tests.support.symlink_races FOLDER` is the swapping process; the links lead outside.
+Nothing outside may ever be read or written. A naive reader and writer, which check and then open,
+prove that the race is real.
 """
 
 import os
@@ -83,7 +84,7 @@ def _link_path(path: Path) -> Path:
 
 @contextmanager
 def make_memory_folder() -> Iterator[Path]:
-    """Create an empty folder, in memory if possible: a busy disk would slow writers down."""
+    """Create an empty folder, in memory if possible: a busy disk would slow writers."""
     with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         yield Path(folder)
 
@@ -92,7 +93,7 @@ def make_memory_folder() -> Iterator[Path]:
 
 
 def swap(folder: Path) -> None:
-    """Swap folders and files for links, at every depth, until there is a file called `stop`."""
+    """Swap folders and files for links, at every depth, until a file `stop` exists."""
     root = folder / "root"
     # By handles, so that entries of a folder can be swapped even while it is swapped away.
     entries = [(os.open((root / path).parent, os.O_RDONLY), Path(path).name) for path in _SWAPPED]

@@ -1,4 +1,4 @@
-"""The command table and the group that imports a command's module when the command is chosen.
+"""The command table, and the group that imports the module of a chosen command.
 
 Command modules import what they need at the top of the file. Only optional extras and heavy
 branches of one command are imported inside functions.

@@ -58,7 +58,10 @@ class FileContent(NamedTuple):
 
 
 class CommandResult(NamedTuple):
-    """Output of a command: `data`, `findings` and `error` with --json, else the text fields."""
+    """Output of a command, as text and as JSON.
+
+    With --json, it is `data`, `findings` and `error`; otherwise, the text fields.
+    """
 
     data: Mapping[str, object]
     findings: Iterable[JudgedFinding] = ()
@@ -76,7 +79,7 @@ class CommandResult(NamedTuple):
 
 
 def print_result(result: CommandResult | int | None) -> int | None:
-    """Print a `CommandResult` and return its exit code; return anything else unchanged."""
+    """Print a `CommandResult` and return its exit code; return other values as is."""
     if not isinstance(result, CommandResult):
         return result
     if is_json():

@@ -61,7 +61,7 @@ def _select_agent(
 
 
 def format_budget_cut(plan: PromptPlan) -> str:
-    """Return a note that some skills were shortened or omitted to fit the budget; "" if none."""
+    """Return a note if skills were shortened or omitted to fit the budget, else ""."""
     if not plan.reduced_skills:
         return ""
     return (

@@ -82,7 +82,7 @@ def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
 
 
 def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
-    """Encode findings without `json`, for speed: a large listing has tens of thousands."""
+    """Encode findings without `json`, for speed: a listing may have tens of thousands."""
     for (code, message, line, hint, path, skill), effect in findings:
         yield (
             f'{{"code": "{code.value}", "effect": "{effect.value}", '

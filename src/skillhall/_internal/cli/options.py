@@ -150,12 +150,15 @@ def json_command(
 
 
 def can_ask() -> bool:
-    """Whether the command may ask a question: on a terminal, not in CI, without --json."""
+    """Whether the command may ask: on a terminal, not in CI, and without --json."""
     return is_interactive() and not is_json()
 
 
 def confirm(question: str) -> None:
-    """Ask a yes-or-no question. Raises: UsageError if it cannot be asked, Abort for no."""
+    """Ask a yes-or-no question.
+
+    Raises: click.UsageError if it cannot be asked, click.Abort if the answer is no.
+    """
     text = sanitize_line(question)
     if not can_ask():
         raise click.UsageError(f"cannot ask for confirmation; use --yes to answer yes to: {text}")

@@ -1,4 +1,4 @@
-"""Supported coding agents, their skill folders, and the folders that an installation writes to.
+"""Supported coding agents, their skill folders, and the targets of installations.
 
 The ids are those of `npx skills`. A folder in the tables has one of three forms: `.claude/skills`
 is relative to the project, `~/.claude/skills` to the home folder, and `$CODEX_HOME/skills` to the

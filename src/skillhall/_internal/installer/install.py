@@ -1,4 +1,4 @@
-"""Installation of skills from a source into a project or a plain folder, after checks."""
+"""Checks skills of a source, and installs them in a project or a plain folder."""
 
 from __future__ import annotations
 
@@ -140,7 +140,10 @@ def preflight_bundles(
 
 
 def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill | None:
-    """Return the skill if the lenient profile accepts it, else `None`; report its findings."""
+    """Return the skill if the lenient profile accepts it, else `None`.
+
+    Findings are added to `report`.
+    """
     file, skill_id = _find_skill_md(bundle), choose_folder_name(bundle)
     name, findings = skill_id, bundle.findings
     if file is not None:
@@ -305,7 +308,7 @@ def _is_occupied(project: Project, target_path: str, key: str) -> bool:
 
 
 def choose_folder_name(bundle: Bundle) -> str:
-    """Return the folder name of a skill: as in its source if safe, else made from its name."""
+    """Return the folder name of a skill: that of its source if safe, else from its name."""
     folder = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
     try:
         safe = RelativePath.parse(folder).text

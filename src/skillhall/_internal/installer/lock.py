@@ -105,7 +105,7 @@ class Lock:
 
 @dataclass(slots=True)
 class LockEdit:
-    """Lock file opened for changes: edit `entries`; they are saved when the block ends.
+    """Lock file opened for changes of `entries`, which are saved when the block ends.
 
     `save` writes them earlier. It raises: LockInvalid, NotAFile, OSError.
     """

@@ -1,8 +1,9 @@
-"""The two lock files of `npx skills`, which we read and keep up to date, and their hashes.
+"""The two lock files of `npx skills`, and their hashes.
 
-A file that cannot be parsed is left unchanged, with a note. Unknown fields are preserved, and the
-version is never changed, because `npx skills` discards lock files of older versions. Each change
-locks the folder of the file unless the caller has locked it already.
+We read both and keep them up to date. A file that cannot be parsed is left unchanged, with a note.
+Unknown fields are preserved, and the version is never changed, because `npx skills` discards lock
+files of older versions. Each change locks the folder of the file unless the caller has locked it
+already.
 """
 
 from __future__ import annotations
@@ -234,7 +235,7 @@ def edit_npx_lock(
 def _merge_entry(
     before: object, entry: NpxEntry, lock_format: NpxLockFormat, now: datetime
 ) -> dict[str, object]:
-    """Return the entry in the field order of `npx skills`, with unknown fields of the old one."""
+    """Return the entry in the field order of `npx skills`; keep unknown fields."""
     old = before if isinstance(before, dict) else {}
     has_url = lock_format.has_timestamps or entry.source_type in {"git", "gitlab"}
     kind = {"sourceType": entry.source_type}

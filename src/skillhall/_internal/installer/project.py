@@ -123,7 +123,10 @@ class Project:
         return os.path.islink(path) and os.path.realpath(path) == os.path.realpath(self.path(key))
 
     def resolve_folder(self, folder: str) -> str:
-        """Return the real path of a folder; in a project, it must be inside. Raises: UnsafePath."""
+        """Return the real path of a folder, which must be inside of a project.
+
+        In the user scope, it may be outside of the home folder. Raises: UnsafePath.
+        """
         path, root = os.path.realpath(self.path(folder)), os.path.realpath(self.root)
         if is_inside(path, root):
             if path != root:

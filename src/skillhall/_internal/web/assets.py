@@ -1,4 +1,4 @@
-"""Static files of the pages: our styles and scripts, vendored libraries, block type colors."""
+"""Static files of the pages: styles, scripts, libraries and block type colors."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache

@@ -115,7 +115,10 @@ class PageRequest(Request):
         return self.fields.get(name, "")
 
     def number_field(self, name: str) -> int:
-        """Return a field as a number; -1, which is never a valid version, if it is not one."""
+        """Return a field of the form as a number.
+
+        Anything else becomes -1, which is never a valid version.
+        """
         return parse_number(self.field(name))
 
     @property

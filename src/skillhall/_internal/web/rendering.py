@@ -44,10 +44,11 @@ def render(
     status: int | None = None,
     **values: object,
 ) -> HTMLResponse:
-    """Render a page; the template gets the values, `title`, `problem` and `failed_form` as `page`.
+    """Render a page with a template, which gets the page as `page`.
 
-    The title defaults to the text `<template>.title`. The error defaults to that of the request; it
-    becomes `page.problem` and sets the status, unless `status` is given.
+    `page` has the values, `title`, `problem` and `failed_form`. The title defaults to the text
+    `<template>.title`. The error defaults to that of the request; it becomes `page.problem` and
+    sets the status, unless `status` is given.
     """
     error = error or request.error
     if title is None:

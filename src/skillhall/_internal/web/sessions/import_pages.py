@@ -84,7 +84,7 @@ def _open_importer(request: PageRequest) -> SkillImporter:
 def _import_or_review(
     request: PageRequest, choices: ImportChoices, *, is_explicit: bool = False
 ) -> Response:
-    """Import the candidates at once if there is nothing to decide, else start a review.
+    """Import the candidates if there is nothing to decide, else start a review.
 
     There is something to decide if a candidate has findings, is rejected or already exists, or if
     there are several and the user has not chosen them (`is_explicit`).

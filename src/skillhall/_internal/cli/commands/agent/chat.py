@@ -113,7 +113,7 @@ def _run_interactive(chat: Chat) -> None:
 
 
 def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
-    """Send one line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
+    """Send a line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
     try:
         runner.run(_send_message(chat, line))
     except (SkillhallError, KeyboardInterrupt) as error:

@@ -92,7 +92,7 @@ def build_sarif(results: Iterable[SarifResult], working_directory: str) -> dict[
 
 
 def shorten_path(path: str, working_directory: str) -> str:
-    """Return the path relative to the working directory if it is inside, else unchanged."""
+    """Return the path relative to the working directory if inside, else unchanged."""
     inside = path.removeprefix(working_directory.rstrip(os.sep) + os.sep)
     return inside or path
 

@@ -177,7 +177,10 @@ def select_rows(
     key_input: Input | None = None,
     screen_output: Output | None = None,
 ) -> list[int]:
-    """Show a checklist and return the selected row numbers. Raises: click.Abort if none."""
+    """Show a checklist and return the selected row numbers.
+
+    Raises: click.Abort if no row is selected.
+    """
     import questionary
 
     choices = [

@@ -1,4 +1,4 @@
-"""`skillhall backup` and `skillhall restore`: copy the database to a file and back."""
+"""`skillhall backup` and `restore`: copy the database to a file and back."""
 
 from pathlib import Path
 

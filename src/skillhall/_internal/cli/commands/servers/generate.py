@@ -1,4 +1,4 @@
-"""`skillhall generate`: writes the prompts of a server as skills for coding agents."""
+"""`skillhall generate`: writes prompts of a server as skills for coding agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -157,7 +157,7 @@ def setup(*, root: str) -> CommandResult:
 
 
 def _open_store(root: str) -> FolderStore:
-    """Open the skill store of a run directory and delete leftovers of killed processes."""
+    """Open the skill store of a run directory; delete leftovers of killed processes."""
     store = FolderStore(root, follow_links=read_settings().follow_links)
     with suppress(OSError):  # a read-only run directory can still be read
         store.sweep()

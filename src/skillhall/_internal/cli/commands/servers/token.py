@@ -59,7 +59,10 @@ def revoke(*, token: str) -> CommandResult:
 
 @contextmanager
 def _open_tokens() -> Iterator[AccessTokens]:
-    """Open the tokens of the configured database. Raises: CommandFailed if a package is missing."""
+    """Open the tokens of the configured database.
+
+    Raises: CommandFailed if a package is missing.
+    """
     with require_database():
         from skillhall._internal.wiring.database import open_access_tokens
 

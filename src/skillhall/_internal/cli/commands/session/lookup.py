@@ -1,4 +1,4 @@
-"""Basis of the session commands: the open workspace, and lookup of sessions and blocks."""
+"""Session commands: access to the workspace, and lookup of sessions and blocks."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -19,7 +19,7 @@ _PAGE_SIZE = 1000  # sessions per query
 def workspace_command(
     name: str, example: str
 ) -> Callable[[Callable[..., CommandResult]], click.Command]:
-    """Create a command whose function gets the open workspace, and SESSION as a `Session`.
+    """Create a command whose function gets the workspace, and SESSION as a `Session`.
 
     The command raises CommandFailed if a package is missing or the session is not found.
     """
@@ -44,7 +44,10 @@ def workspace_command(
 
 
 def find_session(workspace: Workspace, name_or_id: str) -> Session:
-    """Return the session with this id, or the only one with this name. Raises: CommandFailed."""
+    """Return the session with this id, or the only session with this name.
+
+    Raises: CommandFailed if there is none or the name is ambiguous.
+    """
     try:
         return workspace.sessions.find(name_or_id)
     except RecordNotFound:
@@ -59,7 +62,10 @@ def find_session(workspace: Workspace, name_or_id: str) -> Session:
 
 
 def find_block(workspace: Workspace, session: Session, name_or_id: str) -> Block:
-    """Return the block with this id, skill name or end of an id. Raises: CommandFailed."""
+    """Return the block with this id, skill name or end of its id.
+
+    Raises: CommandFailed if there is none or several match.
+    """
     blocks = workspace.blocks.list(session.id)
     matches = [block for block in blocks if block.id == name_or_id]
     matches = matches or [
