@@ -40,7 +40,7 @@ SKILL = "a/b/pdf"
 NOTES = f"{SKILL}/notes.md"
 _SWAPPED = ("a", "a/b", SKILL, NOTES, f"{SKILL}/SKILL.md")
 _MAX_BYTES = 1000
-READS = 10  # per round; a writer syncs to disk and takes as long for one write
+READS = 10  # per round; one write takes as long, because it is synced to disk
 NAIVE = 50  # attempts per round of the naive reader and writer, which must lose the race
 _STOP, _READY = "stop", "ready"
 _NAIVE = "naive.md"
@@ -95,14 +95,14 @@ def make_memory_folder() -> Iterator[Path]:
 def swap(folder: Path) -> None:
     """Swap folders and files for links, at every depth, until a file `stop` exists."""
     root = folder / "root"
-    # By handles, so that entries of a folder can be swapped even while it is swapped away.
+    # Open handles, so that entries of a folder can be swapped even while it is swapped away.
     entries = [(os.open((root / path).parent, os.O_RDONLY), Path(path).name) for path in _SWAPPED]
     turns = random.Random(4711)  # noqa: S311 - reproducible
     swaps = 0
     (folder / _READY).touch()
     while not (folder / _STOP).exists():
         handle, name = turns.choice(entries)
-        for _ in range(2):  # and back, so that the full path is inside half of the time
+        for _ in range(2):  # swapped back, so that the complete path is inside half of the time
             _swap(handle, name, in_one_step=turns.random() < 0.5)
         swaps += 2
     sys.stdout.write(f"{swaps}\n")

@@ -308,7 +308,7 @@ def _is_occupied(project: Project, target_path: str, key: str) -> bool:
 
 
 def choose_folder_name(bundle: Bundle) -> str:
-    """Return the folder name of a skill: that of its source if safe, else from its name."""
+    """Return the folder name of a skill: as in its source if safe, else from its name."""
     folder = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
     try:
         safe = RelativePath.parse(folder).text
