@@ -47,7 +47,7 @@ class CleanupReport(NamedTuple):
 def clean_up_if_due(directory: str, clock: Callable[[], float] = time.time) -> CleanupReport | None:
     """Clean up the data folder if the last cleanup was over a day ago.
 
-    Returns `None` if it was not due or failed. Raises no OSError or SkillhallError.
+    Returns `None` if no cleanup was due, or if it failed: errors are ignored.
     """
     marker, now = os.path.join(directory, _LAST_RUN_FILE), clock()
     try:

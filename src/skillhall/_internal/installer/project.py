@@ -83,7 +83,7 @@ class Project:
 
     @property
     def content_store(self) -> ContentStore:
-        """Store of earlier versions."""
+        """Store of file contents by digest, for rollbacks and merges."""
         return ContentStore(self.settings.data_directory)
 
     @property
@@ -123,9 +123,9 @@ class Project:
         return os.path.islink(path) and os.path.realpath(path) == os.path.realpath(self.path(key))
 
     def resolve_folder(self, folder: str) -> str:
-        """Return the real path of a folder, which must be inside of a project.
+        """Return the real path of a folder, which must be inside the project.
 
-        In the user scope, it may be outside of the home folder. Raises: UnsafePath.
+        In the user scope, it may be outside the home folder. Raises: UnsafePath.
         """
         path, root = os.path.realpath(self.path(folder)), os.path.realpath(self.root)
         if is_inside(path, root):

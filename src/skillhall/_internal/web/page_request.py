@@ -117,7 +117,7 @@ class PageRequest(Request):
     def number_field(self, name: str) -> int:
         """Return a field of the form as a number.
 
-        Anything else becomes -1, which is never a valid version.
+        A field that is not a number becomes -1, which is never a valid version.
         """
         return parse_number(self.field(name))
 

@@ -92,7 +92,7 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
 
 
 def _run_interactive(chat: Chat) -> None:
-    """Send each input line until the input ends."""
+    """Send each input line, or run its command such as /new, until the input ends."""
     snapshot = chat.skills.snapshot()
     count = format_count(len(snapshot.skill_view), "skill")
     tokens = format_count(snapshot.plan.tokens, "token")

@@ -155,7 +155,10 @@ def command(
 def _choose_bundles(
     opened: OpenedSource, names: tuple[str, ...], *, take_all: bool, asks: bool
 ) -> Sequence[Bundle]:
-    """Return the bundles to add: by name, all, or selected interactively."""
+    """Return the bundles to add: by name, all, or selected interactively.
+
+    Raises: click.UsageError if there are several and the user cannot be asked.
+    """
     bundles = opened.bundles
     if names and ALL_SKILLS not in names:
         return select_bundles(bundles, names)
@@ -237,7 +240,9 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
     error = None
     names = ", ".join(skill.id for skill in report.skipped)
     if any(skill.reason == "exists" for skill in report.skipped):
-        error = ErrorInfo("conflict", f"already exists: {names}", "use --overwrite")
+        error = ErrorInfo(
+            "conflict", f"already exists: {names}", "use --overwrite to replace skills"
+        )
     elif report.skipped:
         error = ErrorInfo("invalid_skill", f"rejected: {names}")
     messages += [f"note: {note}" for note in report.notes]

@@ -140,7 +140,10 @@ def command(
 def _find_targets(
     project: Project, agents: tuple[str, ...], path: str | None
 ) -> Sequence[GenerateTarget]:
-    """Return the folders to write to; print the agents if they were detected."""
+    """Return the folders to write to; print the agents if they were detected.
+
+    Raises: UnknownAgent, AgentHasNoPlace, UnsafePath, CommandFailed if no agent is detected.
+    """
     if path is not None:
         return [GenerateTarget.from_path(project, path)]
     try:

@@ -128,10 +128,7 @@ def share(*, replace: bool, root: str) -> CommandResult:
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
         if services.skill_store is None:
-            problem, hint = (
-                "sharing skills needs PostgreSQL",
-                "set it to postgresql://user@host/name",
-            )
+            problem, hint = "sharing skills needs PostgreSQL", "use postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
         report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
     return _report_import("shared", report)

@@ -56,7 +56,9 @@ def find_session(workspace: Workspace, name_or_id: str) -> Session:
         return matches[0]
     if matches:
         ids = ", ".join(session.id for session in matches)
-        raise CommandFailed("conflict", f"several sessions are named {name_or_id!r}", f"ids: {ids}")
+        raise CommandFailed(
+            "conflict", f"several sessions are named {name_or_id!r}", f"use an id: {ids}"
+        )
     hint = "'skillhall session list' shows all sessions"
     raise CommandFailed("not_found", f"session not found: {name_or_id!r}", hint)
 
