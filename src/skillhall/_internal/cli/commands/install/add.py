@@ -241,7 +241,7 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
     names = ", ".join(skill.id for skill in report.skipped)
     if any(skill.reason == "exists" for skill in report.skipped):
         error = ErrorInfo(
-            "conflict", f"already exists: {names}", "use --overwrite to replace skills"
+            "conflict", f"already exists: {names}", "use --overwrite to replace existing skills"
         )
     elif report.skipped:
         error = ErrorInfo("invalid_skill", f"rejected: {names}")
