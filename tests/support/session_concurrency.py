@@ -88,7 +88,7 @@ def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerR
 def check_nothing_lost(
     workspace: Workspace, session: str, results: WorkerResults, before: Sequence[Block]
 ) -> None:
-    """Check that the session equals the result of replaying its events."""
+    """Check that the session matches its events and that no accepted edit was lost."""
     events = _all_events(workspace, session)
     revisions = [event.revision for event in events]
     assert sorted(set(revisions)) == list(range(1, max(revisions) + 1)), "a change left no event"

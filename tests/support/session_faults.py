@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
 
 
 def run_session_faults(url: str, case: str) -> int:
-    """Kill the change at every statement and return their number."""
+    """Kill the change at every step, a statement or commit; return the number of steps."""
     result = subprocess.run(
         [sys.executable, "-m", "tests.support.session_faults", url, case],
         cwd=ROOT,
