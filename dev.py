@@ -1,4 +1,4 @@
-"""Development commands: create `.venv` on first use, then run Skillhall or its checks.
+"""Development commands: run Skillhall or its checks; first use creates `.venv`.
 
 This needs Python 3.11 or newer, and pip, or uv on PATH.
 
@@ -26,7 +26,7 @@ import venv
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-# Before the first annotation, so that an older Python gets here.
+# Comes before the first annotation, which an older Python may fail to evaluate.
 if sys.version_info < (3, 11):
     print(f"dev.py needs Python 3.11 or newer; this is {sys.version.split()[0]}", file=sys.stderr)
     print("hint: start it with a newer one, e.g. python3.11 dev.py test", file=sys.stderr)
@@ -49,12 +49,12 @@ BROWSER_FILES = {
 }
 MODULES = ROOT / "node_modules"
 VENDOR = ROOT / "src" / "skillhall" / "_internal" / "web" / "static" / "vendor"
-DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # build_backend.py compares with it
+DIGESTS = VENDOR.parents[1] / "vendored.sha256"  # checked by build_backend.py
 COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
 ).split()
-# With these, a child process would look for modules outside `.venv`.
+# With these variables, a child process would look for modules outside `.venv`.
 LEAKS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
 CRASHED = 2  # exit code of mypy for a crash; 1 is for type errors
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
@@ -66,7 +66,7 @@ def say(text: str) -> None:
 
 
 def environment(**extra: str) -> dict[str, str]:
-    """Return the environment of a child process, without variables that bypass `.venv`."""
+    """Return the environment for a child process, without variables in `LEAKS`."""
     kept = {key: value for key, value in os.environ.items() if key not in LEAKS}
     # By default, uv and npm ignore the system's certificates, which a TLS proxy may need.
     return {"UV_SYSTEM_CERTS": "1", "NODE_USE_SYSTEM_CA": "1"} | kept | extra
@@ -83,7 +83,7 @@ def start(
 
 
 def fingerprint(*names: str) -> str:
-    """Return a hash of package lists and the Python version, to detect outdated folders."""
+    """Return a hash of package lists and the Python version, to detect changes."""
     files = [(ROOT / name).read_bytes() for name in names]
     version = f"{sys.version_info.major}.{sys.version_info.minor}".encode()
     return hashlib.sha256(b"\0".join([*files, version])).hexdigest()
@@ -97,7 +97,7 @@ def uv() -> str:
 
 def install_uv() -> str:
     """Install uv into `.venv` with the pip of the Python that created it."""
-    # The interpreter of an activated `.venv` has no pip; its base interpreter has.
+    # The interpreter of an activated `.venv` has no pip, but its base interpreter may have it.
     python = getattr(sys, "_base_executable", None) or sys.executable
     probe = [python, "-m", "pip", "--version"]
     if subprocess.run(probe, env=environment(), capture_output=True, check=False).returncode:
@@ -231,7 +231,8 @@ def types(*arguments: str) -> int:
 
 
 def golden(*arguments: str) -> int:
-    """Rewrite the expected files of the golden tests, in one process to avoid conflicts."""
+    """Rewrite the expected files of the golden tests, in one process."""
+    # Several processes could write one file at the same time.
     places = ["tests/golden", "tests/architecture/test_documentation.py"]
     return start([BIN / "pytest", *places, "-n", "0", *arguments], UPDATE_GOLDEN="1")
 

@@ -1,4 +1,4 @@
-"""What holds for every test: a home of its own, no network, and how many examples are tried."""
+"""Setup of all tests: an empty home folder, no network, and Hypothesis profiles."""
 
 import os
 import sys
@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, settings
 from tests.support.databases import make_postgres_database, worker
 from tests.support.postgres import shared_server
 
-# Each value is named: on a build server Hypothesis starts from other defaults. How slow the machine
-# is, and how many inputs a test sets aside, differ from run to run and are no failures.
+# All settings are explicit, because Hypothesis has other defaults on CI servers. The speed of the
+# machine and the number of inputs that a test filters out vary and are not failures.
 QUICK = settings(
     max_examples=100,
     deadline=None,
@@ -26,11 +26,11 @@ settings.register_profile("quick", QUICK)
 settings.register_profile("deep", QUICK, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
-LOCAL_HOST_PREFIXES = ("127.", "::1", "localhost")  # how the names of this machine begin
+LOCAL_HOST_PREFIXES = ("127.", "::1", "localhost")  # of names and addresses of this machine
 
 
 def reject_remote_hosts(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse to look up or to call any other machine, whatever a test or a fault would do."""
+    """Audit hook that rejects lookups of and connections to other machines."""
     if event == "socket.getaddrinfo":
         host = arguments[0]
     elif event == "socket.connect" and isinstance(arguments[1], tuple):
@@ -39,19 +39,19 @@ def reject_remote_hosts(event: str, arguments: tuple[object, ...]) -> None:
         return
     name = host.decode() if isinstance(host, bytes) else host
     if isinstance(name, str) and not name.startswith(LOCAL_HOST_PREFIXES):
-        raise PermissionError(f"tests stay on this machine; not {name!r}")
+        raise PermissionError(f"tests must not contact other machines: {name!r}")
 
 
 sys.addaudithook(reject_remote_hosts)
 
-# Where programs look for a person's own files and for our settings.
+# Variables that lead to files of the user, or contain our settings.
 PERSONAL_VARIABLE_PREFIXES = ("XDG_", "SKILLHALL_", "DOT_AI_")
 
 
 def pytest_collection_finish() -> None:
     """Let threads install the trace function of coverage one at a time.
 
-    Python 3.11 raises in a thread that installs one while another thread does.
+    Python 3.11 raises an error in a thread that installs one while another thread does.
     """
     traced = threading.gettrace()
     if traced is None:
@@ -71,13 +71,13 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests in a browser come last, together: so that each worker starts one, and only once."""
+    """Run the browser tests last, so that each worker starts a browser only once."""
     items.sort(key=lambda item: item.path.parent.name == "browser")
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty home folder in place of the person's own, whatever the environment says."""
+    """Replace the home folder with an empty one, and remove variables of the user."""
     folder = tmp_path_factory.mktemp("home")
     for variable in [name for name in os.environ if name.startswith(PERSONAL_VARIABLE_PREFIXES)]:
         monkeypatch.delenv(variable)
@@ -89,7 +89,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL database for this worker; all workers share one server."""
+    """URL of a PostgreSQL database for this worker; all workers share one server."""
     base = tmp_path_factory.getbasetemp()
     run = base if worker() == "main" else base.parent
     with shared_server(run) as server:

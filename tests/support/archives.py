@@ -105,7 +105,7 @@ def make_zip(
 def zip_end(
     entries: int, size: int, start: int, comment: bytes = b"", *, parts: tuple[int, int] = (0, 0)
 ) -> bytes:
-    """Build an end record; `parts` is the part's number and the entries in other parts."""
+    """Build an end record; `parts`: number of this part, and entries in other parts."""
     part, elsewhere = parts
     numbers = (part, 0, entries - elsewhere, entries, size, start, len(comment))
     return b"PK\x05\x06" + struct.pack("<4H2LH", *numbers) + comment

@@ -30,7 +30,7 @@ VIEWPORTS: tuple[tuple[int, Literal["light", "dark"]], ...] = (
     (390, "light"),
     (390, "dark"),
 )
-TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer is missing
+TIMEOUT_MS = 120_000  # for busy machines; an event that takes longer counts as missing
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -44,7 +44,7 @@ _AXE_SCRIPT = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) 
   ...violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html)}`),
   ...(document.documentElement.scrollWidth > innerWidth ? ["scrolls horizontally"] : []),
 ])"""
-# Hidden elements make requests without a person: they poll.
+# Hidden elements poll, so their requests are not counted.
 _COUNT = """() => document.addEventListener("htmx:config:request", ({ target }) => {
   const { dataset } = document.body;
   if (!target.hidden) dataset.requests = Number(dataset.requests ?? 0) + 1;
@@ -56,7 +56,7 @@ _EXPECTED_CONSOLE_ERROR = re.compile(
 
 
 def hold_first(page: Page, url: re.Pattern[str], *, until: int) -> None:
-    """Hold the first request to a URL until the page has made so many."""
+    """Hold the first request to a URL until the page has made `until` requests."""
 
     def answer(route: Route) -> None:
         expect_requests(page, until)
@@ -67,12 +67,12 @@ def hold_first(page: Page, url: re.Pattern[str], *, until: int) -> None:
 
 
 def expect_requests(page: Page, number: int) -> None:
-    """Wait until so many requests were made, sent or queued, since `hold_first`."""
+    """Wait until `number` requests were sent or queued since `hold_first`."""
     expect(page.locator("body")).to_have_attribute("data-requests", str(number))
 
 
 def launch(playwright: Playwright) -> Browser:
-    """Launch Chromium, downloaded if it is not installed."""
+    """Launch Chromium; download it first if it is not installed."""
     return playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
 
 
@@ -158,7 +158,7 @@ class BrowserSession:
         assert not self.problems, "\n".join(self.problems)
 
     def find_accessibility_problems(self) -> list[str]:
-        """Run axe-core and check for horizontal scrolling in every viewport and color scheme.
+        """Run axe-core and check for horizontal scrolling, in every viewport and theme.
 
         The context must bypass the CSP.
         """

@@ -18,7 +18,7 @@ _ENVIRONMENT = dict(os.environ)
 
 
 def find_chromium() -> str:
-    """Return the path of the browser; downloads it if necessary."""
+    """Return the path of the browser; download it if necessary."""
     return next(filter(None, map(shutil.which, _NAMES)), None) or _download()
 
 

@@ -182,7 +182,7 @@ def assert_same(
 
 
 def _wait_for_children(before: set[str]) -> bool:
-    # Servers of the tests may need a moment to end their processes.
+    # Servers that tests have started may need a moment to end their child processes.
     return any(_children() <= before or _PAUSE.wait(0.02) for _ in range(6000))
 
 

@@ -1,4 +1,4 @@
-"""Cases for faults during generation: skills stay complete, old, new or missing."""
+"""Fault cases for generation: each skill is complete, old or new, or missing."""
 
 from pathlib import Path
 

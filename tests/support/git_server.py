@@ -60,7 +60,7 @@ class GitRepo:
         return self._object("tree", b"".join(line for _, line in sorted(lines)))
 
     def files(self, files: Mapping[str, bytes], modes: Mapping[str, str] | None = None) -> str:
-        """Write a tree of files; the data of a link is its target, of a submodule its commit."""
+        """Write a tree of files. A link's data is its target, a submodule's its commit."""
         entries, folders = [], dict[str, dict[str, bytes]]()
         modes = modes or {}
         for path, data in files.items():

@@ -36,7 +36,7 @@ class GitHubServer:
     def commit(
         self, name: str, files: Mapping[str, bytes | RepoFile], ref: str = "refs/heads/main"
     ) -> str:
-        """Commit exactly these files in the repository `owner/name`; return the commit's id."""
+        """Commit exactly these files to the repository `owner/name`; return the id."""
         entries = {
             path: file if isinstance(file, RepoFile) else RepoFile(file)
             for path, file in files.items()

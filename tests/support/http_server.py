@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
-DEADLINE = 120  # seconds; a slower exchange counts as hanging
+DEADLINE = 120  # seconds; a slower request counts as hanging
 
 
 class ReceivedRequest(NamedTuple):

@@ -1,4 +1,4 @@
-"""Operations that are interrupted at every step and leave a complete skill."""
+"""Operations that are interrupted at every step and must leave a complete skill."""
 
 from pathlib import Path
 from shutil import rmtree

@@ -38,7 +38,7 @@ MODULES = {
 
 
 def build_reference() -> str:
-    """Return the page."""
+    """Return the reference as a Markdown page."""
     lines = [HEAD, "## skillhall", ""]
     names = [name for name in skillhall.__all__ if name != "__version__"]
     lines += [f"`{'`, `'.join(names)}`, `__version__`", ""]

@@ -1,4 +1,4 @@
-"""Workspace store in memory, which follows the rules of the port."""
+"""Workspace store in memory, which behaves as `storage.ports` requires."""
 
 import threading
 from collections.abc import Callable, Iterable, Sequence

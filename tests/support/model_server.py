@@ -1,7 +1,8 @@
 """A scripted model behind a real HTTP server, in the formats of three providers.
 
-What it answers follows from what the conversation holds: a script is one turn for each number of
-tool results. Each request is kept in one neutral form, so that one assertion serves every client.
+The turn that it sends is chosen by the number of tool results since the last user message: none
+selects the first turn of the script, one the second, and so on. Requests are recorded in a neutral
+form, so that one assertion works for every client.
 """
 
 import itertools

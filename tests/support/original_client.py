@@ -1,4 +1,4 @@
-"""Client that sends the same requests as the original one, and expects the same responses.
+"""Client that sends the original client's requests and expects the same responses.
 
 It was written from the requests and responses of that client, so that an incompatible change fails
 a test. It knows nothing about Skillhall.

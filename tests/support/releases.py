@@ -9,14 +9,14 @@ from pathlib import Path
 import dev
 
 ROOT = dev.ROOT
-# The home folder before tests replace it: uv's cache and settings are there.
+# Read before tests replace HOME: uv's cache and settings are in the real home folder.
 _ENVIRONMENT = dev.environment()
 
 
 def export_checkout(folder: Path) -> Path:
     """Copy the files of a fresh clone, without the tests.
 
-    New files that git does not ignore are among them, so that a change can be tested before it is
+    New files that git does not ignore are included, so that a change can be tested before it is
     committed.
     """
     listed = subprocess.run(

@@ -49,7 +49,7 @@ class Replica:
     _process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
-        """Start the server and wait until it serves. A restart reuses its folders."""
+        """Start the server and wait until it is ready. A restart reuses its folders."""
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
@@ -103,7 +103,7 @@ class Replica:
 
     @contextmanager
     def events(self, query: str = "") -> Iterator[Iterator[dict[str, Any]]]:
-        """Iterate over the server's events as they come."""
+        """Yield an iterator over the server's events, which waits for the next one."""
         with closing(HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE)) as connection:
             connection.request("GET", f"/api/v1/events{query}", headers=self.headers)
             response = connection.getresponse()

@@ -1,4 +1,4 @@
-"""Load test: concurrent clients while commits are pushed. Every response is of one commit."""
+"""Load test: while commits are pushed, no response to a client mixes two commits."""
 
 import random
 import threading
@@ -40,7 +40,7 @@ class ServedRepo:
         self._lock = threading.Lock()
 
     def push(self) -> int:
-        """Push a commit and return its number; every other one has no parent."""
+        """Push a commit and return its number; every second one has no parent."""
         with self._lock:
             number = len(self.commit_numbers)
             parent = list(self.commit_numbers)[-1] if number % 2 else ""
@@ -86,7 +86,7 @@ class ObservedResponse:
 def run_clients(
     server: RunningServer, repos: list[ServedRepo], should_continue: Callable[[int], bool]
 ) -> LoadResult:
-    """Run clients while `should_continue`, which gets the number of requests of a client."""
+    """Run clients until `should_continue` is false for their number of requests."""
     result, lock, observed = LoadResult(), threading.Lock(), set[ObservedResponse]()
 
     def client(seat: int) -> None:
@@ -133,7 +133,7 @@ def _observe(repo: ServedRepo, kind: str, response: Any, oldest: int) -> Observe
 
 @contextmanager
 def run_loaded_server(folder: Path) -> Iterator[tuple[RunningServer, list[ServedRepo]]]:
-    """Run a server over three repositories; the first is configured, queries name the others."""
+    """Run a server with one configured repository; queries name two others."""
     root = folder / "served"
     repos = [git_repo(root / f"team/h{n}.git", make_commit_files(0)) for n in range(REPOSITORIES)]
     with run_git_server(root) as site:

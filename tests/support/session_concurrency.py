@@ -1,4 +1,4 @@
-"""Concurrent changes to one session by several processes, and a check that none was lost.
+"""Concurrent changes to a session by several processes; none may be lost.
 
 `python -m tests.support.session_concurrency URL SESSION WORKER CHANGES` runs one of the processes.
 It prints the results of its changes as JSON.
@@ -88,7 +88,7 @@ def run_workers(url: str, session: str, processes: int, changes: int) -> WorkerR
 def check_nothing_lost(
     workspace: Workspace, session: str, results: WorkerResults, before: Sequence[Block]
 ) -> None:
-    """Check that the session equals the result of replaying its events."""
+    """Check that the session matches its events and that no accepted edit was lost."""
     events = _all_events(workspace, session)
     revisions = [event.revision for event in events]
     assert sorted(set(revisions)) == list(range(1, max(revisions) + 1)), "a change left no event"

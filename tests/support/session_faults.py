@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
 
 
 def run_session_faults(url: str, case: str) -> int:
-    """Kill the change at every statement and return their number."""
+    """Kill the change at every step, a statement or commit; return the number of steps."""
     result = subprocess.run(
         [sys.executable, "-m", "tests.support.session_faults", url, case],
         cwd=ROOT,
@@ -125,7 +125,7 @@ def _main(url: str, case: str) -> None:
             try:
                 _run_killed_at(url, session, work, step)
                 code = 0
-            except BaseException:  # noqa: BLE001 - a forked child must not go on into the parent's code
+            except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
                 sys.excepthook(*sys.exc_info())
             finally:
                 sys.stderr.flush()

@@ -109,7 +109,7 @@ def _map_below(step: str, fields: dict[str, str]) -> str:
 
 
 def _value_strategy(keys: st.SearchStrategy[str], values: st.SearchStrategy[str]) -> _Texts:
-    """Return the text that may follow `key:`, on its line and below it."""
+    """Return a strategy for the text after `key:`, on its line and below it."""
     inline = st.builds("{}{}".format, st.sampled_from([" ", " ", " ", "  "]), values)
     items = st.lists(st.builds("- {}".format, values), min_size=1, max_size=3)
     lists = st.builds(_indent_below, st.sampled_from(["", "  ", " "]), items)
@@ -217,7 +217,7 @@ skill_md_like = st.builds(
     st.tuples(_leads, _fences, yaml_blocks, _fences, _bodies),
     st.one_of(st.just(["\n"]), st.just(["\r\n"]), st.lists(_breaks, min_size=1, max_size=5)),
 )
-# Files with a part cut, doubled or replaced.
+# Files with some bytes removed, inserted or replaced.
 damaged_files = st.builds(
     lambda data, at, removed, added: data[:at] + added + data[at + removed :],
     skill_md_like,

@@ -1,7 +1,8 @@
-"""Symlink races: readers and writers, while a process swaps entries for links to the outside.
+"""Symlink races: a process swaps entries for links while others read and write.
 
-`python -m tests.support.symlink_races FOLDER` is that process. Nothing outside may ever be read or
-written. A naive reader and writer, which check and then open, prove that the race is real.
+`python -m tests.support.symlink_races FOLDER` is the swapping process; the links lead outside.
+Nothing outside may ever be read or written. A naive reader and writer, which check and then open,
+prove that the race is real.
 """
 
 import os
@@ -39,7 +40,7 @@ SKILL = "a/b/pdf"
 NOTES = f"{SKILL}/notes.md"
 _SWAPPED = ("a", "a/b", SKILL, NOTES, f"{SKILL}/SKILL.md")
 _MAX_BYTES = 1000
-READS = 10  # per round; a writer syncs to disk and takes as long for one write
+READS = 10  # per round; one write takes as long, because it is synced to disk
 NAIVE = 50  # attempts per round of the naive reader and writer, which must lose the race
 _STOP, _READY = "stop", "ready"
 _NAIVE = "naive.md"
@@ -83,7 +84,7 @@ def _link_path(path: Path) -> Path:
 
 @contextmanager
 def make_memory_folder() -> Iterator[Path]:
-    """Create an empty folder, in memory if possible: a busy disk would slow writers down."""
+    """Create an empty folder, in memory if possible: a busy disk would slow writers."""
     with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as folder:
         yield Path(folder)
 
@@ -92,16 +93,16 @@ def make_memory_folder() -> Iterator[Path]:
 
 
 def swap(folder: Path) -> None:
-    """Swap folders and files for links, at every depth, until there is a file called `stop`."""
+    """Swap folders and files for links, at every depth, until a file `stop` exists."""
     root = folder / "root"
-    # By handles, so that entries of a folder can be swapped even while it is swapped away.
+    # Open handles, so that entries of a folder can be swapped even while it is swapped away.
     entries = [(os.open((root / path).parent, os.O_RDONLY), Path(path).name) for path in _SWAPPED]
     turns = random.Random(4711)  # noqa: S311 - reproducible
     swaps = 0
     (folder / _READY).touch()
     while not (folder / _STOP).exists():
         handle, name = turns.choice(entries)
-        for _ in range(2):  # and back, so that the full path is inside half of the time
+        for _ in range(2):  # swapped back, so that the complete path is inside half of the time
             _swap(handle, name, in_one_step=turns.random() < 0.5)
         swaps += 2
     sys.stdout.write(f"{swaps}\n")

@@ -1,4 +1,4 @@
-"""Complete server of a team: prompt service and collection over local repositories."""
+"""Complete server of a team: prompt service and collection of local repositories."""
 
 import base64
 import hashlib

@@ -109,7 +109,7 @@ def ordinary_user() -> Iterator[Path]:
     try:
         if is_root:
             os.chown(folder, NOBODY_UID, NOBODY_UID)
-            os.setresuid(NOBODY_UID, NOBODY_UID, 0)  # the saved uid allows to switch back
+            os.setresuid(NOBODY_UID, NOBODY_UID, 0)  # the saved uid allows switching back
         yield folder
     finally:
         if is_root:

@@ -31,7 +31,7 @@ class OpenAIChatModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "wire"
 
-    def bind_tools(self, tools: Any, **_: Any) -> Any:  # noqa: ANN401 - as the class above has it
+    def bind_tools(self, tools: Any, **_: Any) -> Any:  # noqa: ANN401 - as in the base class
         return OpenAIChatModel(url=self.url, tools=[*tools])
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:  # noqa: ANN401

@@ -47,4 +47,4 @@ def test_page_error_message_is_a_sentence(error: SkillhallError, message: str) -
 
 
 def test_page_error_hint_is_in_the_language_of_the_visitor() -> None:
-    assert describe_error(make_request(), ReviewGone()).hint == "Upload the skills again."
+    assert describe_error(make_request(), ReviewGone()).hint == "Import the skills again."

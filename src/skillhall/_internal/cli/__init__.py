@@ -1,1 +1,4 @@
-"""The command line. Commands import their modules when they run, so that startup stays fast."""
+"""The command line.
+
+The modules of a command are imported when it runs, so that startup stays fast.
+"""

@@ -1,4 +1,4 @@
-"""The command table and the group that imports a command's module when the command is chosen.
+"""The command table, and the group that imports the module of a chosen command.
 
 Command modules import what they need at the top of the file. Only optional extras and heavy
 branches of one command are imported inside functions.
@@ -20,8 +20,8 @@ from skillhall._version import VERSION
 if TYPE_CHECKING:  # only completion needs it
     from click.shell_completion import CompletionItem
 
-# Each command with its module below `commands`, whose `command` it is unless another name is
-# given, and its short help, so that `skillhall --help` imports no command module.
+# Each command with its module below `commands`, as "module" or "module:attribute" (the default
+# attribute is `command`), and its short help, so that `skillhall --help` imports no command module.
 COMMAND_SECTIONS = {
     "Common commands": {
         "list": ("browse.list", "List skills."),
@@ -105,7 +105,7 @@ class LazyGroup(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Return the command with this name or alias."""
+        """Return the command with this name or alias; `None` if it is unknown."""
         row = COMMANDS.get(ALIASES.get(cmd_name, cmd_name))
         if row is None:
             return None
@@ -136,7 +136,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command in `args`. For an unknown name, suggest the closest one."""
+        """Return the command in `args`.
+
+        Raises: CommandFailed, with a suggestion, if the name is unknown.
+        """
         name = args[0]
         if not name.startswith("-") and name not in COMMANDS and name not in ALIASES:
             from difflib import get_close_matches

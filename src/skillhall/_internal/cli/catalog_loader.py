@@ -1,4 +1,4 @@
-"""Loads a catalog for a command and summarizes what was skipped."""
+"""Loads a catalog for a command and summarizes its skipped skills and warnings."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 
-# Each of these is printed in full: the scan is incomplete.
+# Findings with these codes are printed one by one: they mean that the scan is incomplete.
 _INCOMPLETE_SCAN_CODES = (Code.ROOT_MISSING, Code.BOUND_REACHED)
 
 
 class SearchOptions(NamedTuple):
-    """Where and how a command searches skills."""
+    """Where and how a command searches for skills."""
 
     roots: tuple[str, ...] = ()
     profile: str = "lenient"

@@ -40,7 +40,10 @@ class FileContent(NamedTuple):
         return {"size": len(self.data), **encoded}
 
     def print(self) -> None:
-        """Write the bytes unchanged; a terminal gets only text. Raises: CommandFailed."""
+        """Write the file to stdout: unchanged in a pipe, sanitized on a terminal.
+
+        Raises: CommandFailed if stdout is a terminal and the file is not text.
+        """
         if not is_terminal(sys.stdout):
             sys.stdout.flush()
             sys.stdout.buffer.write(self.data)
@@ -55,7 +58,10 @@ class FileContent(NamedTuple):
 
 
 class CommandResult(NamedTuple):
-    """What a command prints: `data`, `findings` and `error` with --json, else the text fields."""
+    """Output of a command, as text and as JSON.
+
+    With --json, it is `data`, `findings` and `error`; otherwise, the text fields.
+    """
 
     data: Mapping[str, object]
     findings: Iterable[JudgedFinding] = ()
@@ -73,7 +79,7 @@ class CommandResult(NamedTuple):
 
 
 def print_result(result: CommandResult | int | None) -> int | None:
-    """Print the result of the current command and return its exit code."""
+    """Print a `CommandResult` and return its exit code; return other values as is."""
     if not isinstance(result, CommandResult):
         return result
     if is_json():
@@ -118,7 +124,7 @@ def is_json() -> bool:
 
 
 def format_errors(errors: Iterable[tuple[str, ErrorInfo]]) -> Iterator[str]:
-    """Yield one line per skill, then each distinct hint once."""
+    """Yield one line per error, then each distinct hint once."""
     hints: dict[str, None] = {}
     for key, info in errors:
         yield info.message if info.message.startswith(key) else f"{key}: {info.message}"

@@ -28,7 +28,8 @@ def open_agent_skills(
     Raises: ConfigInvalid, CommandFailed.
     """
     if roots and (agent_id or config_path):
-        raise click.UsageError("use either --root, or --agent and --config")
+        raise click.UsageError("--root cannot be combined with --agent or --config")
+    # The default agent needs no config file; it is looked up there only with --config.
     name = None if agent_id == DEFAULT_AGENT and not config_path else agent_id
     is_configured = (
         name or config_path or (not agent_id and find_config(settings.working_directory))
@@ -60,7 +61,7 @@ def _select_agent(
 
 
 def format_budget_cut(plan: PromptPlan) -> str:
-    """Say how many skills were shortened or omitted to fit the budget; "" if none."""
+    """Return a note if skills were shortened or omitted to fit the budget, else ""."""
     if not plan.reduced_skills:
         return ""
     return (

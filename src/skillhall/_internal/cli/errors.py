@@ -43,28 +43,30 @@ EXIT_CODES: Mapping[str, int] = {
 HINTS: Mapping[str, str] = {
     **TOKEN_HINTS,
     "agent_has_no_hook": "add --agent claude-code if Claude Code should run the command",
-    "agent_has_no_place": "name the folder with --dir, or add to the project, without --global",
+    "agent_has_no_place": "name the folder with --dir, or omit --global to add to the project",
     "backup_rejected": "nothing was changed; use a file that 'skillhall backup' wrote",
     "database_newer": "update Skillhall, or set SKILLHALL_DATABASE_URL to another database",
     "edited": "use --force to overwrite your edits; 'skillhall rollback' restores them",
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on",
     "lock_mismatch": "'skillhall verify' shows what differs",
-    "lock_not_found": "'skillhall add' installs skills and creates it",
-    "lock_not_found.other": "'skillhall install' installs the skills of {other} and creates it",
+    "lock_not_found": "'skillhall add' installs skills and creates the lock file",
+    "lock_not_found.other": (
+        "'skillhall install' installs the skills in {other} and creates the lock file"
+    ),
     "not_authenticated": "set {variable} to the server's token",
     "not_authenticated.no_variable": (
-        "put the token into a variable, and name it with --token-variable"
+        "put the token in an environment variable, and name the variable with --token-variable"
     ),
     "not_installed_error": "use --force to remove it; 'skillhall rollback' restores it",
     "nothing_to_undo": "'skillhall rollback' without a name lists the changes",
     "read_only.shadows": (
         "a user skill {name!r} exists too, shadowed by the system skill; "
-        "use --shadowed to delete that one"
+        "use --shadowed to delete the user skill"
     ),
     "served_skill_rejected": "'skillhall mcp-servers skills {label}' lists its skills",
     "skill_not_found": "'skillhall list' shows all skills",
     "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' lists its skills",
-    "skill_not_in_source": "'skillhall add SOURCE --list' shows what it contains",
+    "skill_not_in_source": "'skillhall add SOURCE --list' shows the skills in SOURCE",
     "skill_parse_error": "'skillhall validate' explains each finding",
     "skill_rejected": "'skillhall validate' explains each finding",
     "source_unknown": "upload it first with 'skillhall prompts upload'",
@@ -101,7 +103,7 @@ class CommandFailed(SkillhallError):
 def require_extra(extra: str, subject: str) -> Iterator[None]:
     """Report a missing package of an extra with the command that installs it.
 
-    Raises: CommandFailed.
+    `subject` includes its verb, such as "the server is". Raises: CommandFailed.
     """
     try:
         yield
@@ -139,7 +141,7 @@ class ErrorInfo(NamedTuple):
 
 
 def to_error_info(error: Exception) -> ErrorInfo:
-    """Return code, message and hint of an exception."""
+    """Return the code, message and hint of an exception."""
     if isinstance(error, SkillhallError):
         return ErrorInfo(error.code, str(error), find_hint(error, HINTS))
     if isinstance(error, OSError):
@@ -151,7 +153,7 @@ def to_error_info(error: Exception) -> ErrorInfo:
     return ErrorInfo(
         "internal",
         f"internal error ({type(error).__name__}); this is a bug in skillhall",
-        f"run it again with {_DEBUG_VARIABLE}=1 for a traceback, and report it",
+        f"run the command again with {_DEBUG_VARIABLE}=1 for a traceback, and report the bug",
     )
 
 

@@ -1,7 +1,7 @@
-"""Parses the arguments of `skillhall list` without click, whose import is slower than a listing.
+"""Parses the arguments of `skillhall list` without click.
 
-Anything unusual (help, a typo, an unknown option) is left to click. A test checks that both
-parsers agree.
+Importing click takes longer than listing the skills. Anything unusual (help, a typo, an unknown
+option) is left to click. A test checks that both parsers agree.
 """
 
 from __future__ import annotations

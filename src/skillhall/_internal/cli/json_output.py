@@ -82,7 +82,7 @@ def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
 
 
 def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
-    """Encode findings without `json`, for speed: a large listing has tens of thousands."""
+    """Encode findings without `json`, for speed: a listing may have tens of thousands."""
     for (code, message, line, hint, path, skill), effect in findings:
         yield (
             f'{{"code": "{code.value}", "effect": "{effect.value}", '
@@ -110,9 +110,9 @@ def _encode(value: object) -> str:
 def _write(text: str) -> None:
     """Write UTF-8 regardless of the stream's encoding.
 
-    A lone surrogate, from a path that is not UTF-8, becomes a question mark: JSON has none.
+    A lone surrogate, from a path that is not UTF-8, becomes a question mark.
     """
-    sys.stdout.flush()
+    sys.stdout.flush()  # text that is still buffered comes first
     rest = memoryview(text.encode("utf-8", "replace"))
     # An unbuffered stream may write only a part.
     while rest:

@@ -8,14 +8,14 @@ from skillhall._version import VERSION
 
 
 def run_and_exit() -> None:
-    """Run the command line and exit without interpreter cleanup, which is slow for a catalog."""
+    """Run the command line and exit without the interpreter's cleanup."""
     code = main()
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except (OSError, ValueError):
             code = code or 1
-    # Unlike `sys.exit`, this skips the deallocation of the catalog.
+    # Unlike `sys.exit`, this skips the deallocation of the catalog, which is slow.
     os._exit(code)
 
 
@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def _ensure_utf8_mode() -> None:
-    """Restart the interpreter in UTF-8 mode if the locale decodes file names otherwise.
+    """Restart the interpreter in UTF-8 mode if file names are not decoded as UTF-8.
 
     Skill folders have UTF-8 names on every machine, and Python cannot change its file system
     encoding after the start. Only unusual settings need it, such as LC_ALL=C with PYTHONUTF8=0.

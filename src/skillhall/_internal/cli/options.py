@@ -73,7 +73,7 @@ def profile_option(default: str = "lenient") -> Callable[[_F], _F]:
 
 
 def configured_agent_option(text: str) -> Callable[[_F], _F]:
-    """Add `--agent`, an agent of the config."""
+    """Add `--agent`, the id of an agent in the config."""
     return click.option(
         "--agent", metavar="ID", help=text, shell_complete=complete_configured_agent
     )
@@ -114,8 +114,8 @@ def json_command(
 ) -> Callable[[Command], click.Command]:
     """Create a command that prints its result as text, or as JSON with `--json`.
 
-    With `formats`, it has the option `--format`, whose default is the first of them, and gets
-    `output_format`. With `group`, it is added to that group.
+    With `formats`, its help shows the option `--format`, whose default is the first of them, and
+    the function gets `output_format`. With `group`, the command is added to that group.
     """
 
     def decorate(function: Command) -> click.Command:
@@ -150,12 +150,15 @@ def json_command(
 
 
 def can_ask() -> bool:
-    """Whether the command may ask a question: on a terminal, not in CI, without --json."""
+    """Whether the command may ask: on a terminal, not in CI, and without --json."""
     return is_interactive() and not is_json()
 
 
 def confirm(question: str) -> None:
-    """Ask a yes-or-no question. Raises: UsageError if it cannot be asked, Abort for no."""
+    """Ask a yes-or-no question.
+
+    Raises: click.UsageError if it cannot be asked, click.Abort if the answer is no.
+    """
     text = sanitize_line(question)
     if not can_ask():
         raise click.UsageError(f"cannot ask for confirmation; use --yes to answer yes to: {text}")
@@ -163,7 +166,7 @@ def confirm(question: str) -> None:
 
 
 def command_group(name: str, text: str, *, epilog: str | None = None) -> click.Group:
-    """Return a group of commands that prints its help if it is called without one."""
+    """Return a group of commands that prints its help if called without a subcommand."""
     group = click.Group(name, help=text, epilog=epilog, invoke_without_command=True)
 
     def print_help() -> None:

@@ -18,7 +18,7 @@ Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Comp
 def completes(list_names: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]) -> Completer:
     """Return a callback for `shell_complete` that completes names.
 
-    `list_names` gets the parameters before this one and returns names with their help.
+    `list_names` gets the parameters parsed before this one and returns (name, help) pairs.
     """
 
     def complete(
@@ -67,7 +67,7 @@ class ProfileParam(click.ParamType[str]):
     name = "profile"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the validated name."""
+        """Return the name of a known profile; fail with a suggestion for any other."""
         if value not in PROFILES:
             matches = get_close_matches(value, PROFILES, n=1)
             names = ", ".join(PROFILES)

@@ -1,4 +1,4 @@
-"""Progress on stderr while a scan or a transfer takes long."""
+"""Progress display on stderr for long scans and transfers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SPINNER_DELAY = 0.5  # seconds before anything is shown
 def scan_progress(
     stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[int], None] | None]:
-    """Yield a callback for the number of skills found so far; `None` without a terminal."""
+    """Yield a callback for the number of skills found; `None` without a terminal."""
     stream = stream or sys.stderr
     if not is_smart_terminal(stream):
         yield None
@@ -57,7 +57,7 @@ def scan_progress(
 
 @contextmanager
 def transfer_progress() -> Iterator[Callable[[str, int, int], None] | None]:
-    """Yield a callback for a step, its progress and its total; `None` without a terminal."""
+    """Yield a callback for a step, its progress and total; `None` without a terminal."""
     if not is_smart_terminal(sys.stderr):
         yield None
         return

@@ -15,7 +15,7 @@ COMPLETE_VARIABLE = "_SKILLHALL_COMPLETE"  # set by the scripts of 'skillhall co
 
 
 def prepare_streams() -> None:
-    """Make stdout and stderr accept any text regardless of the locale, and replace missing ones."""
+    """Make stdout and stderr accept any text in any locale; replace missing streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -69,7 +69,7 @@ def _handle_error(error: Exception, argv: Sequence[str]) -> int:
 
 
 def _discard_stdout() -> None:
-    """Redirect stdout to the null device, so that the interpreter's final flush is silent."""
+    """Redirect stdout to the null device, so that the final flush cannot fail."""
     try:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

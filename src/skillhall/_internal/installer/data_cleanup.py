@@ -45,7 +45,10 @@ class CleanupReport(NamedTuple):
 
 
 def clean_up_if_due(directory: str, clock: Callable[[], float] = time.time) -> CleanupReport | None:
-    """Clean up the data folder if the last cleanup was over a day ago. Never raises."""
+    """Clean up the data folder if the last cleanup was over a day ago.
+
+    Returns `None` if no cleanup was due, or if it failed: errors are ignored.
+    """
     marker, now = os.path.join(directory, _LAST_RUN_FILE), clock()
     try:
         if not os.path.isdir(directory):

@@ -1,4 +1,4 @@
-"""Installation of skills from a source: checks, then changes of a project or a plain folder."""
+"""Checks skills of a source, and installs them in a project or a plain folder."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class AddReport:
 def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bundle]:
     """Return the bundles with these names or folder names; all if `names` is empty.
 
-    Raises: SkillNotFound.
+    Raises: SkillNotInSource.
     """
     names = list(names)
     if not names:
@@ -115,7 +115,10 @@ def add_to_folder(
 def preflight_bundles(
     bundles: Iterable[Bundle], folder: str, report: AddReport
 ) -> list[AddedSkill]:
-    """Return the bundles that can be added to `folder`; report all findings."""
+    """Return the skills that can be added to `folder`.
+
+    Findings and skipped skills are added to `report`.
+    """
     first: dict[str, AddedSkill] = {}
     for bundle in bundles:
         skill = _check_bundle(bundle, folder, report)
@@ -127,8 +130,8 @@ def preflight_bundles(
             # Messages must not contain absolute paths of the machine.
             parent = os.path.commonpath([winner.bundle.folder, bundle.folder]) or "."
             first_path, path = (os.path.relpath(b.folder, parent) for b in (winner.bundle, bundle))
-            message = f"{first_path!r} of the same source uses the folder {winner.id!r}"
-            finding = Finding(Code.SHADOWED, message, hint="add them into different folders")
+            message = f"{first_path!r} of the same source already uses the folder {winner.id!r}"
+            finding = Finding(Code.SHADOWED, message, hint="add them to different folders")
             report.findings.extend(
                 LENIENT.load_policy.judge([finding.with_location(path, skill.name)])
             )
@@ -137,14 +140,17 @@ def preflight_bundles(
 
 
 def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill | None:
-    """Return the skill if the lenient profile accepts it; report its findings."""
+    """Return the skill if the lenient profile accepts it, else `None`.
+
+    Findings are added to `report`.
+    """
     file, skill_id = _find_skill_md(bundle), choose_folder_name(bundle)
     name, findings = skill_id, bundle.findings
     if file is not None:
         parsed = parse_skill(file.read(), skill_id)
         name = parsed.frontmatter.name or skill_id
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
-    elif LENIENT.load_policy.accepts(findings):  # else, they explain the missing file
+    elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
     judged_findings = LENIENT.load_policy.judge(
         finding.with_location(f"{skill_id}/{finding.path or SKILL_MD}", name)
@@ -236,7 +242,7 @@ class _InstallPlan(NamedTuple):
 
 
 class _Installation(NamedTuple):
-    """From where skills are installed, to where, and how."""
+    """Project, source, targets and mode of an installation."""
 
     project: Project
     opened_source: OpenedSource
@@ -244,7 +250,7 @@ class _Installation(NamedTuple):
     overwrite: bool
 
     def plan(self, skill: AddedSkill, entries: Mapping[str, LockEntry]) -> _InstallPlan:
-        """Return what installing the skill would change."""
+        """Return the change that installing the skill would make."""
         project, key = self.project, f"{self.install_targets.folder}/{skill.id}"
         files, before = read_file_states(skill.bundle), entries.get(key)
         entry = self.build_entry(skill)

@@ -53,7 +53,7 @@ _DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
 _GET_PATH = attrgetter("path")
 _MAX_QUOTED = 100  # characters of an invalid value in a message
-_UPGRADE_HINT = "a newer Skillhall wrote it: update yours"
+_UPGRADE_HINT = "it was written by a newer version of Skillhall; update Skillhall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ class Lock:
 
 @dataclass(slots=True)
 class LockEdit:
-    """Lock file opened for changes: edit `entries`, `save` writes them early.
+    """Lock file opened for changes of `entries`, which are saved when the block ends.
 
-    `save` raises: LockInvalid, NotAFile, OSError.
+    `save` writes them earlier. It raises: LockInvalid, NotAFile, OSError.
     """
 
     entries: dict[str, LockEntry]
@@ -150,14 +150,14 @@ def parse_target_path(text: str) -> str:
 
 
 def update_entry(entry: LockEntry, bundle: Bundle, name: str, commit: str) -> LockEntry:
-    """Return the entry with the name and commit of a bundle, and its files."""
+    """Return the entry with the files of the bundle, and this name and commit."""
     files = to_locked_files(bundle)
     digest = compute_files_digest(files)
     return replace(entry, name=name, commit=commit, digest=digest, files=files)
 
 
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
-    """Compute one digest over paths, sizes and digests of files."""
+    """Compute one digest over the paths, sizes and digests of files."""
     ordered = sorted(files, key=_GET_PATH)
     lines = (f"{file.path}\0{file.size}\0sha256:{file.sha256}\n" for file in ordered)
     return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
@@ -300,7 +300,10 @@ class _LockObject(NamedTuple):
         return value
 
     def check_path(self, text: str, name: str, *, is_target: bool) -> str:
-        """Return the text if it is a normalized path, of a target or below a skill."""
+        """Return `text` if it is a normalized path, of a target or inside a skill.
+
+        Raises: LockInvalid.
+        """
         try:
             path = parse_target_path(text) if is_target else RelativePath.parse(text).text
         except UnsafePath as error:

@@ -103,7 +103,7 @@ def _install_entry(
 def _find_existing(
     project: Project, key: str, entry: LockEntry, *, frozen: bool
 ) -> LockedInstallResult | None:
-    """Return the result for an unchanged skill; `None` if a target is missing."""
+    """Return the result for an intact or edited skill; `None` if it must be installed."""
     targets = verify_entry(project, key, entry)
     if all(target.is_intact for target in targets):
         return LockedInstallResult(key=key, status=LockedInstallStatus.PRESENT)
@@ -116,7 +116,7 @@ def _find_existing(
 def _install_npx_entry(
     project: Project, npx_entry: NpxEntry, progress: Progress | None, *, frozen: bool
 ) -> LockedInstallResult:
-    """Install a skill of the npx lock; `frozen` requires the hash of the lock."""
+    """Install a skill of the npx lock; with `frozen`, its hash must match."""
     key = f"{UNIVERSAL_FOLDER}/{npx_entry.name}"
     text = npx_entry.to_reference()
     if read_installed(project, key) is not None:

@@ -1,8 +1,9 @@
-"""The two lock files of `npx skills`, which we read and keep up to date, and their hashes.
+"""The two lock files of `npx skills`, and their hashes.
 
-A file that cannot be parsed is left unchanged, with a note. Unknown fields are preserved, and the
-version is never changed, because `npx skills` discards lock files of older versions. Each change
-locks the folder of the file unless the caller has locked it already.
+We read both and keep them up to date. A file that cannot be parsed is left unchanged, with a note.
+Unknown fields are preserved, and the version is never changed, because `npx skills` discards lock
+files of older versions. Each change locks the folder of the file unless the caller has locked it
+already.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 
 _IGNORED_FOLDERS: Final = frozenset({".git", "node_modules"})
-# ASCII in the order of JavaScript's `localeCompare`, equal in most locales: spaces and punctuation,
-# digits, letters. Case only breaks ties.
+# ASCII in the order of JavaScript's `localeCompare`, which is the same in most locales: spaces and
+# punctuation, digits, letters. Case only breaks ties.
 _COLLATION_ORDER: Final = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789abcdefghijklmnopqrstuvwxyz"
 _COLLATION_RANK: Final[Mapping[str, int]] = {
     character: rank for rank, character in enumerate(_COLLATION_ORDER)
@@ -40,7 +41,7 @@ class NpxLockFormat(NamedTuple):
 
     version: int
     hash_field: str
-    # Such files also have every URL, insertion order, and no final newline.
+    # Files with timestamps also have all source URLs, insertion order, and no final newline.
     has_timestamps: bool
 
 
@@ -71,7 +72,7 @@ class NpxEntry:
     def to_reference(self) -> str | None:
         """Return the source reference of the skill's folder; `None` if unsupported.
 
-        Without a `skill_path` it refers to a folder of skills; `name` selects one.
+        Without a `skill_path`, it refers to a folder of skills, of which `name` selects one.
         """
         has_url = self.source_type in {"git", "gitlab"}
         text = (self.source_url or self.source) if has_url else self.source
@@ -121,7 +122,7 @@ def build_npx_entry(
 ) -> NpxEntry | None:
     """Build the entry that `npx skills` would write; `None` for unsupported sources.
 
-    It supports no Markdown file or archive by URL, and no Python package.
+    `npx skills` does not support Markdown files or archives by URL, or Python packages.
     """
     path = f"{folder}/{SKILL_MD}" if folder else SKILL_MD
     npx_hash = compute_npx_hash({path: file.data for path, file in files.items()})
@@ -234,7 +235,7 @@ def edit_npx_lock(
 def _merge_entry(
     before: object, entry: NpxEntry, lock_format: NpxLockFormat, now: datetime
 ) -> dict[str, object]:
-    """Return the entry in the field order of `npx skills`, with unknown fields of the old one."""
+    """Return the entry in the field order of `npx skills`; keep unknown fields."""
     old = before if isinstance(before, dict) else {}
     has_url = lock_format.has_timestamps or entry.source_type in {"git", "gitlab"}
     kind = {"sourceType": entry.source_type}
@@ -266,7 +267,7 @@ def _render_lock(
 
 
 def compute_npx_hash(files: Mapping[str, bytes]) -> str:
-    """Compute the SHA-256 over all paths and contents, sorted like in JavaScript.
+    """Compute the SHA-256 over all paths and contents, sorted as in JavaScript.
 
     The order depends on the locale unless `has_portable_order`.
     """

@@ -83,7 +83,7 @@ class Project:
 
     @property
     def content_store(self) -> ContentStore:
-        """Store of earlier versions."""
+        """Store of file contents by digest, for rollbacks and merges."""
         return ContentStore(self.settings.data_directory)
 
     @property
@@ -123,7 +123,10 @@ class Project:
         return os.path.islink(path) and os.path.realpath(path) == os.path.realpath(self.path(key))
 
     def resolve_folder(self, folder: str) -> str:
-        """Resolve links; in a project, the result must be inside. Raises: UnsafePath."""
+        """Return the real path of a folder, which must be inside the project.
+
+        In the user scope, it may be outside the home folder. Raises: UnsafePath.
+        """
         path, root = os.path.realpath(self.path(folder)), os.path.realpath(self.root)
         if is_inside(path, root):
             if path != root:
@@ -133,7 +136,10 @@ class Project:
         return path
 
     def check_folder(self, folder: str) -> None:
-        """Check that `open_folder` could open or create the folder. Raises: as that does."""
+        """Check that `open_folder` could open or create the folder.
+
+        Raises: UnsafePath, OSError.
+        """
         path = self.resolve_folder(folder)
         while not os.path.lexists(path):
             path = os.path.dirname(path)
@@ -217,10 +223,10 @@ def _list_unrestorable(path: str) -> Iterator[str]:
 def check_replaceable(
     target_path: str, installed: InstalledFiles | None, *, is_skill: bool = False
 ) -> None:
-    """Check that a target is a skill that can be restored after it was replaced.
+    """Check that a target is a skill that can be restored after it is replaced.
 
-    A lock file may come from an untrusted repository and name any folder. `is_skill` tells that the
-    folder contains only skills. Raises: UnsavedFilesError, NotASkill.
+    A lock file may come from an untrusted repository and name any folder. `is_skill` means that
+    the folder is known to be a skill. Raises: UnsavedFilesError, NotASkill.
     """
     if installed is None:
         return

@@ -23,7 +23,7 @@ def remove(project: Project, names: Iterable[str], *, force: bool = False) -> li
         keys = list(dict.fromkeys(matches))
         for key in keys if not force else ():
             locked = transaction.entries[key]
-            # If something else replaced a link, it is not removed.
+            # Anything that has replaced a link is not removed, so it need not be checked.
             links = locked.get_target_paths("link")
             for target in verify_entry(project, key, locked):
                 if target.place not in links and (target.changed or target.extra):

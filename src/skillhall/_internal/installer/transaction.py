@@ -48,7 +48,7 @@ _MAX_MERGE_BASE = 1024 * 1024  # bytes; larger files are not merged
 
 
 class _NpxLockChange(NamedTuple):
-    """Change of the npx lock: `None` as entry removes the name."""
+    """Change of the npx lock; `None` as entry removes the name."""
 
     name: str
     entry: LockEntry | None
@@ -141,7 +141,7 @@ class Transaction:
     def update_npx_lock(self) -> None:
         """Apply the changes to the npx lock.
 
-        Most failures are only noted, as the skills are installed anyway. Raises: OSError.
+        Most failures only add a note, as the skills are installed anyway. Raises: OSError.
         """
         lock_path = self.project.npx_lock_path
         # If both lock files are in one folder, `edit_lock` has locked it.
@@ -164,7 +164,7 @@ class Transaction:
     def check_targets(
         self, key: str, target_paths: Iterable[str], entry: LockEntry | None
     ) -> dict[str, InstalledFiles | None]:
-        """Read the targets, if they can be written and restored.
+        """Read the targets and check that they can be written and restored.
 
         Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
@@ -216,7 +216,7 @@ class Transaction:
         return change
 
     def read_target(self, key: str, target_path: str) -> InstalledFiles | None:
-        """Read a target of the skill; a link to the first copy has no files of its own."""
+        """Read a target; `None` if it does not exist or is a link to the first copy."""
         is_our_link = target_path != key and self.project.is_link_to(target_path, key)
         return None if is_our_link else read_installed(self.project, target_path)
 
@@ -323,14 +323,14 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
 
 
 def to_written_files(files: Files) -> dict[str, tuple[bytes, int]]:
-    """Return the contents and the modes to write."""
+    """Return the content and mode to write for each file, by path."""
     return {
         path: (data, 0o755 if executable else 0o644) for path, (data, executable) in files.items()
     }
 
 
 def to_history_files(files: Files) -> dict[str, HistoryFile]:
-    """Replace the contents of files by their digests."""
+    """Return the files with digests instead of contents."""
     return {
         path: HistoryFile(sha256_hex(file.data), file.executable) for path, file in files.items()
     }

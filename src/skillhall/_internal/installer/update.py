@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.base import Progress
 
 
-_MISSING_HINT = "its source does not have it any more: remove it, or add it from elsewhere"
+_MISSING_HINT = "its source no longer contains it; remove the skill, or add it from another source"
 _UpstreamSkill: TypeAlias = tuple[OpenedSource, Bundle]
 ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # the version that wins a conflict
 
@@ -84,7 +84,10 @@ class Upstream:
     _commits: dict[str, str] = field(default_factory=dict)
 
     def find(self, entry: LockEntry, commit: str = "") -> tuple[OpenedSource, Bundle]:
-        """Open the source of a skill, latest or at a commit. Raises: SkillhallError."""
+        """Return the source and bundle of a skill, the latest or at a commit.
+
+        Raises: SkillhallError.
+        """
         # Paths in a lock file are relative to the project, not to the working directory.
         settings = self.project.settings._replace(working_directory=self.project.root)
         networks = settings.allowed_networks
@@ -127,7 +130,7 @@ def update(
 ) -> list[UpdateResult]:
     """Update skills; merge edited files, leave skills with conflicts unchanged.
 
-    `conflicts` resolves all conflicts instead.
+    With `conflicts`, all conflicts are resolved with the chosen version instead.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
     """

@@ -1,4 +1,4 @@
-"""Static files of the pages: our styles and scripts, vendored libraries, block type colors."""
+"""Static files of the pages: styles, scripts, libraries and block type colors."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -28,7 +28,7 @@ class Asset(NamedTuple):
 @cache
 def load_assets() -> Mapping[str, Asset]:
     """Return every static file by its path below `static`."""
-    # A stylesheet, since the Content-Security-Policy forbids inline styles.
+    # Colors are in a stylesheet because the Content-Security-Policy forbids inline styles.
     rules = (f".type-{row.id} {{ --type: {row.colour}; }}\n" for row in BLOCK_TYPES.values())
     contents = {"block-types.css": "".join(rules).encode()}
     contents.update(_read_files(files(__package__) / "static", ""))
@@ -41,7 +41,7 @@ def load_assets() -> Mapping[str, Asset]:
 
 
 def asset_url(path: str) -> str:
-    """Return the URL of a static file; "" if set-up has not installed it."""
+    """Return the URL of a static file; "" if it does not exist."""
     asset = load_assets().get(path)
     return "" if asset is None else asset.url
 

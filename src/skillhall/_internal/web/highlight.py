@@ -43,7 +43,7 @@ _LEXERS = {name: lexer for lexer, names in _EXTENSIONS.items() for name in names
 
 
 def highlight_code(text: str, name: str) -> Markup:
-    """Return the code with spans; the file name selects the language."""
+    """Return the code as HTML; the extension or name of the file selects the language."""
     language = _LEXERS.get(name.rpartition("/")[2].rpartition(".")[2].lower())
     has_long_line = any(len(line) > _MAX_LINE_LENGTH for line in text.split("\n"))
     if language is None or len(text) > MAX_HIGHLIGHTED_CHARS or has_long_line:

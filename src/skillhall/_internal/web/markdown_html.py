@@ -32,6 +32,7 @@ class MarkdownRenderer:
     def __init__(self) -> None:
         options = {"html": False, "linkify": False, "maxNesting": _MAX_NESTING}
         parser = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+        # The language of a code block, such as "py", is passed on as a file extension.
         parser.options["highlight"] = lambda code, name, _: str(highlight_code(code, f"x.{name}"))
         self._parser = parser
         self._cache = SizedCache[Markup](_CACHE_CHARS, len)

@@ -82,7 +82,7 @@ class Notice(NamedTuple):
 
 
 class PageRequest(Request):
-    """Starlette's request for a page. A POST has a form, which is read before the handler runs."""
+    """Request for a page. The form of a POST is read before the handler runs."""
 
     def __init__(self, scope: Scope, receive: Receive) -> None:
         super().__init__(scope, receive)
@@ -111,11 +111,14 @@ class PageRequest(Request):
         self.fields = ImmutableMultiDict(pairs)
 
     def field(self, name: str) -> str:
-        """Return a field of the form; "" without one."""
+        """Return a field of the form; "" if it is missing."""
         return self.fields.get(name, "")
 
     def number_field(self, name: str) -> int:
-        """Return a number of the form; -1, never a valid version, for anything else."""
+        """Return a field of the form as a number.
+
+        A field that is not a number becomes -1, which is never a valid version.
+        """
         return parse_number(self.field(name))
 
     @property
@@ -192,7 +195,10 @@ PageHandler: TypeAlias = Callable[[PageRequest], Response]
 
 
 def on_error(page: PageHandler, form: str = "") -> Callable[[PageHandler], PageHandler]:
-    """Show `page` again if the handler of one of its forms raises an error."""
+    """Show `page` again if the handler of one of its forms raises an error.
+
+    `form` is the name of that form, on a page with several.
+    """
 
     def decorate(handler: PageHandler) -> PageHandler:
         @wraps(handler)
@@ -214,6 +220,6 @@ def redirect(url: str) -> RedirectResponse:
 
 
 def parse_number(text: str) -> int:
-    """Parse a number of a form or URL; -1 for anything else."""
+    """Parse a non-negative integer from a form or URL; return -1 for anything else."""
     is_number = text.isascii() and text.isdigit() and len(text) < 18  # noqa: PLR2004 - fits 64 bits
     return int(text) if is_number else -1

@@ -44,10 +44,11 @@ def render(
     status: int | None = None,
     **values: object,
 ) -> HTMLResponse:
-    """Render a page; the template gets the values, `title`, `problem` and `failed_form` as `page`.
+    """Render a page with a template, which gets the page as `page`.
 
-    The title defaults to the text `<template>.title`. An error, by default that of the request,
-    becomes `page.problem` and the status, unless another is given.
+    `page` has the values, `title`, `problem` and `failed_form`. The title defaults to the text
+    `<template>.title`. The error defaults to that of the request; it becomes `page.problem` and
+    sets the status, unless `status` is given.
     """
     error = error or request.error
     if title is None:
@@ -86,7 +87,7 @@ def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
 
 
 def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
-    """Return heading and hint in the visitor's language, as far as there are texts for them."""
+    """Describe an error in the visitor's language, as far as there are texts for it."""
     translations = request.translations
     code = error.code if f"error.{error.code}" in translations.messages else "other"
     key = "_".join(filter(None, (error.kind, error.variant)))
@@ -101,7 +102,7 @@ def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
 
 
 def form_status(error: SkillhallError | None) -> int:
-    """Return the HTTP status of a form that is shown again with its error."""
+    """Return the HTTP status of a form: at least 422 if it has an error, else 200."""
     return max(422, error_status(error).http_status) if error else 200
 
 
@@ -135,7 +136,7 @@ def jinja_environment() -> Environment:
 
 
 def capitalize(text: str) -> str:
-    """Return a message of the library, which starts in lower case, with a capital letter."""
+    """Capitalize the first word of a message of the library, which is in lower case."""
     # `allowed-tools` or `pdf/SKILL.md` at the start is not a word.
     return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
 

@@ -172,12 +172,12 @@ def sign_out(request: PageRequest) -> Response:
 
 
 def _skipped_anchor(status: SourceStatus) -> str:
-    """Return a fragment that does not depend on the other sources."""
+    """Return the anchor of a source, which does not depend on the other sources."""
     return f"of-{sha256_hex(f'{status.role} {status.source}'.encode())[:12]}"
 
 
 def _read_selector(request: PageRequest) -> SourceSelector:
-    """Return the repository of the form, or of the query of an undo URL."""
+    """Return the repository in the form, or in the query of an undo URL."""
     query, names = request.query_params, ("repo", "path", "branch")
     repo, path, branch = (request.field(name) or query.get(name, "") for name in names)
     return SourceSelector(repo, path, branch)

@@ -18,7 +18,10 @@ class Translations:
     messages: Mapping[str, str]
 
     def __call__(self, key: str, **values: object) -> str:
-        """Return a text with its values; `count` selects `key.one` or `key.other`."""
+        """Return a text with its placeholders replaced.
+
+        `count` selects `<key>.one` or `<key>.other`.
+        """
         if "count" in values:
             is_one = values["count"] == 1
             values["count"] = f"{values['count']:,}"

@@ -1,4 +1,4 @@
-"""Streams a reply to the browser as NDJSON; without scripts, redirects when it is complete."""
+"""Streams a reply as NDJSON; without scripts, redirects once it is complete."""
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple, Self

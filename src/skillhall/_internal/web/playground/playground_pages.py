@@ -28,7 +28,7 @@ class _Config(NamedTuple):
     error: SkillhallError | None = None
 
     def find_agent(self, agent_id: str) -> AgentDefinition:
-        """Return the agent with this id, by default the one with all skills. Raises: HttpError."""
+        """Return the agent with this id; "" means the default agent. Raises: HttpError."""
         for agent in self.agents:
             if agent.id == (agent_id or DEFAULT_AGENT):
                 return agent
@@ -120,7 +120,10 @@ def _get_conversation(request: PageRequest) -> Conversation:
 
 
 def _read_config(site: Site) -> _Config:
-    """Return the default agent with all skills, then the agents of the config file."""
+    """Return the default agent, the agents in the config file, and the models.
+
+    An error in the config file is returned as `error`.
+    """
     path, config_error = find_config(site.settings.working_directory), None
     agents: tuple[AgentDefinition, ...] = ()
     try:

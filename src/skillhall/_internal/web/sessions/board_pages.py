@@ -92,7 +92,7 @@ def show(request: PageRequest) -> Response:
     for zone in Zone:
         zone_blocks = [block for block in shown if block.zone is zone]
         zones.append(_build_zone(zone_blocks, zone, board_filter, spending[zone]))
-    # The error is shown on its card, or above the board if that is not shown.
+    # The error is shown on its card, or above the board if the card is not shown.
     failed_id = request.path_params.get("block") if request.error else None
     is_on_card = any(card.block.id == failed_id for zone in zones for card in zone.cards)
     return render(
@@ -153,7 +153,7 @@ def block_name(request: PageRequest, block: Block) -> str:
 
 
 def block_title(block: Block) -> tuple[str, str]:
-    """Return title and excerpt: of a skill its name and description, else the first lines."""
+    """Return title and excerpt: a skill's name and description, else the first lines."""
     skill = block.content.skill
     if skill is not None:
         return skill.name, skill.description

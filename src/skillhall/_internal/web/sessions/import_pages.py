@@ -84,7 +84,11 @@ def _open_importer(request: PageRequest) -> SkillImporter:
 def _import_or_review(
     request: PageRequest, choices: ImportChoices, *, is_explicit: bool = False
 ) -> Response:
-    """Import candidates without findings or conflicts; review all others first."""
+    """Import the candidates if there is nothing to decide, else start a review.
+
+    There is something to decide if a candidate has findings, is rejected or already exists, or if
+    there are several and the user has not chosen them (`is_explicit`).
+    """
     session_id = request.path_params["id"]
     is_clean = not any(row.findings or row.reasons for row in choices.candidates)
     if (

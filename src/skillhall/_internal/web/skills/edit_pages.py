@@ -37,7 +37,7 @@ def show_edit(request: PageRequest) -> Response:
 
 
 def check(request: PageRequest) -> Response:
-    """Show the submitted form with checks, a preview and its error, if any; nothing is saved."""
+    """Show the submitted form with checks, a preview and any error; save nothing."""
     skill_id, text, collection = (
         request.path_params.get("id"),
         _read_form(request),

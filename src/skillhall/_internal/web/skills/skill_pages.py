@@ -17,7 +17,7 @@ from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
 
 ROWS_PER_PAGE = 50
-MAX_AGE = 2.0  # seconds; the table may miss younger changes of other programs
+MAX_AGE = 2.0  # seconds; the table may miss more recent changes by other programs
 MAX_SKIPPED_SHOWN = 20  # above the table; /sources/skipped lists more
 MAX_TEXT_BYTES = 512 * 1024  # larger files are not shown
 SORT_KEYS = ("id", "name", "source", "tokens")

@@ -112,7 +112,7 @@ async function collectFiles(entries) {
   return files;
 }
 
-// A file field cannot be assigned a folder, so its files are posted as the form would.
+// A file field cannot be assigned a folder, so its files are posted the way the form would.
 async function uploadFiles(form, files) {
   const data = new FormData();
   for (const [path, file] of files) data.append("files", file, path);

@@ -38,7 +38,7 @@ from skillhall._internal.cli.terminal import (
 )
 from skillhall.errors import SkillhallError
 
-if TYPE_CHECKING:  # of an optional extra
+if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.agents.chat.chat import Chat
 
 _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exits"
@@ -92,7 +92,7 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
 
 
 def _run_interactive(chat: Chat) -> None:
-    """Send each input line until the input ends."""
+    """Send each input line, or run its command such as /new, until the input ends."""
     snapshot = chat.skills.snapshot()
     count = format_count(len(snapshot.skill_view), "skill")
     tokens = format_count(snapshot.plan.tokens, "token")
@@ -113,7 +113,7 @@ def _run_interactive(chat: Chat) -> None:
 
 
 def _send_line(runner: asyncio.Runner, chat: Chat, line: str) -> None:
-    """Send one line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
+    """Send a line. On a terminal, an error or Ctrl-C ends the reply but not the chat."""
     try:
         runner.run(_send_message(chat, line))
     except (SkillhallError, KeyboardInterrupt) as error:

@@ -72,7 +72,7 @@ def call_tool(*, name: str, arguments: str, root: str, agent: str | None) -> Com
 
 
 def _load_tools(root: str, agent: str | None) -> Mapping[str, Tool]:
-    """Return the tools for a folder, or those of an agent in a chat or through an adapter."""
+    """Return the tools for a run directory, or those of a configured agent."""
     if agent is None:
         return tools_for(root, read_settings())
     settings = read_settings()._replace(working_directory=str(Path(root).absolute()))

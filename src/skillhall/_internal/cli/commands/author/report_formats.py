@@ -1,4 +1,4 @@
-"""Output formats of findings: text, GitHub workflow commands and SARIF."""
+"""Output formats for findings: text, GitHub workflow commands and SARIF."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ def format_text(
 
 
 def format_github(findings: Iterable[JudgedFinding], working_directory: str) -> Iterator[str]:
-    """Yield workflow commands, which GitHub shows as annotations of the changed lines."""
+    """Yield workflow commands, which GitHub shows as annotations on the lines."""
     for finding, effect in findings:
         properties = {
             "file": shorten_path(finding.path, working_directory),
@@ -45,12 +45,12 @@ def format_github(findings: Iterable[JudgedFinding], working_directory: str) -> 
 
 
 class SarifResult(NamedTuple):
-    """A result of a SARIF log."""
+    """A result in a SARIF log."""
 
     finding: Finding
     level: str  # error, warning or note
     severity: str = ""  # security severity from 0.0 to 10.0
-    fingerprint: str = ""  # identifies the result when lines move
+    fingerprint: str = ""  # still identifies the result after its line has moved
 
 
 def to_sarif_results(findings: Iterable[JudgedFinding]) -> list[SarifResult]:
@@ -92,13 +92,13 @@ def build_sarif(results: Iterable[SarifResult], working_directory: str) -> dict[
 
 
 def shorten_path(path: str, working_directory: str) -> str:
-    """Return the path relative to the working directory if below it, else absolute."""
+    """Return the path relative to the working directory if inside, else unchanged."""
     inside = path.removeprefix(working_directory.rstrip(os.sep) + os.sep)
     return inside or path
 
 
 def format_location(finding: Finding, working_directory: str) -> str:
-    """Return the path and line of a finding."""
+    """Return the path of a finding, with its line if it has one."""
     path = sanitize_line(shorten_path(finding.path, working_directory))
     return path if finding.line is None else f"{path}:{finding.line}"
 

@@ -53,7 +53,7 @@ def _list_rows(catalog: Catalog, third: str, *, long: bool) -> Iterator[tuple[ob
 
 
 def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
-    """Encode skills without `json`, which takes twice the time for 60,000 skills."""
+    """Encode skills without `json`, which would take twice as long for 60,000 skills."""
     from json.encoder import encode_basestring as quoted
 
     tails = [
@@ -84,7 +84,10 @@ def serialize_skill(skill: CatalogSkill) -> dict[str, Json]:
 
 
 def measure_skill(skill: CatalogSkill, catalog: Catalog) -> tuple[int, list[str]]:
-    """Return the estimated tokens of the body and the paths of the other files."""
+    """Return the estimated tokens of the body and the paths of the other files.
+
+    They are 0 and [] if the skill can no longer be read.
+    """
     from skillhall._internal.catalog.skill_content import open_skill_bundle, read_skill
     from skillhall._internal.skill.token_count import estimate_tokens
     from skillhall.errors import SkillhallError
@@ -95,6 +98,6 @@ def measure_skill(skill: CatalogSkill, catalog: Catalog) -> tuple[int, list[str]
             return tokens, []
         bundle = open_skill_bundle(skill, catalog.profile.scan_policy)
     except SkillhallError:
-        # It was deleted, or grew beyond the limit, since it was listed.
+        # The skill was deleted, or grew beyond the limit, since it was listed.
         return 0, []
     return tokens, [file.path.text for file in bundle.resources()]

@@ -1,4 +1,4 @@
-"""`skillhall path` and `skillhall profiles`: where skills are searched, and by which rules."""
+"""`skillhall path` and `skillhall profiles`: the searched folders and the rules."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""`skillhall show`, `skillhall read` and `skillhall why`: the commands on one skill."""
+"""`skillhall show`, `read` and `why`: the commands on one skill."""
 
 import json
 from collections.abc import Iterator

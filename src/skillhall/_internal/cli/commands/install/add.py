@@ -135,7 +135,7 @@ def command(
     def add_skills(*, dry_run: bool) -> AddReport:
         if isinstance(targets, InstallTargets):
             return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
-        # A folder outside of the project is not in its lock file.
+        # Skills in a folder outside of the project are not recorded in its lock file.
         loaded = [opened.load_bundle(bundle) for bundle in bundles]
         return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
 
@@ -155,7 +155,10 @@ def command(
 def _choose_bundles(
     opened: OpenedSource, names: tuple[str, ...], *, take_all: bool, asks: bool
 ) -> Sequence[Bundle]:
-    """Return the bundles to add: by name, all, or selected interactively."""
+    """Return the bundles to add: by name, all, or selected interactively.
+
+    Raises: click.UsageError if there are several and the user cannot be asked.
+    """
     bundles = opened.bundles
     if names and ALL_SKILLS not in names:
         return select_bundles(bundles, names)
@@ -177,7 +180,10 @@ def select_rows(
     key_input: Input | None = None,
     screen_output: Output | None = None,
 ) -> list[int]:
-    """Show a checklist and return the selected row numbers. Raises: click.Abort if none."""
+    """Show a checklist and return the selected row numbers.
+
+    Raises: click.Abort if no row is selected.
+    """
     import questionary
 
     choices = [
@@ -234,7 +240,9 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
     error = None
     names = ", ".join(skill.id for skill in report.skipped)
     if any(skill.reason == "exists" for skill in report.skipped):
-        error = ErrorInfo("conflict", f"already exists: {names}", "use --overwrite")
+        error = ErrorInfo(
+            "conflict", f"already exists: {names}", "use --overwrite to replace existing skills"
+        )
     elif report.skipped:
         error = ErrorInfo("invalid_skill", f"rejected: {names}")
     messages += [f"note: {note}" for note in report.notes]

@@ -1,4 +1,4 @@
-"""`skillhall install`, `verify` and `agents`: the lock file and the folders of coding agents."""
+"""`skillhall install`, `verify` and `agents`: the lock file and agents' folders."""
 
 from collections.abc import Iterator
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`skillhall remove` and `skillhall rollback`: removes skills and undoes changes."""
+"""`skillhall remove` and `skillhall rollback`: remove skills and undo changes."""
 
 import click
 

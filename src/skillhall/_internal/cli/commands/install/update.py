@@ -1,4 +1,4 @@
-"""`skillhall update` and `skillhall outdated`: updates skills and keeps local edits."""
+"""`skillhall update` and `skillhall outdated`: update skills and keep local edits."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -100,7 +100,7 @@ def _summarize(
 
 
 def _format_details(results: Sequence[UpdateResult]) -> Iterator[str]:
-    """Yield stale sources and files in conflict."""
+    """Yield details per skill: stale sources, changed files, and what to do."""
     for result in results:
         if result.stale:
             yield f"warning: {result.key}: {result.stale}"
@@ -109,7 +109,7 @@ def _format_details(results: Sequence[UpdateResult]) -> Iterator[str]:
             resolved = ", resolved by --conflicts" * (result.status == "updated" and bool(reason))
             yield f"{result.key}/{outcome.path}: {outcome.kind}{reason}{resolved}"
         if result.status == "conflict":
-            yield "hint: '--conflicts mine' or '--conflicts theirs' decides for these files"
+            yield "hint: use '--conflicts mine' or '--conflicts theirs' to resolve these conflicts"
         if result.status == "missing":
             yield f"{result.key} is not installed"
             yield "hint: 'skillhall install' installs it again"

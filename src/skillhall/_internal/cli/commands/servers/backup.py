@@ -1,4 +1,4 @@
-"""`skillhall backup` and `skillhall restore`: the database as a file."""
+"""`skillhall backup` and `restore`: copy the database to a file and back."""
 
 from pathlib import Path
 

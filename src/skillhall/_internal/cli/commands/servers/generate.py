@@ -1,4 +1,4 @@
-"""`skillhall generate`: writes the prompts of a server as skills for coding agents."""
+"""`skillhall generate`: writes prompts of a server as skills for coding agents."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -37,6 +37,7 @@ from skillhall._internal.prompt_server.generate.writer import (
 from skillhall.errors import AgentHasNoPlace
 
 _COMMAND_LINE = click.core.ParameterSource.COMMANDLINE
+# Parameters of this command that its hook must not repeat.
 _NOT_REPEATED = {"dry_run", "hook", "as_hook", "as_json", "output_format"}
 _HOOK_MESSAGES = {
     "added": "hook added: Claude Code runs 'skillhall generate' at every start",
@@ -139,7 +140,10 @@ def command(
 def _find_targets(
     project: Project, agents: tuple[str, ...], path: str | None
 ) -> Sequence[GenerateTarget]:
-    """Return the folders to write to; detected ones are announced."""
+    """Return the folders to write to; print the agents if they were detected.
+
+    Raises: UnknownAgent, AgentHasNoPlace, UnsafePath, CommandFailed if no agent is detected.
+    """
     if path is not None:
         return [GenerateTarget.from_path(project, path)]
     try:

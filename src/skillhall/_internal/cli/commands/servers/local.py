@@ -128,7 +128,7 @@ def share(*, replace: bool, root: str) -> CommandResult:
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
         if services.skill_store is None:
-            problem, hint = "sharing skills needs PostgreSQL", "write postgresql://user@host/name"
+            problem, hint = "sharing skills needs PostgreSQL", "use postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
         report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
     return _report_import("shared", report)
@@ -154,7 +154,7 @@ def setup(*, root: str) -> CommandResult:
 
 
 def _open_store(root: str) -> FolderStore:
-    """Open the skill store of a run directory and delete leftovers of killed processes."""
+    """Open the skill store of a run directory; delete leftovers of killed processes."""
     store = FolderStore(root, follow_links=read_settings().follow_links)
     with suppress(OSError):  # a read-only run directory can still be read
         store.sweep()

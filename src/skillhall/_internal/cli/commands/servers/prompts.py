@@ -64,7 +64,7 @@ def list_prompts(*, server: str, selector: Mapping[str, str]) -> CommandResult:
     "--files",
     "directory",
     metavar="DIR",
-    help="Write the files of the prompt to this folder and create it.",
+    help="Write the files of the prompt to this folder, which must not exist yet.",
 )
 @server_option
 @source_selector_options

@@ -18,7 +18,7 @@ from skillhall._internal.prompt_server.prompt_model import BUILT_IN
 from skillhall._internal.settings import Settings
 from skillhall.errors import without_credentials
 
-if TYPE_CHECKING:  # of an optional extra
+if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import DatabaseServices
 
 
@@ -114,7 +114,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
     """Warn about an unavailable database and about user skills that are not shared."""
     if problem := database_services.database.find_problem():
         print_message(
-            f"warning: {problem}; sessions and shared skills are unavailable until it works"
+            f"warning: {problem}; "
+            "sessions and shared skills are unavailable until the database works"
         )
     if database_services.skill_store is not None and (
         unshared := database_services.skill_store.list_unshared_ids()

@@ -13,7 +13,7 @@ from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, json_command
 
-if TYPE_CHECKING:  # of an optional extra
+if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import AccessTokens, Token
 
 command = command_group(
@@ -59,7 +59,10 @@ def revoke(*, token: str) -> CommandResult:
 
 @contextmanager
 def _open_tokens() -> Iterator[AccessTokens]:
-    """Open the tokens of the configured database. Raises: CommandFailed if a package is missing."""
+    """Open the tokens of the configured database.
+
+    Raises: CommandFailed if a package is missing.
+    """
     with require_database():
         from skillhall._internal.wiring.database import open_access_tokens
 

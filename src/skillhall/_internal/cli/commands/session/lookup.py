@@ -1,4 +1,4 @@
-"""Session commands: the workspace that they get, and lookup of sessions and blocks."""
+"""Session commands: access to the workspace, and lookup of sessions and blocks."""
 
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -19,9 +19,9 @@ _PAGE_SIZE = 1000  # sessions per query
 def workspace_command(
     name: str, example: str
 ) -> Callable[[Callable[..., CommandResult]], click.Command]:
-    """Create a command that gets the open workspace, and its SESSION as a session.
+    """Create a command whose function gets the workspace, and SESSION as a `Session`.
 
-    Raises: CommandFailed if a package is missing or the session is not found.
+    The command raises CommandFailed if a package is missing or the session is not found.
     """
 
     def decorate(function: Callable[..., CommandResult]) -> click.Command:
@@ -44,7 +44,10 @@ def workspace_command(
 
 
 def find_session(workspace: Workspace, name_or_id: str) -> Session:
-    """Return the session with this id, or the only one with this name. Raises: CommandFailed."""
+    """Return the session with this id, or the only session with this name.
+
+    Raises: CommandFailed if there is none or the name is ambiguous.
+    """
     try:
         return workspace.sessions.find(name_or_id)
     except RecordNotFound:
@@ -53,13 +56,18 @@ def find_session(workspace: Workspace, name_or_id: str) -> Session:
         return matches[0]
     if matches:
         ids = ", ".join(session.id for session in matches)
-        raise CommandFailed("conflict", f"several sessions are named {name_or_id!r}", f"ids: {ids}")
+        raise CommandFailed(
+            "conflict", f"several sessions are named {name_or_id!r}", f"use an id: {ids}"
+        )
     hint = "'skillhall session list' shows all sessions"
     raise CommandFailed("not_found", f"session not found: {name_or_id!r}", hint)
 
 
 def find_block(workspace: Workspace, session: Session, name_or_id: str) -> Block:
-    """Return the block by id, skill name or end of its id. Raises: CommandFailed."""
+    """Return the block with this id, skill name or end of its id.
+
+    Raises: CommandFailed if there is none or several match.
+    """
     blocks = workspace.blocks.list(session.id)
     matches = [block for block in blocks if block.id == name_or_id]
     matches = matches or [

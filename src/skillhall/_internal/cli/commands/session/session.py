@@ -1,4 +1,4 @@
-"""`skillhall session`: sessions, whose blocks are compiled into the context of a model."""
+"""`skillhall session`: manages sessions and prints their compiled context."""
 
 import click
 

@@ -94,6 +94,7 @@ def snapshot(workspace: Workspace, session: Session, *, name: str | None) -> Com
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 def restore(workspace: Workspace, session: Session, *, snapshot_name: str) -> CommandResult:
     """Restore SESSION to SNAPSHOT, an id or a name. The current state is saved as a snapshot."""
+    # Newest last, so that a name that was used twice means the newest snapshot.
     ids = {saved.name: saved.id for saved in reversed(workspace.snapshots.list(session.id))}
     result = workspace.snapshots.restore(session.id, ids.get(snapshot_name, snapshot_name))
     data = {
