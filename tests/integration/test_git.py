@@ -523,7 +523,7 @@ def test_failing_host_with_cache_gives_stale_version(
     fresh = read(site, access)
     site.status = status
     skills = read(site, access)
-    assert "cached version of 20" in skills.stale
+    assert "cached version from 20" in skills.stale
     assert skills.commit == fresh.commit
     assert contents(skills.bundles[0]) == contents(fresh.bundles[0])
 

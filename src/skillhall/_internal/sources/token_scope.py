@@ -42,7 +42,10 @@ class TokenScope(NamedTuple):
             url = _normalize_url(pattern.removesuffix(_WILDCARD))
             if not url:
                 problem = f"{text[:200]!r} is not the https URL of a repository"
-                hint = "use https://host/owner/repo, or https://host/owner/* for all of the owner's"
+                hint = (
+                    "use https://host/owner/repo, or https://host/owner/* for all repositories"
+                    " of an owner"
+                )
                 raise ConfigInvalid(TOKEN_REPOS_VARIABLE, problem, hint)
             if pattern.endswith(_WILDCARD):
                 prefixes.append(f"{url}/")

@@ -1,7 +1,7 @@
 """Git processes: isolated from user configuration, with limits. Started only here.
 
-Git gets none of the caller's environment except the path of its programs. Each run has its own
-session, so that processes started by git can be killed with it.
+Git does not inherit the caller's environment, except one variable that Windows needs. Each run has
+its own session, so that processes started by git can be killed with it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_HOME = "/nonexistent"
 
 GitProgress: TypeAlias = "Callable[[str, int, int], None]"  # step, completed, total
 
-# Each disables a feature that a repository, a host or a user's configuration could exploit.
+# Most of these disable a feature that a repository, a host or a user's configuration could exploit.
 _CONFIGURATION = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -103,7 +103,7 @@ class GitRunLimits:
 
     deadline: float  # on the monotonic clock
     max_stdout: int = _MAX_STDOUT  # bytes
-    measured_folder: str = ""
+    measured_folder: str = ""  # the folder that `max_folder_size` applies to, if any
     max_folder_size: int = 0  # bytes
 
 
@@ -115,7 +115,9 @@ class GitRunOptions:
     environment: Mapping[str, str] | None = None
     stdin: bytes | None = None
     progress: GitProgress | None = None
-    lock: int | None = None  # a locked descriptor: it stays locked until git has ended, too
+    lock: int | None = (
+        None  # a locked descriptor; git inherits it, so it stays locked until git exits
+    )
 
 
 def is_git_available() -> bool:
@@ -147,7 +149,7 @@ def run_git(
     limits: GitRunLimits,
     options: GitRunOptions = GitRunOptions(),  # noqa: B008 - frozen
 ) -> GitResult:
-    """Run git on the repository at a path and wait for its end.
+    """Run git on the repository at a path and wait until it exits.
 
     Raises: GitTimedOut, GitLimitExceeded, GitNotAvailable.
     """
@@ -193,7 +195,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     inherited = () if lock is None or sys.platform == "win32" else (lock,)
     try:
-        return subprocess.Popen(  # noqa: S603 - no shell; what comes from outside was checked
+        return subprocess.Popen(  # noqa: S603 - no shell; untrusted arguments were checked
             command,
             env=environment,
             stdin=stdin,
@@ -218,7 +220,9 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-_OutputChunk: TypeAlias = tuple[bool, bytes]  # whether from stdout; no bytes at the end
+_OutputChunk: TypeAlias = tuple[
+    bool, bytes
+]  # whether it is from stdout, and the bytes: none at the end
 
 
 class _ProcessMonitor:
@@ -237,7 +241,7 @@ class _ProcessMonitor:
         self._partial_line = b""
 
     def run_to_end(self) -> GitResult:
-        """Wait for the end of the run. Raises: GitTimedOut, GitLimitExceeded."""
+        """Wait until the process exits. Raises: GitTimedOut, GitLimitExceeded."""
         streams = (self._process.stdout, True), (self._process.stderr, False)
         readers = [
             self._start_reader(stream, is_out=is_out) for stream, is_out in streams if stream
