@@ -194,7 +194,7 @@ class _FolderWalker:
             )
 
     def _scan_installed_folders(self, root: Folder) -> None:
-        """Search `.claude/skills` and similar folders of a repository without other skills."""
+        """Search `.claude/skills` and similar folders, if there are no other skills."""
         for name, kind in self.root_entries:
             if kind is not EntryKind.FOLDER or not installed_prefix_length([name, SKILLS_FOLDER]):
                 continue

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.sources.git.remote import Remote, RemoteRepository
 
-# Seconds for a local command. The deadline of the repository does not apply, because a stale version
-# is read after it has passed.
+# Seconds for a local command. The deadline of the repository does not apply, because a stale
+# version is read after it has passed.
 _LOCAL_TIMEOUT = 60.0
 _MIB = 1024 * 1024
 _REF_PREFIX = "refs/skillhall"  # one per requested ref; the next fetch builds on it

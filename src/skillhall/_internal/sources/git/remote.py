@@ -1,4 +1,4 @@
-"""Git remotes: verified addresses, credentials, and the git configuration for both.
+"""Git remotes: verified addresses, credentials and the git configuration for both.
 
 The host is resolved and checked once, here; git gets the IP address and resolves nothing itself.
 """

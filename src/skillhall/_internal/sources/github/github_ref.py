@@ -1,7 +1,7 @@
 """References to repositories on github.com.
 
 ```text
-owner/repo[/path][@ref]           as are pages of github.com
+owner/repo[/path][@ref]           or the URL of a page on github.com
 github:owner/repo[/path][@ref]    even if a folder owner/repo exists
 ```
 """
