@@ -147,9 +147,9 @@ def read_chunks(
 
 
 def limit_size(chunks: Iterator[bytes], max_bytes: int, name: str) -> Iterator[bytes]:
-    """Yield the chunks up to a total of `max_bytes`; the error has `name`.
+    """Yield the chunks, up to `max_bytes` in total.
 
-    Raises: TooLarge.
+    Raises: TooLarge, with `name` as its path.
     """
     count = 0
     for chunk in chunks:
@@ -174,7 +174,7 @@ def _reject_constant(constant: str) -> NoReturn:  # NaN and Infinity, which are 
 def reveal_token(token: Secret | None, variable: str) -> str:
     """Return the token, or "" if there is none.
 
-    Raises: ConfigInvalid if it is not valid in a header; `variable` is where it was set.
+    `variable` names it in errors. Raises: ConfigInvalid if it is not valid in a header.
     """
     revealed = "" if token is None else token.reveal()
     if revealed and not TOKEN_PATTERN.fullmatch(revealed):

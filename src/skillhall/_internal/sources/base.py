@@ -50,7 +50,7 @@ class NpxSource(NamedTuple):
 
 
 class Ref(ABC):
-    """Source reference: the name of a source. Each kind is a frozen dataclass.
+    """Source reference: names a source. Each kind is a frozen dataclass.
 
     Creating one opens nothing, and its module must be cheap to import: commands that only read a
     lock file parse the references in it. Therefore network and process code is imported in `open`.

@@ -126,7 +126,7 @@ class CommitSkill:
     def apply_size_limits(self, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         """Drop files beyond the size limits, with findings.
 
-        `sizes` has the sizes by object id of entries without one.
+        `sizes` has the sizes, by object id, that are missing in the entries.
         """
         accepted: dict[str, TreeEntry] = {}
         total = 0

@@ -89,9 +89,8 @@ def read_archive(
         if kind == "zip":
             extraction.reject("confusion", "it is named like a zip file, but is a tar file")
         is_packed = data.startswith(_GZIP)
-        packed = extraction.inflate(
-            memoryview(data), _GZIP_WINDOW
-        )  # a generator: it unpacks nothing yet
+        # A generator: nothing is unpacked yet.
+        packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)
         read_tar(packed if is_packed else extraction.read_stored(data), extraction)
     elif is_zip(data):
         if kind == "tar":
@@ -121,7 +120,7 @@ def read_loose_files(
 ) -> tuple[Bundle, ...]:
     """Read the skills from (path, content) pairs, by the rules for archives.
 
-    `name` is used like the name of an archive. Raises: ArchiveRejected, TooLarge.
+    `name` is treated as the archive's name. Raises: ArchiveRejected, TooLarge.
     """
     extraction = ArchiveExtraction(name, sum(len(data) for _, data in files), limits)
     for path, data in files:

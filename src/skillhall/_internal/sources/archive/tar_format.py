@@ -150,7 +150,9 @@ class _TarReader:
                 problem = "a global record changes the names or sizes of members"
                 self.extraction.reject("confusion", problem)
         elif header.kind in (_PAX, _LONG_NAME):
-            self.extraction.reject("confusion", "a member has two extension headers of one kind")
+            self.extraction.reject(
+                "confusion", "a member has two extension headers of the same kind"
+            )
         else:
             return False
         return True
@@ -178,7 +180,9 @@ class _TarReader:
             self.extraction.claim_path(raw, is_folder=True)
             return
         if raw.endswith(b"/"):  # old versions of tar marked folders this way
-            self.extraction.reject("confusion", "a member has a folder's name, but is not a folder")
+            self.extraction.reject(
+                "confusion", "a member's name ends in a slash, but it is not a folder"
+            )
         path = self.extraction.claim_path(raw, is_folder=False)
         self.extraction.check_file_size(path, header.size)
         content, is_executable = self._read_content(header.size), bool(header.mode & _EXECUTABLE)
@@ -214,7 +218,9 @@ class _TarReader:
             if len(record) < length or not record.endswith(b"\n") or not equals:
                 self.extraction.reject("malformed", "the pax records of a member are malformed")
             if key in records:
-                self.extraction.reject("confusion", "a header has two pax records of one name")
+                self.extraction.reject(
+                    "confusion", "a header has two pax records with the same key"
+                )
             records[key] = value
             position += length
         return records

@@ -59,7 +59,7 @@ def read_upload(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
 
 
 def read_archive_or_skill_md(data: bytes, name: str) -> tuple[Bundle, ...]:
-    """Read the skills of one file: an archive, or a SKILL.md with any name in .md.
+    """Read the skills of one file: an archive, or a Markdown file used as SKILL.md.
 
     Raises: ArchiveRejected, TooLarge.
     """

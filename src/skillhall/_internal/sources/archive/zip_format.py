@@ -249,7 +249,7 @@ def _apply_zip64(
             yield number
             continue
         if len(zip64_field) < position + 8:
-            extraction.reject("malformed", "an entry has an incomplete zip64 field")
+            extraction.reject("malformed", "an entry lacks a zip64 size or offset")
         yield int.from_bytes(zip64_field[position : position + 8], "little")
         position += 8
 
@@ -325,7 +325,7 @@ def _check_local_header(header: bytes, entry: _ZipEntry, extraction: ArchiveExtr
 
 
 def _allowed_gaps(entry: _ZipEntry) -> Sequence[bytes]:
-    """Return the possible bytes after an entry: none, or four forms of data descriptor."""
+    """Return the possible bytes after an entry: none, or forms of its data descriptor."""
     if not entry.flags & _STREAMED:
         return (b"",)
     numbers = (entry.crc, entry.packed_size, entry.size)

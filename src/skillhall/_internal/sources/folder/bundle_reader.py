@@ -147,7 +147,7 @@ def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator
 
 
 def _is_current(location: FolderHandle, version: _FolderVersion) -> bool:
-    """Whether the folder still has this version, or cannot be opened any more."""
+    """Whether the folder still has this version, or can no longer be opened."""
     try:
         with _open_unchanged(location, version):
             return True

@@ -359,7 +359,7 @@ class _FolderWalker:
         self._add_rejected(step.path, Code.UNREADABLE, message, "try again")
 
     def _visit_backup(self, parent: Folder, name: str, step: _FolderStep) -> None:
-        """Visit a folder through its backup, if it is being replaced and missing itself."""
+        """Visit the backup of a folder that is missing while it is being replaced."""
         original = name.removeprefix(REPLACED_PREFIX)
         if original == name:
             return

@@ -53,7 +53,7 @@ _PATTERNS = [(kind, re.compile(kind.value, re.IGNORECASE)) for kind in GitFailur
 _PROBLEMS = {
     GitFailureKind.MOVED: "it redirects to another URL",
     GitFailureKind.FORBIDDEN: "access is forbidden",
-    GitFailureKind.HOST_KEY: "its host key is unknown or has changed (known_hosts)",
+    GitFailureKind.HOST_KEY: "its host key is not in known_hosts, or has changed",
     GitFailureKind.UNREACHABLE: "the connection failed",
     GitFailureKind.CERTIFICATE: "invalid certificate",
     GitFailureKind.CONNECTION_LOST: "the connection was lost",

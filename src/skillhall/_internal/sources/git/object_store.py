@@ -112,12 +112,12 @@ class ObjectStore:
         return entries
 
     def read_sizes(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the sizes by id of files that are present. Raises: CorruptRepository."""
+        """Return the sizes of files that are present, by id. Raises: CorruptRepository."""
         lines = (line.split(" ") for line in self._query_objects(sorted(ids)))
         return {line[0]: int(line[2]) for line in lines if len(line) == 3}  # noqa: PLR2004
 
     def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the bytes by id of files with known sizes. Raises: CorruptRepository."""
+        """Return the bytes of files with known sizes, by id. Raises: CorruptRepository."""
         ids = sorted(sizes)
         stdin = "".join(f"{object_id}\n" for object_id in ids).encode("ascii")
         max_stdout = sum(sizes.values()) + _MAX_OBJECT_HEADER * len(ids)

@@ -115,9 +115,8 @@ class GitRunOptions:
     environment: Mapping[str, str] | None = None
     stdin: bytes | None = None
     progress: GitProgress | None = None
-    lock: int | None = (
-        None  # a locked descriptor; git inherits it, so it stays locked until git exits
-    )
+    # A locked descriptor. Git inherits it, so that it stays locked until git exits.
+    lock: int | None = None
 
 
 def is_git_available() -> bool:
@@ -220,9 +219,8 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-_OutputChunk: TypeAlias = tuple[
-    bool, bytes
-]  # whether it is from stdout, and the bytes: none at the end
+# Whether it is from stdout (else stderr), and the bytes: none at the end of the stream.
+_OutputChunk: TypeAlias = tuple[bool, bytes]
 
 
 class _ProcessMonitor:

@@ -239,10 +239,8 @@ class RemoteRepository:
                 policy=self.access.policy,
                 network=_build_network_settings(self.access, self.deadline),
             )
-        except (
-            SourceNotFound,
-            TooLarge,
-        ):  # sent without the token, so a private repository is not found
+        except (SourceNotFound, TooLarge):
+            # The token is not sent, so a private repository is not found.
             raise self.to_source_error(GitCommandError("returned error: 301")) from None
         url = result.url.removesuffix(_REFS)
         if url in (result.url, endpoint.url):

@@ -137,8 +137,8 @@ class _GitHubRepositoryReader:
     def read(self, select: FileSelector, limit: int, *, needs_time: bool = False) -> CommitFiles:
         """Read the current version or, in an outage, the cached one.
 
-        `limit` is the maximum of all files in bytes. With `needs_time`, a cached version is used
-        only if the time when it was current is known. Raises: as `read_github`.
+        `limit` is the maximum total size in bytes. With `needs_time`, a cached version is used only
+        if the time when it was current is known. Raises: as `read_github`.
         """
         try:
             commit, ref = self.resolve()

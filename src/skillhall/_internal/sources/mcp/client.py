@@ -43,7 +43,7 @@ _CLIENT_METADATA: Mapping[str, object] = {  # the `_meta` of requests in the cur
     f"{_PROTOCOL}clientInfo": dict(_CLIENT),
     f"{_PROTOCOL}clientCapabilities": dict(_CAPABILITIES),
 }
-_VERSION_HINT = "check that the server supports the MCP extension for skills, and update it"
+_VERSION_HINT = "check that the server is up to date and supports the MCP skills extension"
 
 
 class McpSkillClient:

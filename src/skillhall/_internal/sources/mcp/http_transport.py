@@ -185,9 +185,8 @@ class HttpTransport:
             if message is None:
                 return None
             if message.get("id") is None and "error" in message:
-                message["id"] = request[
-                    "id"
-                ]  # the server rejected the request before it read the id
+                # The server rejected the request before it read the id.
+                message["id"] = request["id"]
             if is_response(message, request):
                 return message
         return None

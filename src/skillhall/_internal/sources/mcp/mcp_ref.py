@@ -23,10 +23,10 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class McpRef(Ref):
-    """Configured MCP server, with one of its skills by URI, path or name, or all."""
+    """Configured MCP server, and one or all of its skills."""
 
     label: str
-    skill: str = ""  # "" is all skills
+    skill: str = ""  # URI, path or name; "" is all skills
 
     needs_approval = True
 

@@ -55,7 +55,7 @@ class ApiResponse(NamedTuple):
 
 
 class ServerTimeouts(NamedTuple):
-    """Timeouts for the connection, and the response: the server may clone first."""
+    """Timeouts for the connection, and for the response: the server may clone first."""
 
     connect: NetworkSettings = NetworkSettings(total=10, idle=10)
     response: NetworkSettings = NetworkSettings(total=180, idle=150)
