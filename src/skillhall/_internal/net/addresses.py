@@ -61,7 +61,7 @@ class AddressPolicy:
         return cls(tuple(ip_network(text) for text in networks))
 
     def is_explicitly_allowed(self, address: IpAddress) -> bool:
-        """Whether the address is in an allowed network; only these may use plain http."""
+        """Whether the address is in an allowed network, so that it may use plain http."""
         inner = _embedded_ipv4(address) or address
         return _scope_id(inner) is None and any(inner in network for network in self.allowed)
 

@@ -1,7 +1,7 @@
 """Selection of a skill's files from a commit's tree, with findings about the rest.
 
 All readers of repositories share these rules, so that a commit always gives the same bundles.
-Pure: callers pass in listings, and later the content of the selected files as `CommitFiles`.
+There is no I/O: callers pass in listings, and later the content of selected files as `CommitFiles`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Layout of repositories and archives: which paths are skills, or left out. Pure."""
+"""Layout of repositories and archives: finding skills in lists of paths. No I/O."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def reject_ssh(url: str, source_text: str) -> None:
 def _normalize_url(url: str) -> str:
     """Normalize the URL of a repository; "" if it is invalid or ambiguous.
 
-    Ambiguous are paths that hosts may resolve differently, such as `a/%62` and `a/../b`.
+    A path is ambiguous if hosts may resolve it differently, as in `a/%62` and `a/../b`.
     """
     try:
         web = WebUrl.parse(url)

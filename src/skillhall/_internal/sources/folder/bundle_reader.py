@@ -222,7 +222,7 @@ class _BundleLister:
     volume: Folder | None = None  # the dated folder of a Kubernetes volume
 
     def list_folder(self, folder: Folder, prefix: str = "", depth: int = 0) -> None:
-        """List all files of an open folder, whose paths start with `prefix`."""
+        """List all files of an open folder; their paths start with `prefix`."""
         try:
             entries = sorted(folder.list_entries(), key=itemgetter(0))
         except OSError as error:

@@ -146,7 +146,7 @@ class _FolderWalker:
         self.root_entries: Entries = []  # empty if the root is a skill
 
     def walk(self) -> None:
-        """Walk the root. If it cannot be opened, report it unless it may be missing."""
+        """Walk the root, or report that it cannot be opened, unless it may be missing."""
         with ExitStack() as stack:
             try:
                 folder = stack.enter_context(folder_at(self.root.location))
@@ -233,7 +233,7 @@ class _FolderWalker:
         limit = self.policy.max_folders
         if len(self.visited_folders) >= limit:
             message = f"the search stopped after {limit} folders; the rest was not searched"
-            hint = "use the folders that contain the skills as roots"
+            hint = "as roots, use the folders that contain the skills"
             self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
         self.visited_folders.add(folder.device_and_inode())
@@ -393,6 +393,7 @@ class _FolderWalker:
         if entries is None:
             return
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
+        # A folder that is being replaced may have lost its SKILL.md already: the caller retries.
         if candidate is None and parent is not None:
             with suppress(OSError), closing(parent.open_folder(name)) as current:
                 if current.device_and_inode() != folder.device_and_inode():

@@ -72,7 +72,7 @@ def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> Repos
 def read_git_level(
     reference: GitRef, access: GitAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """Read the files of `collect_level` one level below the reference's path.
+    """Read the files that `collect_level` selects below the reference's path.
 
     Raises: as `read_git`, except for missing skills.
     """
@@ -81,7 +81,7 @@ def read_git_level(
 
 
 def open_git(reference: GitRef, context: SourceContext, source_text: str) -> RepositorySkills:
-    """Read skills of a repository with the access in the settings.
+    """Read skills of a repository with the access that the settings allow.
 
     Raises: as `read_git`.
     """
@@ -203,6 +203,7 @@ class _CachedRepositoryReader:
         if cached is not None and self.requested_at <= cached.checked_at <= time.time():
             return cached.commit  # another process fetched it while we waited for the lock
         store = self._open_store()
+        # Old versions accumulate in a clone; a new one has only the current version.
         if store.measure_size() > self.repository.access.limits.max_bytes:
             return self._fetch_into_new_clone(ref)
         try:

@@ -101,7 +101,7 @@ def read_github(
 def read_github_level(
     reference: GitHubRef, access: GitHubAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """Read the files of `collect_level` one level below the reference's path.
+    """Read the files that `collect_level` selects below the reference's path.
 
     Raises: as `read_github`, except for missing skills.
     """
@@ -168,7 +168,7 @@ class _GitHubRepositoryReader:
         return CommitFiles(skills, findings, contents, commit, ref.ref)
 
     def resolve(self) -> tuple[str, GitHubRef]:
-        """Return the commit and the interpretation of the reference that exists."""
+        """Return the current commit, and the interpretation of the reference that exists."""
         for ref in self.reference.interpretations():
             try:
                 return self._resolve_commit(ref.ref), ref

@@ -1,4 +1,4 @@
-"""Trees of commits: GitHub's JSON, the cached form, and object ids of files. Pure."""
+"""Trees of commits: GitHub's JSON, the cached form, object ids of files. No I/O."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class McpSkillClient:
             if not isinstance(next_cursor, str) or not 0 < len(next_cursor) <= MAX_CURSOR_LENGTH:
                 raise self._build_malformed_response_error("'nextCursor' is not valid")
             cursor = next_cursor
-        raise self._build_malformed_response_error("the listing does not end")
+        raise self._build_malformed_response_error("the listing has too many pages, or repeats one")
 
     def get_entry(self, uri: str) -> object | None:
         """Return the entry of a skill, `None` if there is none. Raises: as `list_entries`."""
@@ -192,7 +192,7 @@ class McpSkillClient:
             raise McpCallError(self.transport.host, problem, number)
         result = response["result"]
         if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-            raise self._build_malformed_response_error(f"{method} has no complete result")
+            raise self._build_malformed_response_error(f"{method} returned an incomplete result")
         return result
 
     def _require_list(self, result: Message, name: str) -> list[object]:
