@@ -111,7 +111,7 @@ class Folder:
         try:
             descriptor = os.open(self._locate(name), _FILE_FLAGS, dir_fd=self._handle)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
+            if error.errno == errno.ENXIO:  # a socket, or a device that does not exist
                 raise NotAFile(name) from None
             raise
         status = os.fstat(descriptor)

@@ -36,7 +36,7 @@ from skillhall.errors import (
     TooLarge,
 )
 
-# Called with the bytes received so far and the total; 0 if the host does not send it.
+# Called with the bytes received so far, and the total: 0 if the host does not send it.
 DownloadProgress: TypeAlias = "Callable[[int, int], None]"
 
 MAX_REDIRECTS = 5

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.sources.base import Ref
 
-# A parser returns None for texts of other kinds. GitHub comes before other git hosts. The last one
-# accepts the remaining URLs: those of files.
+# A parser returns None for texts of other kinds. GitHub comes before other git hosts. The last
+# parser accepts the remaining URLs: those of files.
 KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
     parse_local,
     parse_package,

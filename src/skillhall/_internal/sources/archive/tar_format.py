@@ -25,7 +25,7 @@ _POSIX = b"ustar\x00"  # GNU writes a space for the zero, and times where the pr
 _FILES, _FOLDER, _LINKS, _DEVICES = b"0\x00", b"5", b"12K", b"346"
 _EXECUTABLE = 0o100
 _PAX, _GLOBAL, _LONG_NAME = b"x", b"g", b"L"
-# GNU tar 1.35 and bsdtar 3.7 write less than 1 KiB of them for each file.
+# GNU tar 1.35 and bsdtar 3.7 write less than 1 KiB of extension headers for each file.
 _MAX_EXTENSIONS = 8 * 1024 * 1024  # bytes of all extension headers
 _MAX_DIGITS = 20  # of a 64-bit number
 # Global records that would change the content or name of members. git writes only a comment.

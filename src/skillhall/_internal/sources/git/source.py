@@ -188,7 +188,7 @@ class _CachedRepositoryReader:
                 problem = "the fetched repository is incomplete"
                 raise SourceUnavailable(self.repository.endpoint.authority, problem) from None
         except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
-            # The commit was read completely: it just does not have the requested skills.
+            # The host and the ref are fine: the commit just does not have the requested skills.
             self.cache.record_ref(ref.ref, commit)
             raise
         for name in {ref.ref, result.commit}:  # lock files refer to the commit
