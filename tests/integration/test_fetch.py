@@ -506,7 +506,7 @@ def test_errors_do_not_repeat_token(site: HttpServer, status: str) -> None:
 
 
 def test_token_with_line_break_is_rejected_and_not_repeated() -> None:
-    with pytest.raises(ValueError, match="the token is not a line") as caught:
+    with pytest.raises(ValueError, match="the token is not a single line") as caught:
         FetchOptions(token=f"{TOKEN}\r\nX: y")
     assert TOKEN not in str(caught.value)
 

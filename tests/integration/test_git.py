@@ -523,7 +523,7 @@ def test_failing_host_with_cache_gives_stale_version(
     fresh = read(site, access)
     site.status = status
     skills = read(site, access)
-    assert "cached version of 20" in skills.stale
+    assert "cached version from 20" in skills.stale
     assert skills.commit == fresh.commit
     assert contents(skills.bundles[0]) == contents(fresh.bundles[0])
 
@@ -770,7 +770,7 @@ def test_killed_reader_does_not_block_next(
     with killed_reader(site, access):
         assert site.is_waiting.wait(120)
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
-    with pytest.raises(SourceTimedOut, match="another process is reading it"):
+    with pytest.raises(SourceTimedOut, match="another process has been reading it"):
         read(site, hasty)
     site.release_event.set()
     found = read(site, access)

@@ -387,7 +387,7 @@ def test_rejected_token_raises_without_stale_version(github: GitHubApiServer, re
 def test_token_with_line_break_is_rejected_and_not_repeated(
     github: GitHubApiServer, read: Reader
 ) -> None:
-    with pytest.raises(SourceUnavailable, match="not a line") as caught:
+    with pytest.raises(SourceUnavailable, match="not a single line") as caught:
         read("acme/skills/pdf", f"{TOKEN}\n")
     assert TOKEN not in str(caught.value)
     assert github.api.requests == []

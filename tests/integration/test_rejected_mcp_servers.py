@@ -334,7 +334,7 @@ def test_endless_pages_are_rejected(sandbox: CliSandbox, monkeypatch: pytest.Mon
     entries = [plain_skill(f"s-{number}")[0] for number in range(4)]
     add_server(sandbox, make_script(skills=entries, page=1))
     result = sandbox.check_rejected(SKILLS, [LABEL], "upstream_error")
-    assert "does not end" in result.error["message"]
+    assert "too many pages" in result.error["message"]
 
 
 @pytest.mark.parametrize("method", ["skills/list", "resources/read"])

@@ -132,7 +132,7 @@ def test_macos_metadata_gives_no_finding(path: str) -> None:
     ("mode", "why", "hint"),
     [
         (MODE_LINK, "it is a link", "copy the file instead"),
-        (MODE_SUBMODULE, "it is another repository", "copy its files instead"),
+        (MODE_SUBMODULE, "it is a submodule", "copy its files instead"),
         ("100000", "it is not a regular file", "remove it"),
     ],
 )

@@ -48,7 +48,7 @@ class EntryKind(StrEnum):
     OTHER = "other"
 
 
-_FOLDER_KIND = EntryKind.FOLDER
+_FOLDER_KIND = EntryKind.FOLDER  # a global is faster than an attribute for many entries
 
 
 class OpenedFile(NamedTuple):
@@ -61,7 +61,7 @@ class OpenedFile(NamedTuple):
 class Folder:
     """Open folder. Every `name` is a single path component.
 
-    Systems that cannot open relative to a handle have a path instead.
+    On systems that cannot open files relative to a handle, it has a path instead.
     """
 
     __slots__ = ("_handle", "_path")
@@ -111,7 +111,7 @@ class Folder:
         try:
             descriptor = os.open(self._locate(name), _FILE_FLAGS, dir_fd=self._handle)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # a socket, or a pipe without a reader
+            if error.errno == errno.ENXIO:  # a socket, or a device that does not exist
                 raise NotAFile(name) from None
             raise
         status = os.fstat(descriptor)
@@ -121,7 +121,11 @@ class Folder:
         return OpenedFile(descriptor, status)
 
     def stat(self, path: str) -> os.stat_result:
-        """Return the stat of `path`. Use it to detect changes only. Raises: OSError."""
+        """Return the stat of `path`; if it is a link, of the link itself. Raises: OSError.
+
+        If `path` has several components, links in all but the last are followed. Use the stat of
+        such a path only to detect changes.
+        """
         return os.stat(self._locate(path), dir_fd=self._handle, follow_symlinks=False)
 
     def read_link(self, name: str) -> str:
@@ -143,7 +147,7 @@ class Folder:
 
 
 def to_entry_kind(entry: os.DirEntry[str]) -> EntryKind:
-    """Return the kind of a directory entry, without a system call."""
+    """Return the kind of a directory entry, usually without a system call."""
     if entry.is_dir(follow_symlinks=False):
         return EntryKind.FOLDER
     if entry.is_file(follow_symlinks=False):
@@ -256,7 +260,9 @@ def read_descriptor(descriptor: int, max_bytes: int, name: str) -> bytes:
 
 
 def read_below(root: Folder, path: RelativePath, max_bytes: int) -> bytes:
-    """Read the file at `path` below `root`; only links of Kubernetes volumes are followed.
+    """Read the file at `path` below `root`.
+
+    Only links of Kubernetes volumes are followed.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -275,7 +281,7 @@ def read_below(root: Folder, path: RelativePath, max_bytes: int) -> bytes:
         raise SkillFileNotFound(path.text) from None
     except OSError:
         # Links and unreadable folders give the same error, so that it reveals nothing about them.
-        raise UnsafePath(path.text, "it cannot be read from inside its folder") from None
+        raise UnsafePath(path.text, "it is not a readable file inside its folder") from None
 
 
 def _read_from_volume(root: Folder, parts: tuple[str, ...], max_bytes: int) -> bytes:

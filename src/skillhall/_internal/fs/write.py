@@ -175,7 +175,10 @@ class WritableFolder(Folder):
             self.sync()
 
     def recover(self) -> None:
-        """Undo or complete the changes of a killed process. Raises: OSError."""
+        """Undo or complete the changes of a killed process. Raises: OSError.
+
+        Call it with the folder locked, so that it does not touch changes in progress.
+        """
         for entry in self.list_names():
             name = entry.removeprefix(REPLACED_PREFIX)
             if name != entry and self.entry_kind(name) is None:
@@ -195,7 +198,10 @@ class WritableFolder(Folder):
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold an exclusive lock on the folder; waits for it. Raises: OSError."""
+        """Wait for an exclusive lock on the folder and hold it. Raises: OSError.
+
+        On Windows, nothing is locked.
+        """
         if sys.platform != "win32" and self._handle is not None:
             fcntl.flock(self._handle, fcntl.LOCK_EX)
             try:
@@ -253,7 +259,10 @@ class WritableFolder(Folder):
 
 
 def replace_file(folder: str, name: str, data: bytes) -> None:
-    """Replace the content of a regular file; its mode stays. Raises: OSError, NotAFile."""
+    """Replace the content of a regular file, but not its mode.
+
+    Raises: OSError, NotAFile.
+    """
     with WritableFolder(folder) as base:
         if base.entry_kind(name) is not EntryKind.FILE:
             raise NotAFile(name)

@@ -1,4 +1,4 @@
-"""Host names, their IP addresses, and the policy which of these may be contacted."""
+"""Host names, their IP addresses, and the policy for contacting them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _RESERVED_NETWORKS: dict[IpNetwork, str] = {
     IPv4Network("0.0.0.0/8"): "this network",
     IPv4Network("10.0.0.0/8"): "a private network",
-    IPv4Network("100.64.0.0/10"): "a carrier's network",
+    IPv4Network("100.64.0.0/10"): "carrier-grade NAT",
     IPv4Network("127.0.0.0/8"): "this machine",
-    IPv4Network("168.63.129.16/32"): "a cloud's own services",
-    IPv4Network("169.254.0.0/16"): "the local link, or a cloud's metadata",
+    IPv4Network("168.63.129.16/32"): "internal services of a cloud",
+    IPv4Network("169.254.0.0/16"): "link-local use, such as cloud metadata",
     IPv4Network("172.16.0.0/12"): "a private network",
-    IPv4Network("192.0.0.0/24"): "protocols",
+    IPv4Network("192.0.0.0/24"): "protocol assignments",
     IPv4Network("192.0.2.0/24"): "documentation",
-    IPv4Network("192.88.99.0/24"): "relays",
+    IPv4Network("192.88.99.0/24"): "6to4 relays",
     IPv4Network("192.168.0.0/16"): "a private network",
-    IPv4Network("198.18.0.0/15"): "benchmarks",
+    IPv4Network("198.18.0.0/15"): "benchmarking",
     IPv4Network("198.51.100.0/24"): "documentation",
     IPv4Network("203.0.113.0/24"): "documentation",
-    IPv4Network("224.0.0.0/4"): "groups of machines",
-    IPv4Network("240.0.0.0/4"): "the future",
+    IPv4Network("224.0.0.0/4"): "multicast",
+    IPv4Network("240.0.0.0/4"): "future use",
     IPv6Network("2001::/23"): "protocols and tunnels",  # Teredo, benchmarks, ORCHID
     IPv6Network("2001:db8::/32"): "documentation",
     IPv6Network("2002::/16"): "tunnels",  # 6to4
@@ -57,11 +57,11 @@ class AddressPolicy:
 
     @classmethod
     def from_cidrs(cls, *networks: str) -> AddressPolicy:
-        """Build the policy for networks in CIDR notation. Raises: ValueError."""
+        """Build the policy that allows networks in CIDR notation. Raises: ValueError."""
         return cls(tuple(ip_network(text) for text in networks))
 
     def is_explicitly_allowed(self, address: IpAddress) -> bool:
-        """Whether the address is in an allowed network; only these may use plain http."""
+        """Whether the address is in an allowed network, so that it may use plain http."""
         inner = _embedded_ipv4(address) or address
         return _scope_id(inner) is None and any(inner in network for network in self.allowed)
 
@@ -87,7 +87,7 @@ PUBLIC_ONLY = AddressPolicy()
 
 
 def build_address_policy(networks: Iterable[str]) -> AddressPolicy:
-    """Build the policy for configured networks. Raises: ConfigInvalid."""
+    """Build the policy that allows the configured networks. Raises: ConfigInvalid."""
     try:
         return AddressPolicy.from_cidrs(*networks)
     except ValueError as error:
@@ -96,7 +96,7 @@ def build_address_policy(networks: Iterable[str]) -> AddressPolicy:
 
 
 def _embedded_ipv4(address: IpAddress) -> IPv4Address | None:
-    """Return the IPv4 address that an IPv6 address embeds."""
+    """Return the IPv4 address that an IPv6 address embeds, if any."""
     if isinstance(address, IPv6Address) and any(
         address in network for network in _IPV4_EMBEDDING_NETWORKS
     ):
@@ -109,7 +109,10 @@ def _scope_id(address: IpAddress) -> str | None:
 
 
 def parse_host(text: str) -> str:
-    """Normalize the host of a URL; IPv6 is in brackets. Raises: SourceRejected."""
+    """Normalize the host of a URL; IPv6 addresses are in brackets.
+
+    Raises: SourceRejected.
+    """
     if text.startswith("[") and text.endswith("]"):
         try:
             address = IPv6Address(text[1:-1])
@@ -170,7 +173,7 @@ def resolve_allowed_addresses(
 
 
 def _parse_literal(host: str) -> tuple[IpAddress, ...]:
-    """Return the IP address that the host consists of, if it is one."""
+    """Return the host as a tuple of one IP address; empty if it is a name."""
     try:
         return (ip_address(host.strip("[]")),)
     except ValueError:

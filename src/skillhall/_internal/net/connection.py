@@ -105,7 +105,8 @@ def send_request(
 ) -> Iterator[HTTPResponse]:
     """Connect, send `data` and read the response up to its body: see `read_chunks`.
 
-    `response_network` has the timeouts after the connection, if these differ.
+    `response_network` has the timeouts for sending and reading, if they differ from those for
+    connecting.
     Raises: SourceRejected, SourceUnavailable, TooLarge.
     """
     host = request.url.host
@@ -146,7 +147,10 @@ def read_chunks(
 
 
 def limit_size(chunks: Iterator[bytes], max_bytes: int, name: str) -> Iterator[bytes]:
-    """Yield the chunks; `name` is what is too large. Raises: TooLarge."""
+    """Yield the chunks, up to `max_bytes` in total.
+
+    Raises: TooLarge, with `name` as its path.
+    """
     count = 0
     for chunk in chunks:
         count += len(chunk)
@@ -163,12 +167,15 @@ def parse_response_json(data: bytes) -> object:
         return None
 
 
-def _reject_constant(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:  # NaN and Infinity, which are not JSON
     raise ValueError(constant)
 
 
 def reveal_token(token: Secret | None, variable: str) -> str:
-    """Return a token that is valid in a header, "" without one. Raises: ConfigInvalid."""
+    """Return the token, or "" if there is none.
+
+    `variable` names it in errors. Raises: ConfigInvalid if it is not valid in a header.
+    """
     revealed = "" if token is None else token.reveal()
     if revealed and not TOKEN_PATTERN.fullmatch(revealed):
         raise ConfigInvalid(variable, "it contains spaces or non-ASCII characters")
@@ -194,7 +201,7 @@ def translate_network_errors(host: str) -> Iterator[None]:
 
 
 def open_connection(request: ConnectionRequest, policy: AddressPolicy) -> socket.socket:
-    """Connect to the first reachable address of the host; the caller closes the socket.
+    """Connect to the first reachable address of a host; the caller closes the socket.
 
     Raises: OSError, SourceRejected, SourceUnavailable.
     """
@@ -221,7 +228,10 @@ def open_connection(request: ConnectionRequest, policy: AddressPolicy) -> socket
 
 
 def limit_resolver(network: NetworkSettings, timeout: Timeout | None = None) -> Resolver:
-    """Return the network's resolver with a timeout. The system's may block for minutes."""
+    """Return the network's resolver with a timeout.
+
+    The system's resolver may block for minutes.
+    """
     limit = timeout or Timeout(network)
 
     def resolve_in_time(host: str, port: int) -> list[str]:

@@ -36,7 +36,7 @@ from skillhall.errors import (
     TooLarge,
 )
 
-# Called with the bytes received so far and the total; 0 if the host does not send it.
+# Called with the bytes received so far, and the total: 0 if the host does not send it.
 DownloadProgress: TypeAlias = "Callable[[int, int], None]"
 
 MAX_REDIRECTS = 5
@@ -63,7 +63,7 @@ class FetchOptions:
         for name in ("etag", "token", "accept"):
             value = getattr(self, name)
             if value and not _HEADER_VALUE.fullmatch(value):
-                raise ValueError(f"the {name} is not a line of ASCII characters")
+                raise ValueError(f"the {name} is not a single line of printable ASCII characters")
 
 
 class FetchResult(NamedTuple):
@@ -126,7 +126,10 @@ def open_stream(
     options: FetchOptions = FetchOptions(),  # noqa: B008 - frozen
     network: NetworkSettings = NetworkSettings(),  # noqa: B008 - frozen
 ) -> Iterator[FetchStream]:
-    """Fetch a URL as a stream. Reading its chunks raises the same errors as `fetch`."""
+    """Fetch a URL as a stream, for the duration of a `with` block.
+
+    Opening it and reading its chunks raise the same errors as `fetch`.
+    """
     hop = _Hop(ConnectionRequest(WebUrl.parse(url), Timeout(network), network), options, max_bytes)
     for _ in range(MAX_REDIRECTS + 1):
         headers = {
@@ -187,7 +190,10 @@ def _read_header(headers: HTTPMessage, name: str) -> str:
 
 
 def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
-    """Build the request for a redirect, without the token if the origin changes."""
+    """Build the request for a redirect, without the token if the origin changes.
+
+    Raises: SourceUnavailable, SourceRejected.
+    """
     url, location = hop.url, str(headers.get("Location", ""))
     if not location:
         raise SourceUnavailable(url.host, "it sent a redirect without a location")

@@ -64,8 +64,8 @@ class WebUrl:
 
 def checked_characters(text: str) -> str:
     """Return the text if all its characters are valid in URLs. Raises: SourceRejected."""
-    # URL parsers disagree about other characters, so a URL could pass the check of one host and be
-    # fetched from another.
+    # URL parsers disagree about other characters: the host that is contacted could differ from the
+    # one that was checked.
     if not _URL_CHARACTERS.fullmatch(text) or BAD_PERCENT.search(text):
         raise SourceRejected("url", text, "it contains characters that are not valid in URLs")
     return text

@@ -1,4 +1,4 @@
-"""The interface of all kinds of sources: references, and what opening one gives."""
+"""Interface of all kinds of sources: references and opened sources."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class SourceContext(NamedTuple):
 
     settings: Settings
     progress: Progress | None = None
-    with_credentials: bool = True  # the operator's tokens and keys, for repositories
-    build_folder_hint: Callable[[], str] = str  # for a folder without skills
+    with_credentials: bool = True  # whether tokens and ssh keys of the operator may be used
+    build_folder_hint: Callable[[], str] = str  # returns the hint for a folder without skills
 
     @property
     def address_policy(self) -> AddressPolicy:
-        """Hosts that may be contacted."""
+        """IP addresses that may be contacted. Raises: ConfigInvalid."""
         return build_address_policy(self.settings.allowed_networks)
 
     def get_progress(self, step: str) -> Callable[[int, int], None] | None:
-        """Return the callback for the progress of one step."""
+        """Return the progress callback of one step, or `None` if progress is not reported."""
         return None if self.progress is None else partial(self.progress, step)
 
 
@@ -53,7 +53,7 @@ class Ref(ABC):
     """Source reference: names a source. Each kind is a frozen dataclass.
 
     Creating one opens nothing, and its module must be cheap to import: commands that only read a
-    lock file parse the references in it. Therefore `open` imports code for networks and processes.
+    lock file parse the references in it. Therefore network and process code is imported in `open`.
     """
 
     __slots__ = ()
@@ -64,7 +64,7 @@ class Ref(ABC):
     @property
     @abstractmethod
     def text(self) -> str:
-        """The text that parses to this value; lock files contain it."""
+        """The text that parses to this reference; lock files contain it."""
 
     @abstractmethod
     def open(self, context: SourceContext) -> OpenedSource:
@@ -72,7 +72,7 @@ class Ref(ABC):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it names an immutable version."""
+        """Whether the reference names an immutable version."""
         return False
 
     @property
@@ -82,27 +82,30 @@ class Ref(ABC):
 
     @property
     def npx_source(self) -> NpxSource | None:
-        """The record for `npx skills`; `None` if it does not support this kind."""
+        """The record for `npx skills`; `None` if that tool does not support this kind."""
         return None
 
     def at(self, path: str, ref: str) -> Ref:  # noqa: ARG002 - only repositories have both
-        """Return the reference for a path and ref of a repository; "" keeps the ref."""
+        """Return the reference for another path and ref of a repository; "" keeps the ref.
+
+        References of other kinds return themselves.
+        """
         return self
 
     def for_bundle(self, bundle: Bundle) -> tuple[Ref, str]:
-        """Return what a lock file records for a skill: a reference, and the path in it."""
+        """Return the reference and the path in its source that a lock file records."""
         return self, bundle.folder if bundle.path is None else bundle.path
 
     def to_portable_text(self, root: str, base: str) -> str:  # noqa: ARG002 - for local paths
-        """Return a text that also works in other checkouts of the project at `root`.
+        """Return the text of a reference that also works in other checkouts of a project.
 
-        Relative paths start at `base`.
+        `root` is the project folder; relative paths start at `base`.
         """
         return self.text
 
 
 class RepositoryRef(Ref):
-    """Folder of a git repository. An empty `path` is its root, an empty `ref` its HEAD."""
+    """Folder of a git repository; an empty `path` is the root, an empty `ref` is HEAD."""
 
     __slots__ = ()
 
@@ -120,7 +123,7 @@ class RepositoryRef(Ref):
 
     @property
     def is_pinned(self) -> bool:
-        """Whether it names a commit."""
+        """Whether the reference names a commit."""
         return is_commit_id(self.ref)
 
     @property
@@ -134,7 +137,10 @@ class RepositoryRef(Ref):
         return self.at("", self.ref), path
 
     def interpretations(self) -> Iterator[Self]:
-        """Yield all interpretations: in page URLs, a ref with slashes looks like a path."""
+        """Yield all ways to divide the text into ref and path, starting with this one.
+
+        In the URL of a page, the end of a ref with slashes looks like the start of the path.
+        """
         yield self
         first, _, rest = self.path.partition("/")
         longer = f"{self.ref}/{first}"
@@ -143,7 +149,7 @@ class RepositoryRef(Ref):
 
     def to_opened_source(self, skills: RepositorySkills) -> OpenedSource:
         """Return the opened source for skills of this repository."""
-        # A branch with slashes is only known after the repository was read.
+        # Only reading the repository shows which interpretation has a ref that exists.
         candidates = (ref for ref in self.interpretations() if ref.ref == skills.ref)
         return OpenedSource(next(candidates, self), skills.bundles, skills.commit, skills.stale)
 
@@ -153,7 +159,7 @@ class OpenedSource(NamedTuple):
 
     reference: Ref
     bundles: tuple[Bundle, ...]
-    commit: str = ""  # of a repository
+    commit: str = ""  # of a repository; "" for other sources
     stale: str = ""  # why a cached version is served, if one is
     # Reads all files of a bundle as a consistent version. Raises: SkillhallError.
     load_bundle: Callable[[Bundle], Bundle] = load_into_memory

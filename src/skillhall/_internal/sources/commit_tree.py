@@ -1,7 +1,7 @@
-"""Selection of a skill's files from a commit's tree, with findings about others.
+"""Selection of a skill's files from a commit's tree, with findings about the rest.
 
 All readers of repositories share these rules, so that a commit always gives the same bundles.
-Pure: callers pass in listings, and later the content of the selected files as `CommitFiles`.
+There is no I/O: callers pass in listings, and later the content of selected files as `CommitFiles`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 
-    # From a commit's tree and a path to the requested skills, with findings.
+    # Returns the requested skills and findings for a commit's tree and a path in it.
     FileSelector: TypeAlias = Callable[
         [Sequence["TreeEntry"], str], tuple[list["CommitSkill"], list[Finding]]
     ]
@@ -47,9 +47,9 @@ MODE_REGULAR, MODE_EXECUTABLE = "100644", "100755"
 _FILE_MODES = frozenset({MODE_REGULAR, "100664", MODE_EXECUTABLE})  # 100664: early versions of git
 _NON_FILE_REASONS = {
     MODE_LINK: ("it is a link", "copy the file instead"),
-    MODE_SUBMODULE: ("it is another repository", "copy its files instead"),
+    MODE_SUBMODULE: ("it is a submodule", "copy its files instead"),
 }
-MAX_LEVEL_FILES = 200_000  # the limit of a repository's archive, REPOSITORY_LIMITS
+MAX_LEVEL_FILES = 200_000  # same as `REPOSITORY_LIMITS.entries` for archives
 _MAX_NAME_BYTES = 255  # the limit of common file systems
 _UNKNOWN_MODE_REASON = ("it is not a regular file", "remove it")
 
@@ -92,7 +92,7 @@ def _unsafe_path_reason(path: str) -> str | None:
     if path != checked.text:
         return "it is not normalized"
     is_long = any(len(part.encode()) > _MAX_NAME_BYTES for part in checked.parts)
-    return "one of its names is too long for file systems" if is_long else None
+    return "a file or folder name in it is too long for common file systems" if is_long else None
 
 
 @dataclass(slots=True)
@@ -105,11 +105,14 @@ class CommitSkill:
     _has_reported_limit: bool = False
     _reported_vcs_folders: set[str] = field(default_factory=set)
     _known_paths: set[str] = field(default_factory=set)  # files and their folders
-    # Paths by parent and name as case-insensitive file systems compare it.
+    # Paths by parent folder and by their form on case-insensitive file systems.
     _folded_paths: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def add(self, entry: TreeEntry) -> None:
-        """Add a file, or a finding why it is skipped. Files stay in the order of calls."""
+        """Add a file, or a finding that says why it is left out.
+
+        macOS metadata is ignored without a finding. Files stay in the order of the calls.
+        """
         path = entry.path[len(self.folder) + 1 :] if self.folder else entry.path
         if is_macos_metadata(path) or self._is_rejected(path, entry):
             return
@@ -121,7 +124,10 @@ class CommitSkill:
             self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
 
     def apply_size_limits(self, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
-        """Drop files beyond the size limits. `sizes` has missing sizes by object id."""
+        """Drop files beyond the size limits, with findings.
+
+        `sizes` has the sizes, by object id, that are missing in the entries.
+        """
         accepted: dict[str, TreeEntry] = {}
         total = 0
         for path, entry in self.entries.items():
@@ -168,14 +174,14 @@ class CommitSkill:
         return True
 
     def _check_collisions(self, path: str) -> None:
-        """Report names that are equal to a sibling on case-insensitive file systems."""
+        """Report names that case-insensitive file systems cannot tell from a sibling's."""
         for parent, current in pairwise(("", *accumulate(path.split("/"), "{}/{}".format))):
             if current in self._known_paths:
                 continue
             self._known_paths.add(current)
             other = self._folded_paths.setdefault((parent, fold_name(current)), current)
             if other != current:
-                message = f"{other!r} and {current!r} are one name on some systems"
+                message = f"{other!r} and {current!r} are the same name on some systems"
                 self._add_finding(Code.CASE_COLLISION, message, current, "rename one of them")
 
     def _report_skipped(self, reason: str, path: str, hint: str) -> None:
@@ -194,12 +200,12 @@ class CommitFiles(NamedTuple):
     findings: list[Finding]
     contents: Mapping[str, bytes]
     commit: str
-    ref: str  # of the interpretation that exists
+    ref: str  # of the interpretation of the reference that exists
     checked_at: float = 0.0  # Unix time when the ref had this commit
     stale: str = ""  # why a cached version is served, if one is
 
     def to_skills(self) -> RepositorySkills:
-        """Return the files that `select_skills` selected."""
+        """Return the skills that `select_skills` selected."""
         bundles = tuple(skill.build_bundle(self.contents) for skill in self.skills)
         return RepositorySkills(bundles, self.commit, self.ref, self.stale)
 
@@ -207,6 +213,7 @@ class CommitFiles(NamedTuple):
         """Return the files that `collect_level` selected."""
         files, findings = dict[str, bytes](), list(self.findings)
         for index, skill in enumerate(self.skills):
+            # The first item has the flat files, which are in no subfolder.
             prefix = f"{skill.folder.rpartition('/')[2]}/" if index else ""
             files |= {f"{prefix}{path}": self.contents[e.id] for path, e in skill.entries.items()}
             findings += [f._replace(path=f"{prefix}{f.path}".rstrip("/")) for f in skill.findings]
@@ -216,7 +223,7 @@ class CommitFiles(NamedTuple):
 def select_skills(
     entries: Sequence[TreeEntry], path: str, *, source_text: str
 ) -> tuple[list[CommitSkill], list[Finding]]:
-    """Select the skills at `path`. Raises: as `find_skills`."""
+    """Select the skills at `path`; there are no findings. Raises: as `find_skills`."""
     folders = find_skills(searchable_paths(entries), path, source_text)
     return collect_skills(entries, folders), []
 
@@ -281,7 +288,7 @@ def _missing_skill_md_finding(name: str, folder: str, entries: Iterable[TreeEntr
 
 
 def _link_skipped_finding(path: str) -> Finding:
-    if _unsafe_path_reason(path) is not None:  # unsafe paths must not be in `path`
+    if _unsafe_path_reason(path) is not None:  # a finding must not have an unsafe `path`
         return Finding(Code.LINK_SKIPPED, f"{path!a}: links are not followed here")
     hint = "copy its target instead"
     return Finding(Code.LINK_SKIPPED, "links are not followed here", hint=hint, path=path)

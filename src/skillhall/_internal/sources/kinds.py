@@ -1,7 +1,7 @@
-"""The kinds of sources, in the order in which a text is tried.
+"""The kinds of sources, in the order in which their parsers are tried.
 
 A kind is a `Ref` class and a function that parses the texts of this kind. To add one, write its
-module, add its parser to `KINDS`, a case to `tests/contract/test_sources.py`, and the docs.
+module, add its parser to `KINDS` and a case to `tests/contract/test_sources.py`, and document it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.sources.base import Ref
 
-# A parser returns None for texts of other kinds. GitHub comes before other hosts of repositories,
-# and files on the web are what is left.
+# A parser returns None for texts of other kinds. GitHub comes before other git hosts. The last
+# parser accepts the remaining URLs: those of files.
 KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
     parse_local,
     parse_package,
@@ -36,7 +36,7 @@ KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
 def parse_source_ref(text: str, *, allow_loopback_http: bool = False) -> Ref:
     """Parse the text that names a source. Raises: SourceRejected.
 
-    Plain http is accepted for loopback hosts only, with `allow_loopback_http`.
+    Plain http is accepted only with `allow_loopback_http`, and only for loopback hosts.
     """
     source = SourceText.parse(text, allow_loopback_http=allow_loopback_http)
     for parse in KINDS:

@@ -1,4 +1,4 @@
-r"""Folders and archives of this machine.
+r"""References to folders and archives on this machine.
 
 ```text
 ./folder  ~/folder  C:\folder  folder/    LocalRef
@@ -37,7 +37,10 @@ class _PathRef(Ref):
         return self.path
 
     def to_portable_text(self, root: str, base: str) -> str:
-        """Return the path relative to `root` if it is inside it or relative to `base`."""
+        """Return the path relative to `root`.
+
+        Paths below ~ and absolute paths outside `root` are returned unchanged.
+        """
         if self.path.startswith("~"):
             return self.path
         path = Root.resolve(self.path, base).path
@@ -95,5 +98,6 @@ def parse_local(source: SourceText) -> LocalRef | ArchiveRef | None:
     elif source.form is not TextForm.PATH:
         return None
     path = text.rstrip("/") or "/"
+    # On Windows, C:/ is the root of a drive, but C: is the current folder on it.
     path = f"{path}/" if path.endswith(":") else path
     return ArchiveRef(path) if path.lower().endswith(ARCHIVE_EXTENSIONS) else LocalRef(path)

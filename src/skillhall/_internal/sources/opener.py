@@ -1,4 +1,4 @@
-"""Opens sources: from the text that names one to its bundles."""
+"""Opens sources: turns the text that names a source into its bundles."""
 
 from __future__ import annotations
 
@@ -62,7 +62,10 @@ def open_client_source(text: str, settings: Settings) -> OpenedSource:
 
 
 def build_github_hint(text: str, reference: Ref) -> str:
-    """Return a hint how to name the GitHub repository if `text` was read as a folder."""
+    """Return a hint on how to name a GitHub repository if `text` was read as a folder.
+
+    Returns "" if `text` cannot be the name of a repository.
+    """
     if reference.is_remote or not is_relative_name(text):
         return ""
     try:

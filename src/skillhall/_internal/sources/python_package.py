@@ -1,8 +1,8 @@
 """Skills of installed Python packages, named `python:package`.
 
-They are in `.agents/skills` of the package's folder. No package is imported, because that would run
-its code. A distribution's metadata only tells where to search; files are read below the package's
-folder, by handles.
+They are in `.agents/skills` in the package's folder. No package is imported, because that would run
+its code. A distribution's metadata only says where to search; files are read through handles, below
+the package's folder.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _NAME = r"[^\W\d]\w*"  # a Python identifier
 _RECORD_PATTERN = re.compile(rf"((?:{_NAME}/)+?){re.escape(SKILLS_FOLDER)}/[^/]+/[^/]+")
 _IMPORT_NAME = re.compile(rf"{_NAME}(?:\.{_NAME})*")
 _MAX_PTH = 64 * 1024  # bytes; a normal .pth file has one or two lines
-_EDITABLE_HINT = "it is installed from its source folder: name that folder instead"
-_LOCATION_HINT = f"a package has its skills in its folder, in {SKILLS_FOLDER}/<name>/SKILL.md"
+_EDITABLE_HINT = "it is an editable install: use its source folder as the source instead"
+_LOCATION_HINT = f"the skills of a package are in its folder, at {SKILLS_FOLDER}/<name>/SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +64,15 @@ def parse_package(source: SourceText) -> PackageRef | None:
         return None
     name = source.text.removeprefix(_PREFIX)
     if not _PACKAGE.fullmatch(name):
-        raise SourceRejected("path", source.text, "it is not the name of a Python package")
+        raise SourceRejected("path", source.text, "it is not a valid Python package name")
     return PackageRef(name)
 
 
 def package_search_paths(settings: Settings) -> list[str]:
-    """Return where to search packages: the active environment, then `sys.path`."""
+    """Return the folders to search for packages.
+
+    Those of the active virtual environment come first, then `sys.path`.
+    """
     environment = settings.variables.get("VIRTUAL_ENV", "")
     folders: list[str] = []
     if os.path.isabs(environment):
@@ -103,7 +106,7 @@ def read_package(reference: PackageRef, search_paths: Sequence[str]) -> tuple[Bu
 
     Raises: PackageNotInstalled, NoSkillThere.
     """
-    # Imported here: it takes longer than all parsing of references.
+    # Imported here because loading it takes longer than parsing references.
     from importlib.metadata import distributions  # noqa: PLC0415
 
     package = reference.package
@@ -130,7 +133,7 @@ def _read_metadata_file(distribution: Distribution, name: str) -> str:
 def _find_skill_folders(
     package: str, distribution: Distribution | None, search_paths: Sequence[str]
 ) -> list[FolderHandle]:
-    """Return the skill folders of the package, without duplicates."""
+    """Return the folders that contain skills of the package, without duplicates."""
     folders: dict[FolderHandle, None] = {}
     if distribution is not None:
         lines = _read_metadata_file(distribution, "RECORD").splitlines()
@@ -150,7 +153,10 @@ def _find_skill_folders(
 def _find_package_folder(
     package: str, search_paths: Sequence[str], below: str = ""
 ) -> Iterator[FolderHandle]:
-    """Yield the folder of the package with this import name, from the first path."""
+    """Yield the folder of the package with this import name, or nothing.
+
+    The first search path that has it wins. `below` is a path to append to the folder.
+    """
     spellings = dict.fromkeys((package, re.sub(r"[-.]+", "_", package).lower()))
     for name in spellings:
         folder = name.replace(".", "/")

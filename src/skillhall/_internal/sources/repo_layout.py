@@ -1,4 +1,4 @@
-"""Layout of repositories and archives: which paths are skills, or left out. Pure."""
+"""Layout of repositories and archives: finding skills in lists of paths. No I/O."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def find_skill_folders(paths: Iterable[str]) -> set[str]:
 
 
 def find_enclosing_folder(path: str, folders: Collection[str]) -> str | None:
-    """Return the innermost of `folders` that contains the path."""
+    """Return the innermost of `folders` that contains the path, or `None`."""
     while path:
         path = path.rpartition("/")[0]
         if path in folders:
@@ -73,9 +73,10 @@ def find_version_control_folder(path: str) -> str | None:
 
 
 def find_skills(paths: Collection[str], requested_path: str, source_text: str) -> list[str]:
-    """Return the sorted folders of the skills at `requested_path`; "" is all visible ones.
+    """Return the sorted folders of the skills at `requested_path`.
 
-    A single name is searched in `skills/`, at the root, then everywhere.
+    `""` means all visible skills. A single name is looked up in `skills/`, then at the root, then
+    everywhere.
     Raises: NoSkillThere, SkillNotFound, SourceRejected.
     """
     if not requested_path:
@@ -95,7 +96,7 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
     named = [folder for folder in named if not folder.startswith(".")] or named
     if len(named) > 1:
         problem = f"several of its skills have this name: {', '.join(sorted(named))}"
-        raise SourceRejected("path", source_text, problem, "use the full path of one")
+        raise SourceRejected("path", source_text, problem, "use the full path of one of them")
     if named:
         return named
     if any(path.startswith(f"{requested_path}/") for path in paths):
@@ -105,9 +106,9 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
 
 
 def find_visible_skills(paths: Iterable[str], root: str = "") -> list[str]:
-    """Return the skill folders below `root` that a scan of the same files on disk finds.
+    """Return the skill folders below `root` that a scan would find on disk, sorted.
 
-    These are the rules of the lenient profile, without its depth limit.
+    The rules are those of the lenient profile, without its depth limit.
     """
     prefix = f"{root}/" if root else ""
     split_paths = (path.rpartition("/") for path in paths if path.startswith(prefix))

@@ -1,7 +1,7 @@
 """Syntax of the text that names a source, shared by the kinds of sources.
 
-Each kind recognizes its own texts; see `kinds`. Characters of a path or ref that have a meaning are
-percent-encoded: `%20`, `%40`.
+Each kind recognizes its own texts; see `kinds`. In a path or ref, characters with a special meaning
+are percent-encoded: `%20`, `%40`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 class TextForm(Enum):
-    """Outward form of a source text, which decides the kinds it can name."""
+    """Form of a source text, which determines the kinds of sources it can name."""
 
     PATH = auto()  # ./folder, ~/folder, /folder, C:\folder
     SCP = auto()  # user@host:path
@@ -85,12 +85,18 @@ class SourceText(NamedTuple):
         return self.text.partition(":")[0].lower() if self.form is TextForm.SCHEME else ""
 
     def split_name(self) -> tuple[list[str], str | None]:
-        """Split a NAME into the names of its path and its encoded ref. Raises: SourceRejected."""
+        """Split a NAME into the names of its path and its percent-encoded ref, if any.
+
+        Raises: SourceRejected.
+        """
         head, ref = split_ref(self.text.rstrip("/"), self.text)
         return head.split("/"), ref
 
     def parse_web_url(self) -> WebUrl | None:
-        """Return the URL if the text is one, with or without a scheme. Raises: SourceRejected."""
+        """Return the URL if the text is one, with or without a scheme, else `None`.
+
+        Raises: SourceRejected.
+        """
         if self.form is TextForm.NAME:
             names, _ = self.split_name()
             is_url = len(names) > 1 and names[0].lower() in _SCHEMELESS_HOSTS
@@ -138,7 +144,7 @@ class RepositoryLocation(NamedTuple):
 
 
 def is_github(url: WebUrl) -> bool:
-    """Whether the URL is one of github.com."""
+    """Whether the URL is on github.com, or on its host for raw files."""
     hosts = {GITHUB_HOST, f"www.{GITHUB_HOST}", RAW_GITHUB_HOST}
     return url.host in hosts and url.authority == url.host and url.scheme == "https"
 
@@ -173,7 +179,10 @@ def parse_repository_url(url: WebUrl) -> RepositoryLocation | None:
 
 
 def _find_page(names: Sequence[str], url: WebUrl) -> tuple[Sequence[str], Sequence[str]] | None:
-    """Split the URL of a folder's or file's page: the repository, and the ref with the path."""
+    """Split the URL of a page into the repository, and the ref with the path.
+
+    A page is how a host displays a folder or file. Returns `None` for other URLs.
+    """
     views, repository, start = {"tree", "blob", "raw"}, names[:2], 0  # `start` of the ref
     is_long = len(names) > 3  # noqa: PLR2004 - owner, repository, view and ref
     dash = next(
@@ -203,13 +212,17 @@ def _find_page(names: Sequence[str], url: WebUrl) -> tuple[Sequence[str], Sequen
 
 
 def reject_query(url: WebUrl, allowed: set[str] | tuple[()] = ()) -> None:
-    """Reject a query or fragment, except display parameters: it may contain a secret."""
+    """Reject a query or fragment, because it may contain a secret.
+
+    `allowed` parameters may be in the query; if there are any, a fragment is allowed, too.
+    Raises: SourceRejected.
+    """
     keys = {key for key, _ in parse_qsl(url.query, keep_blank_values=True)}
     if not keys <= set(allowed) or (url.query and not keys):
-        hint = "remove the part from ? on"
+        hint = "remove the ? and everything after it"
         raise SourceRejected("url", url.without_query, "it has a query", hint)
     if url.fragment and not allowed:
-        hint = "remove the part from # on"
+        hint = "remove the # and everything after it"
         raise SourceRejected("url", url.without_query, "it has a fragment", hint)
 
 
@@ -223,7 +236,11 @@ def split_path(path: str, text: str) -> list[str]:
 
 
 def split_ref(text: str, source_text: str) -> tuple[str, str | None]:
-    """Split the text at its first @ that does not start a name, as in `@scope/name`."""
+    """Split the text into the part before its ref, and the ref or `None`.
+
+    The ref follows the first @ that does not start a name: `v1` in `@scope/name@v1`.
+    Raises: SourceRejected.
+    """
     at = next((i for i, c in enumerate(text) if c == "@" and i > 0 and text[i - 1] != "/"), None)
     if at is None:
         return text, None
@@ -233,18 +250,24 @@ def split_ref(text: str, source_text: str) -> tuple[str, str | None]:
 
 
 def _find_git_suffix(names: Sequence[str]) -> int | None:
-    """Return the number of names up to and including the one that ends in .git."""
+    """Return the number of names up to the first that ends in .git, if there is one."""
     return next((count for count, name in enumerate(names, 1) if name.endswith(".git")), None)
 
 
 def locate_repository(names: Sequence[str], ref: str | None, text: str) -> RepositoryLocation:
-    """Split names after the one that ends in .git, else after the last one."""
+    """Split names into the repository and a path in it, after the name ending in .git.
+
+    If there is no such name, all names belong to the repository. Raises: SourceRejected.
+    """
     end = _find_git_suffix(names) or len(names)
     return RepositoryLocation(names[:end], join_path(names[end:], text), parse_git_ref(ref, text))
 
 
 def join_path(names: Sequence[str], text: str) -> str:
-    """Join names to a path in a repository; a SKILL.md is replaced by its folder."""
+    """Join names to a path in a repository; a SKILL.md is replaced by its folder.
+
+    Raises: SourceRejected.
+    """
     if not names:
         return ""
     path = _percent_decode("/".join(names), text)
@@ -286,7 +309,7 @@ def _percent_decode(text: str, source_text: str) -> str:
 
 
 def format_suffix(path: str, ref: str) -> str:
-    """Return the path and ref in the form that follows a repository."""
+    """Return the path and ref as they follow a repository in a source text."""
     names = _percent_encode(path).split("/") if path else []
     # A leading @ needs no encoding: it does not start a ref.
     suffix = "".join(f"/{name[:1]}{name[1:].replace('@', '%40')}" for name in names)

@@ -1,7 +1,7 @@
 """Token scope: the repositories that a server's git tokens may be sent to.
 
 Clients of a server can name repositories too: in a query, an import or a followed repository. If
-these got the operator's tokens, every client could read the operator's private repositories.
+tokens were sent for all of these, every client could read the operator's private repositories.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _WILDCARD = "/*"  # every repository below a URL
 
 
 class TokenScope(NamedTuple):
-    """URLs of the operator's repositories."""
+    """Repositories that the operator's tokens may be sent to."""
 
     repositories: frozenset[str] = frozenset()
-    url_prefixes: tuple[str, ...] = ()  # of wildcards, with a final slash
+    url_prefixes: tuple[str, ...] = ()  # from wildcards, with a final slash
 
     @classmethod
     def from_settings(cls, settings: Settings) -> TokenScope:
@@ -42,7 +42,10 @@ class TokenScope(NamedTuple):
             url = _normalize_url(pattern.removesuffix(_WILDCARD))
             if not url:
                 problem = f"{text[:200]!r} is not the https URL of a repository"
-                hint = "use https://host/owner/repo, or https://host/owner/* for all of an owner"
+                hint = (
+                    "use https://host/owner/repo, or https://host/owner/* for all repositories"
+                    " of an owner"
+                )
                 raise ConfigInvalid(TOKEN_REPOS_VARIABLE, problem, hint)
             if pattern.endswith(_WILDCARD):
                 prefixes.append(f"{url}/")
@@ -57,14 +60,20 @@ class TokenScope(NamedTuple):
 
 
 def reject_ssh(url: str, source_text: str) -> None:
-    """Reject ssh, which would use the keys of the server's user. Raises: SourceRejected."""
+    """Reject ssh URLs: they would use the ssh keys of the server's user.
+
+    Raises: SourceRejected.
+    """
     if parse_endpoint(url).scheme == "ssh":
-        problem = "'ssh' is reserved for the operator"
+        problem = "'ssh' is reserved for the operator of the server"
         raise SourceRejected("scheme", source_text, problem, "use https")
 
 
 def _normalize_url(url: str) -> str:
-    """Normalize the URL of a repository; "" if servers may interpret it differently."""
+    """Normalize the URL of a repository; "" if it is invalid or ambiguous.
+
+    A path is ambiguous if hosts may resolve it differently, as in `a/%62` and `a/../b`.
+    """
     try:
         web = WebUrl.parse(url)
     except SourceRejected:

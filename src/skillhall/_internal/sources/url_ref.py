@@ -1,4 +1,4 @@
-"""Markdown files and archives on the web: `https://host/SKILL.md`, `https://host/skills.zip`."""
+"""References to Markdown files and archives on the web, by their URL."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Archives."""
+"""Zip and tar archives."""

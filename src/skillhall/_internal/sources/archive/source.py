@@ -1,7 +1,7 @@
-"""Archives: bundles from zip, tar.gz and tar files, read into memory within limits.
+"""Archives: bundles from zip, tar.gz and tar files, read into memory with limits.
 
 `zip_format` and `tar_format` parse the two formats and pass entries to an `ArchiveExtraction`, with
-the checks of both. Nothing is ever unpacked to disk.
+the checks that both need. Nothing is ever unpacked to disk.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 _MIB = 1024 * 1024
 _CHUNK_SIZE = 64 * 1024  # bytes passed to or returned by zlib at once
 _GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 31  # zlib's, with 16 added for the header of gzip
+_GZIP_WINDOW = 31  # zlib's largest window, with 16 added for the header of gzip
 _EXTENSIONS = re.compile(r"\.(?:(?P<zip>zip)|(?P<tar>tar\.gz|tgz|tar)|skill)$", re.IGNORECASE)
 _DEFAULT_NAME = "skill"  # for an archive whose own name is not a valid folder name
 _MAX_SHOWN_NAME = 80  # characters of a name in a message
 
-# Joiners and flags are invisible, but some scripts and emoji need them.
+# Joiners and the tags in flags are invisible, but some scripts and emoji need them.
 _ALLOWED_INVISIBLE = re.compile(f"[\u200c\u200d]|{EMOJI_FLAG}")
 # Controls, bidirectional and other format marks, surrogates, line and paragraph separators.
 _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -54,7 +54,10 @@ _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """Limits of an archive. PyPI allows 50:1 above 64 MiB, Go modules 500 MiB in total."""
+    """Limits of an archive.
+
+    For comparison: PyPI allows a ratio of 50:1 above 64 MiB, Go modules 500 MiB in total.
+    """
 
     entries: int = 2_000  # files and folders; the limit of files in a skill
     total: int = 100 * _MIB  # bytes, unpacked
@@ -75,7 +78,7 @@ def read_archive(
 ) -> tuple[Bundle, ...]:
     """Read the skills of a zip, tar.gz or tar file, sorted by folder.
 
-    A bundle's folder is its path in the archive; at the root, the archive's name.
+    A bundle's folder is its path in the archive, or the archive's name if it is at the root.
     Raises: ArchiveRejected, TooLarge.
     """
     name = re.split(r"[/\\]", name)[-1]
@@ -86,7 +89,8 @@ def read_archive(
         if kind == "zip":
             extraction.reject("confusion", "it is named like a zip file, but is a tar file")
         is_packed = data.startswith(_GZIP)
-        packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)  # a generator
+        # A generator: nothing is unpacked yet.
+        packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)
         read_tar(packed if is_packed else extraction.read_stored(data), extraction)
     elif is_zip(data):
         if kind == "tar":
@@ -98,7 +102,10 @@ def read_archive(
 
 
 def read_archive_file(path: str) -> tuple[Bundle, ...]:
-    """Read the skills of a local archive. Raises: SkillFileNotFound, and as `read_archive`."""
+    """Read the skills of a local archive.
+
+    Raises: SkillFileNotFound, NotAFile, and as `read_archive`.
+    """
     name = os.path.basename(path)
     try:
         with closing(open_root(os.path.dirname(path))) as folder:
@@ -111,9 +118,9 @@ def read_archive_file(path: str) -> tuple[Bundle, ...]:
 def read_loose_files(
     files: Sequence[tuple[str, bytes]], name: str, limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS
 ) -> tuple[Bundle, ...]:
-    """Read the skills of files with paths, by the rules of an archive called `name`.
+    """Read the skills from (path, content) pairs, by the rules for archives.
 
-    Raises: ArchiveRejected, TooLarge.
+    `name` is treated as the archive's name. Raises: ArchiveRejected, TooLarge.
     """
     extraction = ArchiveExtraction(name, sum(len(data) for _, data in files), limits)
     for path, data in files:
@@ -126,7 +133,7 @@ def read_loose_files(
 
 
 class _Claim(Enum):
-    """Kind of entry that uses a name."""
+    """Kind of entry that has claimed a path."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -142,7 +149,7 @@ class ArchivedFile(NamedTuple):
 
 @dataclass(slots=True)
 class ArchiveExtraction:
-    """Files extracted from one archive, with the checks of both formats."""
+    """Files extracted from one archive, with the checks that all formats share."""
 
     name: str
     packed_size: int  # bytes
@@ -175,7 +182,10 @@ class ArchiveExtraction:
             raise TooLarge(self.name, self.limits.ratio, "times its packed size")
 
     def claim_path(self, raw: bytes, *, is_folder: bool) -> str:
-        """Check the path of an entry and register its name. Raises: ArchiveRejected."""
+        """Check the path of an entry and claim it: each path is used once.
+
+        Raises: ArchiveRejected.
+        """
         path = self._decode_path(raw, is_folder=is_folder)
         for folder in list(accumulate(path.split("/"), "{}/{}".format))[:-1]:
             self._claim_name(folder, _Claim.IMPLIED_FOLDER)
@@ -205,7 +215,7 @@ class ArchiveExtraction:
         return self._inflate_pieces((packed[at : at + _CHUNK_SIZE] for at in starts), window)
 
     def gunzip_stream(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Unpack and count a gzip stream of unknown size."""
+        """Unpack and count a gzip stream of unknown size. Raises: as `inflate`."""
 
         def count_packed() -> Iterator[bytes]:
             for chunk in chunks:
@@ -250,7 +260,7 @@ class ArchiveExtraction:
             self.reject("path", f"the name {_shorten(ascii(raw))} is not UTF-8")
         if is_folder:
             text = text.removesuffix("/")
-            if text == ".":  # tar's name of the packed folder itself
+            if text == ".":  # tar's name for the packed folder itself
                 return text
         text = text.removeprefix("./")
         try:
@@ -275,7 +285,7 @@ class ArchiveExtraction:
         known_path, known = self._claimed_names.get(key, (path, None))
         if known_path != path:
             names = f"{_shorten(known_path)!r} and {_shorten(path)!r}"
-            self.reject("duplicate", f"{names} are one name on some systems")
+            self.reject("duplicate", f"{names} are the same name on some systems")
         if known is None or (known is _Claim.IMPLIED_FOLDER and claim is _Claim.FOLDER):
             self._claimed_names[key] = (path, claim)
         elif known is _Claim.FILE or claim is not _Claim.IMPLIED_FOLDER:
@@ -300,7 +310,7 @@ def _build_bundles(extraction: ArchiveExtraction) -> tuple[Bundle, ...]:
         if root is not None:
             try:
                 relative = RelativePath.parse(path[len(root) + 1 :] if root else path)
-            except UnsafePath as error:  # some names are unsafe only as the first one
+            except UnsafePath as error:  # some names are unsafe only at the start of a path
                 extraction.reject("path", f"{_shorten(path)!r}: {error.reason}")
             read = partial(bytes, file.data)
             skill_file = SkillFile(relative, len(file.data), file.executable, read)

@@ -1,4 +1,4 @@
-"""Streaming reader of the tar format: POSIX headers with pax records, GNU long names.
+"""Streaming reader of the tar format: POSIX headers, pax records, GNU long names.
 
 Python's `tarfile` is not used: it tolerates malformed input, and crafted headers make some versions
 of it loop forever.
@@ -25,7 +25,7 @@ _POSIX = b"ustar\x00"  # GNU writes a space for the zero, and times where the pr
 _FILES, _FOLDER, _LINKS, _DEVICES = b"0\x00", b"5", b"12K", b"346"
 _EXECUTABLE = 0o100
 _PAX, _GLOBAL, _LONG_NAME = b"x", b"g", b"L"
-# GNU tar 1.35 and bsdtar 3.7 write less than 1 KiB for a file.
+# GNU tar 1.35 and bsdtar 3.7 write less than 1 KiB of extension headers for each file.
 _MAX_EXTENSIONS = 8 * 1024 * 1024  # bytes of all extension headers
 _MAX_DIGITS = 20  # of a 64-bit number
 # Global records that would change the content or name of members. git writes only a comment.
@@ -49,7 +49,7 @@ def read_tar(chunks: Iterator[bytes], extraction: ArchiveExtraction) -> None:
 
 
 class TarMember(NamedTuple):
-    """File or link of a repository's archive; `content` is valid until the next member."""
+    """File or link of a repository's archive; read `content` before the next member."""
 
     path: bytes  # below the top folder; not checked
     size: int
@@ -92,7 +92,7 @@ class _Header(NamedTuple):
 
 @dataclass(slots=True)
 class _ChunkReader:
-    """Reader of a given number of bytes from chunks of any size."""
+    """Reader of exact numbers of bytes from chunks of any size."""
 
     chunks: Iterator[bytes]
     buffer: bytearray = field(default_factory=bytearray)
@@ -135,7 +135,7 @@ class _TarReader:
         return _Header(block[156:157], name, self._parse_octal(size), mode)
 
     def read_extension(self, header: _Header) -> bool:
-        """Read an extension header; return False if the header is of a member.
+        """Read an extension header; return False if it is the header of a member.
 
         Raises: ArchiveRejected, TooLarge.
         """
@@ -150,7 +150,9 @@ class _TarReader:
                 problem = "a global record changes the names or sizes of members"
                 self.extraction.reject("confusion", problem)
         elif header.kind in (_PAX, _LONG_NAME):
-            self.extraction.reject("confusion", "a member is described twice")
+            self.extraction.reject(
+                "confusion", "a member has two extension headers of the same kind"
+            )
         else:
             return False
         return True
@@ -178,7 +180,9 @@ class _TarReader:
             self.extraction.claim_path(raw, is_folder=True)
             return
         if raw.endswith(b"/"):  # old versions of tar marked folders this way
-            self.extraction.reject("confusion", "a member is a folder by name, but not by kind")
+            self.extraction.reject(
+                "confusion", "a member's name ends in a slash, but it is not a folder"
+            )
         path = self.extraction.claim_path(raw, is_folder=False)
         self.extraction.check_file_size(path, header.size)
         content, is_executable = self._read_content(header.size), bool(header.mode & _EXECUTABLE)
@@ -214,7 +218,9 @@ class _TarReader:
             if len(record) < length or not record.endswith(b"\n") or not equals:
                 self.extraction.reject("malformed", "the pax records of a member are malformed")
             if key in records:
-                self.extraction.reject("confusion", "a member is described twice")
+                self.extraction.reject(
+                    "confusion", "a header has two pax records with the same key"
+                )
             records[key] = value
             position += length
         return records

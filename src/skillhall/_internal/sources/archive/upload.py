@@ -1,4 +1,4 @@
-"""Skills of uploads and downloads: a SKILL.md, an archive, or the files of a folder."""
+"""Skills of uploads and downloads: a SKILL.md, an archive, or a folder's files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ _MARKDOWN_SUFFIX = ".md"
 def download(
     url: str, policy: AddressPolicy, progress: Callable[[int, int], None] | None
 ) -> tuple[Bundle, ...]:
-    """Download the skills of one file. Raises: as `fetch` and `read_archive_or_skill_md`."""
+    """Download a file and read its skills.
+
+    Raises: as `fetch` and `read_archive_or_skill_md`.
+    """
     is_markdown = url.lower().endswith(_MARKDOWN_SUFFIX)
     limit = MAX_SKILL_MD_BYTES if is_markdown else DEFAULT_ARCHIVE_LIMITS.total
     result = fetch(url, max_bytes=limit, policy=policy, progress=progress)
@@ -36,7 +39,7 @@ def download(
 
 
 def build_bundles(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
-    """Build the bundles of files with their paths. Raises: ArchiveRejected, TooLarge."""
+    """Build bundles from (path, content) pairs. Raises: ArchiveRejected, TooLarge."""
     bundles = read_loose_files(files, "the files")
     # Without a parent folder, only the frontmatter can name the skill.
     return tuple(bundle if bundle.path else replace(bundle, folder="") for bundle in bundles)
@@ -56,7 +59,7 @@ def read_upload(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
 
 
 def read_archive_or_skill_md(data: bytes, name: str) -> tuple[Bundle, ...]:
-    """Read the skills of one file: an archive, or a SKILL.md under any name.md.
+    """Read the skills of one file: an archive, or a Markdown file used as SKILL.md.
 
     Raises: ArchiveRejected, TooLarge.
     """

@@ -212,7 +212,7 @@ def _read_entry(
         disk = int.from_bytes(zip64_field[-_DISK_SIZE:], "little")
     if disk:
         extraction.reject("confusion", _MULTI_PART_ARCHIVE)
-    # The extra field has another order of the numbers than the header.
+    # The zip64 field has these numbers in a different order than the header.
     size, packed, offset = _apply_zip64((size, packed, offset), zip64_field, extraction)
     return _ZipEntry(raw, flags, method, crc, packed, size, attributes, offset), next_position
 
@@ -249,7 +249,7 @@ def _apply_zip64(
             yield number
             continue
         if len(zip64_field) < position + 8:
-            extraction.reject("malformed", "an entry has no size")
+            extraction.reject("malformed", "an entry lacks a zip64 size or offset")
         yield int.from_bytes(zip64_field[position : position + 8], "little")
         position += 8
 
@@ -268,7 +268,9 @@ def _check_entry(entry: _ZipEntry, extraction: ArchiveExtraction) -> None:
         extraction.reject("special", "an entry is neither a file nor a folder")
     is_folder = kind == stat.S_IFDIR or (not kind and entry.attributes & _DOS_FOLDER)
     if (entry.is_folder and kind == stat.S_IFREG) or (is_folder and not entry.is_folder):
-        extraction.reject("confusion", "an entry is a file by name or by mode, but not by both")
+        extraction.reject(
+            "confusion", "an entry is a folder by its name or by its mode, but not by both"
+        )
     if entry.is_folder and entry.size:
         extraction.reject("confusion", "a folder has content of its own")
 
@@ -323,7 +325,7 @@ def _check_local_header(header: bytes, entry: _ZipEntry, extraction: ArchiveExtr
 
 
 def _allowed_gaps(entry: _ZipEntry) -> Sequence[bytes]:
-    """Return what may follow an entry: nothing, or one of four forms of data descriptor."""
+    """Return the possible bytes after an entry: none, or forms of its data descriptor."""
     if not entry.flags & _STREAMED:
         return (b"",)
     numbers = (entry.crc, entry.packed_size, entry.size)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
 
-_FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the earliest of the zip format
+_FIXED_TIMESTAMP = (1980, 1, 1, 0, 0, 0)  # the earliest in the zip format
 _REGULAR_TYPE, _FILE_MODE, _EXECUTABLE_MODE = 0o100000, 0o644, 0o755
 _RATIO_MIN_SIZE = 64 * 1024  # bytes; smaller files may have any ratio
 _MAX_RATIO = 30  # unpacked to packed; well below the limit of our own reader
@@ -18,7 +18,10 @@ _UNIX_SYSTEM = 3  # entries have Unix modes
 
 
 def pack_bundle(bundle: Bundle) -> bytes:
-    """Pack a bundle as a zip file, SKILL.md at the root. Raises: errors of reading files."""
+    """Pack a bundle as a zip file, with SKILL.md at the root.
+
+    Raises: SkillhallError if a file cannot be read.
+    """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, file in sorted(bundle.files.items()):
@@ -33,7 +36,7 @@ def pack_bundle(bundle: Bundle) -> bytes:
 
 
 def _compression_method(data: bytes) -> int:
-    # Readers take a file with a very high compression ratio for a zip bomb.
+    # Readers may mistake a file with a very high compression ratio for a zip bomb.
     if len(data) > _RATIO_MIN_SIZE and len(zlib.compress(data, 1)) * _MAX_RATIO < len(data):
         return zipfile.ZIP_STORED
     return zipfile.ZIP_DEFLATED

@@ -1,4 +1,4 @@
-"""Bundles of folders: files are listed by handles and read on demand."""
+"""Bundles of folders: files are listed through handles and read on demand."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def call_with_bundle(
 
 
 def _pause_before_retry(attempt: int) -> None:
-    """Wait for a writer that replaces the folder in a loop."""
+    """Pause after the first attempts: a writer may be replacing the folder in a loop."""
     if attempt >= _ATTEMPTS_WITHOUT_PAUSE:
         time.sleep(_PAUSE)
 
@@ -134,7 +134,10 @@ class _FolderVersion(NamedTuple):
 
 @contextmanager
 def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator[Folder]:
-    """Open the folder if it is still the listed version. Raises: OSError, _FolderReplaced."""
+    """Open the folder if it is still the listed version.
+
+    Raises: OSError, _FolderReplaced.
+    """
     with folder_at(location) as folder:
         if folder.device_and_inode() != version.identity:
             raise _FolderReplaced
@@ -144,7 +147,7 @@ def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator
 
 
 def _is_current(location: FolderHandle, version: _FolderVersion) -> bool:
-    """Whether the folder is still of this version, or was removed."""
+    """Whether the folder still has this version, or can no longer be opened."""
     try:
         with _open_unchanged(location, version):
             return True
@@ -207,19 +210,19 @@ def _read_unchanged_file(
 
 @dataclass(slots=True)
 class _BundleLister:
-    """Lists the files of a skill's folder, with findings about entries that are left out."""
+    """Lists the files of a skill's folder, with findings about entries left out."""
 
     location: FolderHandle
     policy: ScanPolicy
     version: _FolderVersion
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    is_full: bool = False
+    is_full: bool = False  # a limit is reached, and no more files are added
     total_size: int = 0  # bytes
     volume: Folder | None = None  # the dated folder of a Kubernetes volume
 
     def list_folder(self, folder: Folder, prefix: str = "", depth: int = 0) -> None:
-        """List all files of an open folder, whose paths start with `prefix`."""
+        """List all files of an open folder; their paths start with `prefix`."""
         try:
             entries = sorted(folder.list_entries(), key=itemgetter(0))
         except OSError as error:
@@ -257,7 +260,7 @@ class _BundleLister:
             if not self.is_full:
                 self._add_file(relative, folder, name)
         elif depth >= MAX_DEPTH:
-            self._report_skipped(f"folders nest deeper than {MAX_DEPTH} levels", path)
+            self._report_skipped(f"it is nested deeper than {MAX_DEPTH} folders", path)
         else:
             with closing(folder.open_folder(name)) as subfolder:
                 self.list_folder(subfolder, f"{path}/", depth + 1)

@@ -42,7 +42,7 @@ class Candidate(NamedTuple):
     hidden: bool = False
     fields: Frontmatter | EncodedFields = EMPTY_FRONTMATTER
     signature: Signature | None = None
-    is_flat: bool = False
+    is_flat: bool = False  # a file `name.md` without a folder of its own
     real_folder: FolderHandle | None = None  # target of the link to the folder, if there is one
     real_file: FolderHandle | None = None  # target of SKILL.md, if it is a link
     findings: tuple[Finding, ...] = ()
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
 def build_broken_candidate(
     folder: str, finding: Finding, file: str = SKILL_MD, *, is_flat: bool = False
 ) -> Candidate:
-    """Build a candidate that could not be read."""
+    """Build a candidate that has a finding instead of content."""
     return Candidate(folder, file, is_flat=is_flat, findings=(finding,))
 
 
@@ -65,7 +65,7 @@ class RawHead(NamedTuple):
     signature: Signature
     real_folder: FolderHandle | None = None
     real_file: FolderHandle | None = None
-    finding: Finding | None = None  # of the walker
+    finding: Finding | None = None  # from the walker, about the file's name
 
 
 def read_head(
@@ -75,7 +75,10 @@ def read_head(
     file: str = SKILL_MD,
     real_folder: FolderHandle | None = None,
 ) -> RawHead:
-    """Read the head of a file in an open folder. Raises: OSError, NotAFile."""
+    """Read the head of a file in an open folder. Raises: OSError, NotAFile.
+
+    Its data is empty if the file is too large for a SKILL.md.
+    """
     descriptor, stat = folder.open_file(file)
     try:
         data = b"" if stat.st_size > MAX_SKILL_MD_BYTES else os.read(descriptor, HEAD_SIZE)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _CODES = {code.value: code for code in Code}
 _CHUNK = 2048  # candidates
-_LENGTH = 8  # bytes
+_LENGTH = 8  # bytes of the number before each chunk
 
 
 def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Parser of raw heads. Its own module, because cached scans never load it."""
+"""Parser of raw heads. A separate module: scans from the head cache never load it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def parse_candidate(raw: RawHead, key_case: KeyCase, *, keep_signature: bool = True) -> Candidate:
-    """Parse a raw head. Signatures need much memory and are kept only on request."""
+    """Parse a raw head.
+
+    Signatures need much memory, so `keep_signature=False` drops them where they are not used.
+    """
     path, file, name, data, signature, real, real_file, finding = raw
     size = signature[2]
     if size > MAX_SKILL_MD_BYTES:
@@ -27,6 +30,8 @@ def parse_candidate(raw: RawHead, key_case: KeyCase, *, keep_signature: bool = T
         )
     is_complete = len(data) >= size
     head = parse_frontmatter(data, name, key_case, complete=is_complete)
+    # `None` means that the frontmatter does not end in the bytes that were read. Parsing them as a
+    # complete file gives the finding.
     front, findings, _ = head or parse_frontmatter(data, name, key_case)
     # The body must be text too. Bytes after the head are checked when the body is read.
     error = find_encoding_error(data, is_complete=is_complete)

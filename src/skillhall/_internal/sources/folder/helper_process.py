@@ -18,6 +18,7 @@ def can_fork() -> bool:
     """Whether a fork is safe and a second core is available."""
     has_affinity = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    # On macOS, system libraries may have started threads, so a fork is not safe.
     if not hasattr(os, "fork") or sys.platform == "darwin" or cores == 1:
         return False
     # A fork copies only the calling thread; locks held by other threads would never be released.
@@ -44,7 +45,7 @@ class HelperProcess:
                 while data:
                     data = data[os.write(write_end, data[:_CHUNK]) :]
             finally:
-                os._exit(0)  # without the parent's clean-up handlers
+                os._exit(0)  # skips the clean-up handlers copied from the parent
         os.close(write_end)
 
     def result(self) -> bytes | None:

@@ -20,7 +20,7 @@ LINK_SKIPPED = Finding(
     Code.LINK_SKIPPED, "links are not followed here", 1, "copy its target instead"
 )
 LINK_NOT_CHECKED = LINK_SKIPPED._replace(
-    hint="copy what it leads to instead, or allow links with --follow-links"
+    hint="copy its target instead, or allow links with --follow-links"
 )
 _LINK_BROKEN = Finding(Code.LINK_BROKEN, "the link is broken", 1, "remove or fix it")
 _FILE_OUTSIDE = Finding(
@@ -42,15 +42,16 @@ class LinkResolver:
         self._outside_folders: list[str] = []  # real paths of linked folders outside the roots
 
     def resolve_file(self, path: str) -> FolderHandle | Finding:
-        """Return the location of the file that a link leads to."""
+        """Return the location of a link's target file, or a finding if not followed."""
         target = self._resolve(path)
         return _FILE_OUTSIDE if target is None else target
 
     def resolve_folder(self, path: str, linked: FolderHandle | None) -> FolderHandle | Finding:
-        """Return the location of the folder that a link leads to.
+        """Return the location of a link's target folder, or a finding if not followed.
 
-        `linked` is the link's location if it is in a linked folder itself. If the root allows links
-        to outside, later links into the folder are followed, too.
+        `linked` is the location of the link itself, if it was reached through another link. If the
+        root allows links to folders outside all roots, later links into such a folder are followed,
+        too.
         """
         target = self._resolve(path)
         if target is not None:
@@ -59,7 +60,7 @@ class LinkResolver:
             return _FOLDER_OUTSIDE
         location = self._root.real_path if linked is None else linked.path
         if not any(is_inside(location, base) for base in self._real_roots):
-            return _FOLDER_OUTSIDE  # a link that is outside itself
+            return _FOLDER_OUTSIDE  # the link itself is outside
         try:
             real = os.path.realpath(path)
         except OSError:
@@ -68,7 +69,10 @@ class LinkResolver:
         return _to_location(_get_file_system_root(real), real)
 
     def _resolve(self, path: str) -> FolderHandle | Finding | None:
-        """Return the target of a link; `None` if it is outside."""
+        """Return the target of a link, or a finding if it is broken or not followed.
+
+        Returns `None` if the target is outside the roots and the linked folders.
+        """
         if not os.path.exists(path):
             return _LINK_BROKEN
         is_ignored = self._policy.link_policy is LinkPolicy.DO_NOT_FOLLOW
@@ -87,7 +91,10 @@ class LinkResolver:
 
 
 def _to_location(base: str, real: str) -> FolderHandle | Finding:
-    """Return the location of a real path below `base`, unless it is always skipped."""
+    """Return the location of a real path below `base`.
+
+    Returns a finding if a part of the path, such as `.git`, is always skipped.
+    """
     relative = os.path.relpath(real, base)
     parts = [] if relative == os.curdir else relative.split(os.sep)
     if not ALWAYS_SKIPPED.isdisjoint(parts):
@@ -96,5 +103,5 @@ def _to_location(base: str, real: str) -> FolderHandle | Finding:
 
 
 def _get_file_system_root(path: str) -> str:
-    # A location that starts there allows no part of its path to be a link.
+    # In a location that starts at this root, no part of the path may be a link.
     return os.path.splitdrive(path)[0] + os.sep

@@ -43,7 +43,7 @@ class Root(NamedTuple):
 
     @property
     def location(self) -> FolderHandle:
-        """Location to open, which excludes links below `no_links_below`."""
+        """Location to open; links between `no_links_below` and the root are rejected."""
         if not self.no_links_below:
             return FolderHandle(self.path)
         path = os.path.relpath(self.path, self.no_links_below).replace(os.sep, "/")

@@ -1,4 +1,4 @@
-"""Skills of a folder of this machine, whose files can change while they are read."""
+"""Skills of a local folder, whose files can change while they are read."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ SOURCE_HINT: Final = "name a skill's folder, a folder of skills, or a zip or tar
 def read_folder(
     path: str, text: str, build_hint: Callable[[], str], *, follow_links: bool
 ) -> tuple[tuple[Bundle, ...], Callable[[Bundle], Bundle]]:
-    """Return the bundles of a folder, and a function that reads one as a consistent version.
+    """Return the bundles of a folder, and a function that loads one of them.
 
-    `build_hint` is for a folder without skills. Raises: SourceRejected, SkillFileNotFound.
+    That function reads all files as one consistent version. `text` names the folder in errors, and
+    `build_hint` returns the hint for one without skills. Raises: SourceRejected, SkillFileNotFound.
     """
     handles = _find_skill_folders(path, text, follow_links=follow_links)
     if not handles:
@@ -55,7 +56,7 @@ def _find_skill_folders(path: str, text: str, *, follow_links: bool) -> dict[str
         raise SourceRejected("path", text, "it is neither a folder nor an archive", SOURCE_HINT)
     root = Root(path, follow_links=follow_links)
     context = ScanContext(LENIENT.key_case, (root.real_path,), {}, keep_signatures=False)
-    # The depth limit of archives, so that a folder and its archive give the same skills.
+    # Deeper than any archive may be, so that a folder and its archive give the same skills.
     policy = LENIENT.scan_policy.with_depth(MAX_DEPTH)
     candidates = sorted(scan_root(root, policy, context).candidates, key=attrgetter("folder"))
     folders: dict[str, FolderHandle] = {}

@@ -21,14 +21,14 @@ class PrefetchedStats(NamedTuple):
     """Sorted entries of a folder, and the signature of each SKILL.md."""
 
     entries: list[tuple[str, EntryKind]]
-    signatures: dict[str, Signature]
+    signatures: dict[str, Signature]  # by name of the subfolder with the SKILL.md
 
 
 def prefetch_stats(path: str) -> Callable[[], PrefetchedStats | None] | None:
-    """Start to stat the folder at `path`, if a helper can run.
+    """Start a helper process that stats the folder at `path`; `None` if none can run.
 
     The returned function must be called exactly once. It waits for the helper, and returns `None`
-    if that failed.
+    if the helper failed.
     """
 
     def collect() -> bytes:

@@ -70,7 +70,7 @@ if TYPE_CHECKING:
 _UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Heads are read and parsed in batches; alternating for each file is 20 % slower.
 _BATCH_SIZE = 256
-# Number of entries of a folder for which the start of a second process pays off.
+# Number of entries in a folder from which starting a second process pays off.
 _HELPER_THRESHOLD = 15_000
 _PARENT_SHARE = 0.55  # the helper gets less, because it also encodes its result
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
@@ -98,7 +98,10 @@ class ScanContext(NamedTuple):
 
 
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
-    """Scan a root under a policy. Unreadable or unsafe content gives findings, not errors."""
+    """Scan a root under a policy.
+
+    Unreadable or unsafe content gives findings, not errors.
+    """
     walker = _FolderWalker(root, policy, context)
     walker.walk()
     return Scan(walker.candidates, walker.findings, walker.reused_count)
@@ -143,7 +146,7 @@ class _FolderWalker:
         self.root_entries: Entries = []  # empty if the root is a skill
 
     def walk(self) -> None:
-        """Walk the root, unless it is optional and missing."""
+        """Walk the root, or report that it cannot be opened, unless it may be missing."""
         with ExitStack() as stack:
             try:
                 folder = stack.enter_context(folder_at(self.root.location))
@@ -186,10 +189,12 @@ class _FolderWalker:
         if count := self.too_deep_count:
             subject = "1 folder was" if count == 1 else f"{count} folders were"
             message = f"{subject} not searched: deeper than {self.policy.max_depth} levels"
-            self._report(Code.BOUND_REACHED, message, "", "raise --depth, or name deeper folders")
+            self._report(
+                Code.BOUND_REACHED, message, "", "raise --depth, or use deeper folders as roots"
+            )
 
     def _scan_installed_folders(self, root: Folder) -> None:
-        """Search `.claude/skills` and similar folders, for repositories with no others."""
+        """Search `.claude/skills` and similar folders, if there are no other skills."""
         for name, kind in self.root_entries:
             if kind is not EntryKind.FOLDER or not installed_prefix_length([name, SKILLS_FOLDER]):
                 continue
@@ -197,13 +202,13 @@ class _FolderWalker:
                 path = f"{name}/{inner}" if inner else name
                 with suppress(OSError), subfolder_at(root, path.split("/")) as folder:
                     step = _FolderStep(path, path.count("/") + 1)
-                    # The first search reported the hidden folder as skipped.
+                    # The first search reported the hidden folder as skipped; now it is searched.
                     skipped = self._absolute_path(name)
                     self.findings = [f for f in self.findings if f.path != skipped]
                     self._scan_entries(folder, step, self._list_entries(folder, step) or [])
 
     def _report_empty_folders(self) -> None:
-        """Report folders without a skill; next to skills, they are rejected."""
+        """Report folders in the root that contain no skill; next to skills, reject them."""
         parents = {c.folder.rpartition("/")[0] for c in self.candidates if c.file}
         has_siblings = "" in parents and not self._is_repository()
         is_rejected = self._root_name() == SKILLS_FOLDER or has_siblings
@@ -228,7 +233,7 @@ class _FolderWalker:
         limit = self.policy.max_folders
         if len(self.visited_folders) >= limit:
             message = f"the search stopped after {limit} folders; the rest was not searched"
-            hint = "name the folders that contain the skills as roots"
+            hint = "as roots, use the folders that contain the skills"
             self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
         self.visited_folders.add(folder.device_and_inode())
@@ -259,6 +264,7 @@ class _FolderWalker:
             self._visit_entries(folder, step, helper_entries)
 
     def _walk_in_helper(self, folder: Folder, step: _FolderStep, entries: Entries) -> bytes:
+        # The helper has a copy of this walker, and must return only the results of its own part.
         self.candidates, self.pending_heads, self.findings, self.pending_links = [], [], [], []
         self.progress, self.reused_count, self.too_deep_count = None, 0, 0
         self._visit_entries(folder, step, entries)
@@ -270,7 +276,10 @@ class _FolderWalker:
         return marshal.dumps((candidates, findings, links, list(self.visited_folders), counts))
 
     def _merge_helper_result(self, result: bytes) -> bool:
-        """Add the helper's result; return False if both exceed the folder limit."""
+        """Add the helper's result, unless both together exceed the folder limit.
+
+        Returns whether it was added.
+        """
         candidates, findings, links, visited, counts = marshal.loads(result)  # noqa: S302 - our helper's
         visited_folders = self.visited_folders.union(visited)
         if len(visited_folders) > self.policy.max_folders:
@@ -350,7 +359,7 @@ class _FolderWalker:
         self._add_rejected(step.path, Code.UNREADABLE, message, "try again")
 
     def _visit_backup(self, parent: Folder, name: str, step: _FolderStep) -> None:
-        """Visit the backup of a folder that is being replaced, if its name is missing."""
+        """Visit the backup of a folder that is missing while it is being replaced."""
         original = name.removeprefix(REPLACED_PREFIX)
         if original == name:
             return
@@ -367,7 +376,7 @@ class _FolderWalker:
     ) -> None:
         """Probe an open folder and descend where the policy allows it.
 
-        Raises: OSError, _ReplacedDuringScan if `parent` has another folder of this name.
+        Raises: OSError, _ReplacedDuringScan if `parent` now has another folder of this name.
         """
         if step.real_folder is not None and folder.device_and_inode() in self.visited_folders:
             message = "the link points to a folder that was already searched"
@@ -384,6 +393,7 @@ class _FolderWalker:
         if entries is None:
             return
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
+        # A folder that is being replaced may have lost its SKILL.md already: the caller retries.
         if candidate is None and parent is not None:
             with suppress(OSError), closing(parent.open_folder(name)) as current:
                 if current.device_and_inode() != folder.device_and_inode():
@@ -415,7 +425,7 @@ class _FolderWalker:
             self.too_deep_count += sum(reason is None for reason in skipped)
 
     def _probe(self, folder: Folder, step: _FolderStep, name: str) -> Candidate | RawHead | None:
-        """Return the candidate of an open folder, if it has an entry SKILL.md."""
+        """Return the candidate of an open folder, or `None` if it has no entry SKILL.md."""
         try:
             return read_head(folder, step.path, name, real_folder=step.real_folder)
         except FileNotFoundError:
@@ -423,14 +433,14 @@ class _FolderWalker:
         except NotAFile as error:
             return build_broken_candidate(step.path, to_read_finding(error))
         except OSError as error:
-            if error.errno == errno.ELOOP:
+            if error.errno == errno.ELOOP:  # SKILL.md is a link
                 return self._probe_volume(folder, step, name) or self._probe_link(step, name)
             return build_broken_candidate(step.path, to_read_finding(error))
 
     def _probe_case_variant(
         self, folder: Folder, step: _FolderStep, name: str, entries: Entries
     ) -> Candidate | RawHead | None:
-        """Return the candidate whose file is named like SKILL.md in another case."""
+        """Return the candidate if its file is named SKILL.md in another case, else `None`."""
         variants = [
             entry for entry, kind in entries if kind is EntryKind.FILE and is_skill_md(entry)
         ]
@@ -446,7 +456,10 @@ class _FolderWalker:
         return head._replace(finding=Finding(Code.CASE_VARIANT, message, 1, hint))
 
     def _probe_volume(self, folder: Folder, step: _FolderStep, name: str) -> RawHead | None:
-        """Read a SKILL.md of a Kubernetes volume; its link stays in the skill's folder."""
+        """Read a SKILL.md that links into a Kubernetes volume; `None` if it does not.
+
+        Such a link never leads out of the skill's folder.
+        """
         if not is_volume_link(folder, SKILL_MD):
             return None
         try:
@@ -456,7 +469,7 @@ class _FolderWalker:
             return None
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
-        """Read a SKILL.md that is a link, if its target is inside the roots."""
+        """Read a SKILL.md that is a link; a broken candidate if it is not followed."""
         target = self.links.resolve_file(os.path.join(self._real_path(step), SKILL_MD))
         if isinstance(target, Finding):
             return build_broken_candidate(step.path, target)
@@ -469,7 +482,7 @@ class _FolderWalker:
         return head._replace(file=SKILL_MD, real_file=target)
 
     def _follow_links(self) -> None:
-        """Visit pending links, after all folders, so that a folder keeps its own path."""
+        """Visit pending links, after all folders: a folder's own path has precedence."""
         while self.pending_links:
             links, self.pending_links = sorted(self.pending_links), []
             for step in links:
@@ -488,7 +501,7 @@ class _FolderWalker:
             is_checked = self.policy.empty_folders is EmptyFolderPolicy.REJECT_AMONG_SKILLS
             if is_checked and target is LINK_SKIPPED:
                 if step.depth > 1 and not os.path.lexists(f"{path}/{SKILL_MD}"):
-                    message = "skipped: a link to a folder without SKILL.md"
+                    message = "skipped: a link to a folder without a SKILL.md"
                     self._report(Code.SKIPPED, message, step.path)
                     return
                 target = LINK_NOT_CHECKED
@@ -537,7 +550,7 @@ class _FolderWalker:
         for name in sorted(names):
             other = folded.setdefault(normalize("NFC", name).casefold(), name)
             if other != name:
-                message = f"{other!r} and {name!r} are one name on some systems"
+                message = f"{other!r} and {name!r} are the same name on some systems"
                 self._report(Code.CASE_COLLISION, message, path, "rename one of them")
 
     def _add_candidate(self, candidate: Candidate | RawHead) -> None:
@@ -552,7 +565,7 @@ class _FolderWalker:
         """Parse the heads that were read since the last call."""
         if not self.pending_heads:
             return
-        # Imported here: a scan from the head cache never needs the parser.
+        # Imported here because a scan from the head cache never needs the parser.
         from skillhall._internal.sources.folder.candidate_parser import parse_candidate  # noqa: PLC0415
 
         key_case = self.key_case
@@ -575,7 +588,7 @@ class _FolderWalker:
         self._add_finding(Finding(code, message, hint=hint, path=self._absolute_path(path)))
 
     def _add_finding(self, finding: Finding) -> None:
-        """Add a finding; only the first about a limit is kept."""
+        """Add a finding; of those about a limit, only the first one."""
         is_limit = finding.code is Code.BOUND_REACHED
         if not is_limit or not any(other.code is finding.code for other in self.findings):
             self.findings.append(finding)

@@ -1,1 +1,1 @@
-"""Git repositories by the git program."""
+"""Git repositories, read with git."""

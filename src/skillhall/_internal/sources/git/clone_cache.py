@@ -4,11 +4,12 @@
 <cache>/git/<key>/lock              locked while the clone is in use
 <cache>/git/<key>/repository        bare clone: commits, trees, and files of skills that were read
 <cache>/git/<key>/new               clone in progress; removed if it was interrupted
-<cache>/git/<key>/seen/<ref>        commit of the ref at its last complete read
+<cache>/git/<key>/seen/<hash>       commit of a ref at its last complete read
 ```
 
-Git inherits the lock. If its reader is killed, git runs on for a while, and the next reader waits
-for it: no two of them ever write to the same copy, and a lock file of git's own is a leftover.
+Git inherits the lock. If the process that started git is killed, git may run on for a while, and
+the next process waits for it. So there is never more than one git that writes to a clone, and a
+process that has the lock can remove git's own lock files: they are leftovers.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class CachedClone:
     """Cached clone of one repository. Its lock must be held."""
 
     folder: str
-    lock: int  # its descriptor, for git to inherit
+    lock: int  # descriptor of the lock, for git to inherit
 
     @property
     def repository_path(self) -> str:
@@ -74,7 +75,7 @@ class CachedClone:
             _remove_tree(new)
 
     def read_ref(self, ref: str) -> CachedRef | None:
-        """Return the cached commit of a ref."""
+        """Return the cached commit of a ref, if there is one."""
         try:
             with open(os.path.join(self.folder, "seen", ref_file_name(ref)), "rb") as file:
                 record = json.loads(file.read(1000))
@@ -95,7 +96,7 @@ class CachedClone:
             os.unlink(os.path.join(self.folder, "seen", ref_file_name(ref)))
 
     def remove_leftovers(self) -> None:
-        """Remove files of an interrupted run; without a recorded ref, the clone itself."""
+        """Remove files of an interrupted run, and a clone that was never read completely."""
         _remove_tree(os.path.join(self.folder, "new"))
         for pattern in _LEFTOVER_PATTERNS:
             for path in glob.glob(os.path.join(glob.escape(self.repository_path), pattern)):
@@ -177,6 +178,7 @@ def _lock_folder(folder: str, deadline: float) -> Iterator[int]:
 
 
 def _acquire_lock(descriptor: int, deadline: float) -> None:
+    # Windows has no `flock`: clones are not locked there.
     while sys.platform != "win32":
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

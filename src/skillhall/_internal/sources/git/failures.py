@@ -26,7 +26,7 @@ _MAX_EXAMINED = 4096  # characters at the end of git's output
 
 
 class GitFailureKind(Enum):
-    """Kind of failure; the value is a pattern in git's output, tried in this order."""
+    """Kind of failure; values are patterns for git's output, tried in this order."""
 
     REF_NOT_FOUND = r"couldn't find remote ref|not our ref|no such remote ref"
     REPOSITORY_NOT_FOUND = (
@@ -53,7 +53,7 @@ _PATTERNS = [(kind, re.compile(kind.value, re.IGNORECASE)) for kind in GitFailur
 _PROBLEMS = {
     GitFailureKind.MOVED: "it redirects to another URL",
     GitFailureKind.FORBIDDEN: "access is forbidden",
-    GitFailureKind.HOST_KEY: "its host key is not in known_hosts",
+    GitFailureKind.HOST_KEY: "its host key is not in known_hosts, or has changed",
     GitFailureKind.UNREACHABLE: "the connection failed",
     GitFailureKind.CERTIFICATE: "invalid certificate",
     GitFailureKind.CONNECTION_LOST: "the connection was lost",
@@ -62,11 +62,11 @@ _PROBLEMS = {
 }
 _HINTS = {
     GitFailureKind.MOVED: "use the repository's new URL",
-    GitFailureKind.FORBIDDEN: "check that you may read the repository",
+    GitFailureKind.FORBIDDEN: "check that you have read access to the repository",
     GitFailureKind.HOST_KEY: "connect to it once with ssh and verify its key",
     GitFailureKind.CERTIFICATE: "check the URL, and the certificates of this system",
     GitFailureKind.FSCK_FAILED: "the repository has unsafe objects: contact its owner",
-    GitFailureKind.COMMIT_FETCH_UNSUPPORTED: "name a branch or tag",
+    GitFailureKind.COMMIT_FETCH_UNSUPPORTED: "use a branch or tag instead",
 }
 
 
@@ -97,7 +97,7 @@ def to_source_error(failure: GitCommandError, remote: Remote, source_text: str) 
 
 
 def _build_authentication_error(remote: Remote) -> SourceUnavailable:
-    """Return the error for a host that wants credentials, or other ones."""
+    """Return the error for a host that asks for credentials or rejects the token."""
     host = remote.endpoint.authority
     if remote.token is not None:
         return SourceUnavailable(host, "it rejected the token", access="token_rejected")
@@ -112,7 +112,10 @@ def _build_authentication_error(remote: Remote) -> SourceUnavailable:
 
 
 def redact_git_output(stderr: str, secrets: Iterable[str]) -> str:
-    """Return git's last message on one line, without secrets, local paths and controls."""
+    """Return git's last message on one line, without secrets and local paths.
+
+    Control characters are replaced, too.
+    """
     for secret in secrets:
         stderr = stderr.replace(secret, "***")
     lines = [line for line in stderr[-_MAX_EXAMINED:].splitlines() if line.strip()]

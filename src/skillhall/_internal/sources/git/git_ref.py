@@ -1,8 +1,8 @@
 """References to git repositories on any host.
 
 ```text
-https://host/owner/repo[.git[/path]][@ref]         as are pages of GitLab, Gitea and others
-ssh://git@host/repo.git  git@host:owner/repo.git   with the same [/path][@ref]
+https://host/owner/repo[.git[/path]][@ref]         or the URL of a page on GitLab, Gitea, …
+ssh://git@host/repo.git  git@host:owner/repo.git   optionally with [/path][@ref]
 ```
 """
 

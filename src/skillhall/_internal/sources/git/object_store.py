@@ -29,10 +29,12 @@ if TYPE_CHECKING:
 
     from skillhall._internal.sources.git.remote import Remote, RemoteRepository
 
-# Seconds for a local command. Not the deadline: a stale version is read after that has passed.
+# Seconds for a local command. The deadline of the repository does not apply, because a stale
+# version is read after it has passed.
 _LOCAL_TIMEOUT = 60.0
 _MIB = 1024 * 1024
 _REF_PREFIX = "refs/skillhall"  # one per requested ref; the next fetch builds on it
+# Begins like a message of git, so that it is classified as REF_NOT_FOUND.
 _NOT_A_COMMIT_MESSAGE = "couldn't find remote ref: it is not a commit"
 _FETCH = ("fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--recurse-submodules=no")
 _MAX_OBJECT_HEADER = 200  # bytes that git writes before and after an object
@@ -48,7 +50,7 @@ class ObjectStore:
 
     folder: str
     repository: RemoteRepository
-    lock: int | None = None  # the descriptor of the lock on the folder, for git to inherit
+    lock: int | None = None  # descriptor of the lock on the folder, for git to inherit
 
     def create(self, *, use_sha256: bool = False) -> None:
         """Create an empty repository in place of the old one. Raises: OSError."""
@@ -65,7 +67,10 @@ class ObjectStore:
         return measure_folder(os.path.join(self.folder, "objects"))
 
     def fetch_commit(self, ref: str) -> str:
-        """Fetch the commit and trees of a ref. Raises: GitCommandError, CorruptRepository."""
+        """Fetch the commit and trees of a ref, and return the commit's id.
+
+        Raises: GitCommandError, CorruptRepository.
+        """
         local_ref = f"{_REF_PREFIX}/{ref_file_name(ref)}"
         arguments = (*_FETCH, "--depth=1", "--filter=blob:none", "--", "origin")
         self._run_remote((*arguments, f"+{ref or 'HEAD'}:{local_ref}"))
@@ -94,7 +99,7 @@ class ObjectStore:
             self._run_remote(everything, is_partial=False)
 
     def list_tree(self, commit: str) -> list[TreeEntry]:
-        """Return all entries of a commit. Raises: CorruptRepository, TooLarge."""
+        """Return all files, links and submodules. Raises: CorruptRepository, TooLarge."""
         result = self._run_local("ls-tree", "-r", "-z", "--full-tree", commit)
         if result.exit_code:
             raise CorruptRepository
@@ -107,12 +112,12 @@ class ObjectStore:
         return entries
 
     def read_sizes(self, ids: Collection[str]) -> dict[str, int]:
-        """Return the sizes of the files that are present. Raises: CorruptRepository."""
+        """Return the sizes of files that are present, by id. Raises: CorruptRepository."""
         lines = (line.split(" ") for line in self._query_objects(sorted(ids)))
         return {line[0]: int(line[2]) for line in lines if len(line) == 3}  # noqa: PLR2004
 
     def read_contents(self, sizes: Mapping[str, int]) -> dict[str, bytes]:
-        """Return the bytes of files with known sizes. Raises: CorruptRepository."""
+        """Return the bytes of files with known sizes, by id. Raises: CorruptRepository."""
         ids = sorted(sizes)
         stdin = "".join(f"{object_id}\n" for object_id in ids).encode("ascii")
         max_stdout = sum(sizes.values()) + _MAX_OBJECT_HEADER * len(ids)
@@ -141,7 +146,10 @@ class ObjectStore:
         return lines
 
     def resolve_remote_ref(self, ref: str) -> str | None:
-        """Return a ref's commit at the remote, without fetching. Raises: GitCommandError."""
+        """Return a ref's commit at the remote without fetching it, or `None`.
+
+        Raises: GitCommandError.
+        """
         names = _full_ref_names(ref)
         listing = self._run_remote(("ls-remote", "--", "origin", *names), is_partial=False)
         lines = (line.split("\t") for line in listing.decode("ascii", "replace").splitlines())
@@ -163,8 +171,9 @@ class ObjectStore:
         *,
         is_partial: bool = True,
     ) -> bytes:
-        """Run git with the remote; if the repository has moved, again at its new URL.
+        """Run git with the remote, and return its output.
 
+        If the repository has moved, git runs again with the new URL.
         Raises: GitCommandError, and as `read_git`.
         """
         access = self.repository.access

@@ -1,7 +1,7 @@
 """Git processes: isolated from user configuration, with limits. Started only here.
 
-Git gets none of the caller's environment except the path of its programs. Each run has its own
-session, so that processes started by git can be killed with it.
+Git does not inherit the caller's environment, except one variable that Windows needs. Each run has
+its own session, so that processes started by git can be killed with it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MIN_GIT_VERSION = (2, 39)
 _POLL_INTERVAL = 0.1  # seconds between checks of the limits
 _SHUTDOWN_TIMEOUT = 5.0  # seconds until the streams of a killed process are closed
 _CHUNK = 64 * 1024  # bytes
-_MAX_STDERR = 16 * 1024  # bytes at the end of git's output
+_MAX_STDERR = 16 * 1024  # bytes at the end of git's error output
 _MAX_STDOUT = 64 * 1024 * 1024  # bytes; the paths of a repository with half a million files
 _VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 _PROGRESS = re.compile(r"(?:remote: )?([A-Z][A-Za-z -]{2,40}): +(?:\d+% \((\d+)/(\d+)\)|(\d+))")
@@ -37,7 +37,7 @@ _NO_HOME = "/nonexistent"
 
 GitProgress: TypeAlias = "Callable[[str, int, int], None]"  # step, completed, total
 
-# Each disables a feature that a repository, a host or a user's configuration could exploit.
+# Most of these disable a feature that a repository, a host or a user's configuration could exploit.
 _CONFIGURATION = (
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -103,7 +103,7 @@ class GitRunLimits:
 
     deadline: float  # on the monotonic clock
     max_stdout: int = _MAX_STDOUT  # bytes
-    measured_folder: str = ""
+    measured_folder: str = ""  # the folder that `max_folder_size` applies to, if any
     max_folder_size: int = 0  # bytes
 
 
@@ -115,7 +115,8 @@ class GitRunOptions:
     environment: Mapping[str, str] | None = None
     stdin: bytes | None = None
     progress: GitProgress | None = None
-    lock: int | None = None  # a locked descriptor: it stays locked until git has ended, too
+    # A locked descriptor. Git inherits it, so that it stays locked until git exits.
+    lock: int | None = None
 
 
 def is_git_available() -> bool:
@@ -147,7 +148,7 @@ def run_git(
     limits: GitRunLimits,
     options: GitRunOptions = GitRunOptions(),  # noqa: B008 - frozen
 ) -> GitResult:
-    """Run git on the repository at a path and wait for its end.
+    """Run git on the repository at a path and wait until it exits.
 
     Raises: GitTimedOut, GitLimitExceeded, GitNotAvailable.
     """
@@ -193,7 +194,7 @@ def _start(
 ) -> subprocess.Popen[bytes]:
     inherited = () if lock is None or sys.platform == "win32" else (lock,)
     try:
-        return subprocess.Popen(  # noqa: S603 - no shell; what comes from outside was checked
+        return subprocess.Popen(  # noqa: S603 - no shell; untrusted arguments were checked
             command,
             env=environment,
             stdin=stdin,
@@ -218,7 +219,8 @@ def _kill_process_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-_OutputChunk: TypeAlias = tuple[bool, bytes]  # whether from stdout; no bytes at the end
+# Whether it is from stdout (else stderr), and the bytes: none at the end of the stream.
+_OutputChunk: TypeAlias = tuple[bool, bytes]
 
 
 class _ProcessMonitor:
@@ -237,7 +239,7 @@ class _ProcessMonitor:
         self._partial_line = b""
 
     def run_to_end(self) -> GitResult:
-        """Wait for the end of the run. Raises: GitTimedOut, GitLimitExceeded."""
+        """Wait until the process exits. Raises: GitTimedOut, GitLimitExceeded."""
         streams = (self._process.stdout, True), (self._process.stderr, False)
         readers = [
             self._start_reader(stream, is_out=is_out) for stream, is_out in streams if stream

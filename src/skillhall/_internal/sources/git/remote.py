@@ -1,4 +1,4 @@
-"""Git remotes: verified addresses, credentials, and the git configuration to use them.
+"""Git remotes: verified addresses, credentials and the git configuration for both.
 
 The host is resolved and checked once, here; git gets the IP address and resolves nothing itself.
 """
@@ -97,12 +97,12 @@ def parse_endpoint(url: str) -> Endpoint:
 
 
 def token_for(endpoint: Endpoint, access: GitAccess) -> Secret | None:
-    """Return the token for an endpoint; ssh uses keys instead."""
+    """Return the token for an endpoint, if there is one; ssh uses keys instead."""
     return None if endpoint.scheme == "ssh" else access.tokens.get(endpoint.authority)
 
 
 def cache_key(endpoint: Endpoint, access: GitAccess) -> str:
-    """Return the cache key of a repository and token; tokens do not share clones."""
+    """Return the cache key of a repository and token: each token has its own clone."""
     token = token_for(endpoint, access)
     secret = hashlib.sha256(token.reveal().encode()).hexdigest() if token else ""
     return hashlib.sha256(f"1\n{endpoint.url}\n{secret}".encode()).hexdigest()
@@ -119,11 +119,14 @@ class Remote:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The token as it is, and as git sends it; nothing without a token."""
+        """The token, as it is and as git sends it; empty if there is no token."""
         return () if self.token is None else (self.token.reveal(), _encode_basic_auth(self.token))
 
     def build_configuration(self, *, partial: bool = True) -> list[str]:
-        """Return the git configuration for this remote; `partial` omits file contents."""
+        """Return the git configuration for this remote.
+
+        With `partial`, git fetches commits and trees without the contents of files.
+        """
         lines = [f"remote.origin.url={self.endpoint.url}"]
         lines.append(f"protocol.{self.endpoint.scheme}.allow=always")
         if partial:
@@ -153,7 +156,7 @@ class Remote:
 
 
 def _encode_basic_auth(token: Secret) -> str:
-    # As the password of a user name that git hosts accept.
+    # The token is the password; git hosts accept it with this user name.
     return base64.b64encode(f"x-access-token:{token.reveal()}".encode()).decode("ascii")
 
 
@@ -169,8 +172,8 @@ def _build_ssh_command(remote: Remote) -> list[str]:
         "ClearAllForwardings": "yes",
         "PermitLocalCommand": "no",
         "ControlMaster": "no",  # a master connection would outlive this process
-        # A silent host ends ssh after 30 seconds, even if this process was killed: git inherits
-        # the lock on the clone.
+        # ssh gives up on a silent host after 30 seconds, even if this process was killed. The clone
+        # would stay locked otherwise, because git inherits the lock.
         "ConnectTimeout": "30",
         "ServerAliveInterval": "15",
         "ServerAliveCountMax": "2",
@@ -206,7 +209,10 @@ class RemoteRepository:
         self._lookup_error: SourceUnavailable | None = None
 
     def check_host(self) -> None:
-        """Reject disallowed hosts before a cache folder is created. Raises: SourceRejected."""
+        """Reject a disallowed host before a cache folder is created.
+
+        Raises: SourceRejected.
+        """
         try:
             self._remote = open_remote(self.endpoint, self.access, self.deadline)
         except SourceUnavailable as error:
@@ -233,7 +239,8 @@ class RemoteRepository:
                 policy=self.access.policy,
                 network=_build_network_settings(self.access, self.deadline),
             )
-        except (SourceNotFound, TooLarge):  # the token is not sent, so private ones are not found
+        except (SourceNotFound, TooLarge):
+            # The token is not sent, so a private repository is not found.
             raise self.to_source_error(GitCommandError("returned error: 301")) from None
         url = result.url.removesuffix(_REFS)
         if url in (result.url, endpoint.url):

@@ -1,11 +1,11 @@
-"""Skills of any git repository, read with the git program from a cached partial clone.
+"""Skills of any git repository, read with git from a cached partial clone.
 
 The clone is bare: no file is ever written to a work tree, so links, filters, hooks and submodules
 have no effect. The first request fetches the commit and its trees, without files; the second one
 fetches the files of the requested skills, which are read from git's object store.
 
-A ref is resolved as git does it: a tag before a branch of the same name, `""` is HEAD. Full commit
-ids are immutable and need no network once they were read. Abbreviated ids are not supported.
+A ref is resolved as git does it: a tag before a branch of the same name; `""` is HEAD. Full commit
+ids are immutable and need no network once they have been read. Abbreviated ids are not supported.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> Repos
 def read_git_level(
     reference: GitRef, access: GitAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """Read the files of `collect_level` one level below the reference's path.
+    """Read the files that `collect_level` selects below the reference's path.
 
     Raises: as `read_git`, except for missing skills.
     """
@@ -81,7 +81,10 @@ def read_git_level(
 
 
 def open_git(reference: GitRef, context: SourceContext, source_text: str) -> RepositorySkills:
-    """Read skills of a repository as the settings allow. Raises: as `read_git`."""
+    """Read skills of a repository with the access that the settings allow.
+
+    Raises: as `read_git`.
+    """
     settings = context.settings
     access = GitAccess(
         settings.cache_directory,
@@ -109,7 +112,7 @@ def _read_selected(
                 reference, repository, cache, requested_at, select
             ).read()
     except TimeoutError:
-        problem = "another process is reading it for too long"
+        problem = "another process has been reading it for too long"
         raise SourceTimedOut(repository.endpoint.authority, problem) from None
 
 
@@ -185,6 +188,7 @@ class _CachedRepositoryReader:
                 problem = "the fetched repository is incomplete"
                 raise SourceUnavailable(self.repository.endpoint.authority, problem) from None
         except (NoSkillThere, SkillNotFound, SourceNotFound, SourceRejected):
+            # The host and the ref are fine: the commit just does not have the requested skills.
             self.cache.record_ref(ref.ref, commit)
             raise
         for name in {ref.ref, result.commit}:  # lock files refer to the commit
@@ -199,6 +203,7 @@ class _CachedRepositoryReader:
         if cached is not None and self.requested_at <= cached.checked_at <= time.time():
             return cached.commit  # another process fetched it while we waited for the lock
         store = self._open_store()
+        # Old versions accumulate in a clone; a new one has only the current version.
         if store.measure_size() > self.repository.access.limits.max_bytes:
             return self._fetch_into_new_clone(ref)
         try:
@@ -235,7 +240,7 @@ class _CachedRepositoryReader:
             except (CorruptRepository, GitCommandError, SourceUnavailable, RateLimited):
                 return None
             checked_at = datetime.fromtimestamp(cached.checked_at, UTC)
-            reason = f"{error}; cached version of {checked_at:%Y-%m-%d %H:%M} UTC"
+            reason = f"{error}; cached version from {checked_at:%Y-%m-%d %H:%M} UTC"
             return result._replace(stale=reason, checked_at=cached.checked_at)
         return None
 

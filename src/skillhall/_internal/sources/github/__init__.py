@@ -1,1 +1,1 @@
-"""GitHub without git."""
+"""GitHub repositories, read without git."""

@@ -52,7 +52,7 @@ class GitHubAccess:
 
     @property
     def token(self) -> str:
-        """The token for the API's host, if there is one. Raises: SourceRejected."""
+        """The token for the API's host, or "". Raises: SourceRejected."""
         secret = self.tokens.get(self.authority)
         return secret.reveal() if secret else ""
 
@@ -64,7 +64,7 @@ class GitHubClient:
     access: GitHubAccess
     repository: str  # owner/repo
     source_text: str
-    offline_error: SkillhallError | None = None  # raised instead of any request
+    offline_error: SkillhallError | None = None  # raised instead of sending a request
 
     @property
     def host(self) -> str:
@@ -74,7 +74,7 @@ class GitHubClient:
     def get(
         self, target: str, options: FetchOptions, max_bytes: int, *, ref: str = ""
     ) -> FetchResult:
-        """Fetch an API resource; `ref` is named in errors. Raises: Source errors."""
+        """Fetch an API resource; errors name `ref`. Raises: SourceError, TooLarge."""
         access, network = self.access, self.access.network
         network = replace(network, total=min(network.total, DEFAULT_TOTAL_TIMEOUT))
         with self._translate_errors(ref):
@@ -85,7 +85,7 @@ class GitHubClient:
 
     @contextmanager
     def open_archive(self, commit: str) -> Iterator[Iterator[TarMember]]:
-        """Stream the archive of a commit. Raises: as `get`, ArchiveRejected."""
+        """Stream the members of a commit's archive. Raises: as `get`, ArchiveRejected."""
         access = self.access
         url, options = self._prepare(f"tarball/{commit}", FetchOptions())
         opened = open_stream(
@@ -116,7 +116,7 @@ class GitHubClient:
         try:
             options = replace(options, token=self.access.token)
         except ValueError:
-            problem = "the token is not a line of ASCII characters"
+            problem = "the token is not a single line of printable ASCII characters"
             raise self._build_token_error(problem) from None
         return f"{self.access.api_url}/repos/{self.repository}/{target}", options
 

@@ -1,7 +1,7 @@
 """References to repositories on github.com.
 
 ```text
-owner/repo[/path][@ref]           as are pages of github.com
+owner/repo[/path][@ref]           or the URL of a page on github.com
 github:owner/repo[/path][@ref]    even if a folder owner/repo exists
 ```
 """
@@ -70,7 +70,7 @@ class GitHubRef(RepositoryRef):
         return replace(self, path=path, ref=ref or self.ref)
 
     def open(self, context: SourceContext) -> OpenedSource:
-        """Fetch the skills, without git if it is not available. Raises: as `read_git`."""
+        """Fetch the skills, without git if it is not available. Raises: as `open_github`."""
         # Imported here because reading a lock file must not load it: see `Ref`.
         from skillhall._internal.sources.github.source import open_github  # noqa: PLC0415
 

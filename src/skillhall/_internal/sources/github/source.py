@@ -55,7 +55,8 @@ _MIB = 1024 * 1024
 _MAX_TREE = 50 * _MIB  # bytes of JSON; GitHub truncates trees at 7 MiB
 _MAX_LEVEL = 500 * _MIB  # bytes of the files of one level; the limit of git sources
 _MAX_SINGLE_FETCHES = 8  # more files are read from an archive
-# .gitattributes can exclude files from archives or change them there.
+# .gitattributes can exclude files from archives or change them there. Up to this many are fetched
+# one by one.
 _MAX_MISSING = 32
 _MAX_PARALLEL_REQUESTS = 4
 _SHA = "application/vnd.github.sha"
@@ -65,7 +66,10 @@ _SERVER_ERROR = 500
 
 
 def open_github(reference: GitHubRef, context: SourceContext) -> RepositorySkills:
-    """Read skills with git, or with the API where git is not available. Raises: as `read_git`."""
+    """Read skills with git, or with GitHub's API where git is not available.
+
+    Raises: as `read_git` and `read_github`.
+    """
     settings = context.settings
     if settings.use_git and is_git_available():
         url = reference.git_url(settings.github_url)
@@ -85,7 +89,7 @@ def read_github(
 ) -> RepositorySkills:
     """Read the skills of a reference; `source_text` names it in errors.
 
-    If GitHub is unavailable or rate limited, the cached version is used: see `stale`.
+    If GitHub is unavailable or rate limited, the cached version is used and marked as stale.
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, NoSkillThere,
     SkillNotFound, ArchiveRejected, TooLarge.
     """
@@ -97,7 +101,7 @@ def read_github(
 def read_github_level(
     reference: GitHubRef, access: GitHubAccess, policy: ScanPolicy, *, source_text: str
 ) -> FileTree:
-    """Read the files of `collect_level` one level below the reference's path.
+    """Read the files that `collect_level` selects below the reference's path.
 
     Raises: as `read_github`, except for missing skills.
     """
@@ -133,15 +137,15 @@ class _GitHubRepositoryReader:
     def read(self, select: FileSelector, limit: int, *, needs_time: bool = False) -> CommitFiles:
         """Read the current version or, in an outage, the cached one.
 
-        `limit` is for the bytes of all files. `needs_time` rejects a cached version without the
-        time when it was current.
+        `limit` is the maximum total size in bytes. With `needs_time`, a cached version is used only
+        if the time when it was current is known. Raises: as `read_github`.
         """
         try:
             commit, ref = self.resolve()
             files = self.read_commit(commit, ref, select, limit)
         except (SourceUnavailable, RateLimited) as error:
             status = 0 if isinstance(error, RateLimited) else error.status
-            if 0 < status < _SERVER_ERROR:  # access may be revoked
+            if 0 < status < _SERVER_ERROR:  # access may have been revoked
                 raise
             commit, ref, checked_at = self._find_last_read()
             if not commit or (needs_time and not checked_at):
@@ -164,7 +168,7 @@ class _GitHubRepositoryReader:
         return CommitFiles(skills, findings, contents, commit, ref.ref)
 
     def resolve(self) -> tuple[str, GitHubRef]:
-        """Return the commit and the interpretation of the reference that exists."""
+        """Return the current commit, and the interpretation of the reference that exists."""
         for ref in self.reference.interpretations():
             try:
                 return self._resolve_commit(ref.ref), ref
@@ -222,7 +226,7 @@ class _GitHubRepositoryReader:
             contents |= self._read_from_archive(commit, skills, set(missing))
             missing = {e.id: e for e in iterate_files(skills) if e.id not in contents}
         if len(missing) > _MAX_MISSING:
-            problem = f"{len(missing)} files are missing in its archive of {self.api.repository}"
+            problem = f"{len(missing)} files are missing from its archive of {self.api.repository}"
             raise SourceUnavailable(self.api.host, problem)
         with ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as pool:
             contents |= dict(pool.map(self._fetch_blob, missing.values()))
@@ -275,9 +279,10 @@ class _GitHubRepositoryReader:
         return contents
 
     def _find_last_read(self) -> tuple[str, GitHubRef, float]:
-        """Return the last commit read for this reference, else for the repository, if any.
+        """Return the commit, interpretation and time of the last read of this reference.
 
-        The time is 0 if it is not known.
+        If there was none, the last known commit of its ref is returned, with time 0. The commit is
+        "" if none is known.
         """
         refs = list(self.reference.interpretations())
         values = _load_values(self.cache.read("last", self.reference.text))

@@ -1,4 +1,4 @@
-"""Trees of commits: GitHub's JSON, the cached form, and object ids of files. Pure."""
+"""Trees of commits: GitHub's JSON, the cached form, object ids of files. No I/O."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def start_blob_hash(size: int, algorithm: str = "sha1") -> hashlib._Hash:
-    """Return a hash that gives git's object id when the content is added."""
-    # Git's algorithm. It verifies that the content is the one in the host's tree.
+    """Return a hash that gives git's object id once the content has been added."""
+    # Git's algorithm. Here, it only verifies that the content is the one in the host's tree.
     return hashlib.new(algorithm, b"blob %d\x00" % size, usedforsecurity=False)
 
 
@@ -29,13 +29,16 @@ def matches_blob(data: bytes, entry: TreeEntry) -> bool:
 
 
 def parse_tree(data: bytes) -> tuple[Sequence[TreeEntry], bool]:
-    """Parse the entries in GitHub's JSON, and whether they are truncated. Raises: ValueError."""
+    """Return the entries in GitHub's JSON, and whether the list is truncated.
+
+    Raises: ValueError.
+    """
     try:
         value = json.loads(data)
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
     if not isinstance(value, dict) or not isinstance(value.get("tree"), list):
-        raise ValueError("the JSON is not a tree")  # noqa: TRY004 - about the data, not a type
+        raise ValueError("the JSON is not a git tree")  # noqa: TRY004 - about the data, not a type
     items = value["tree"]
     if not all(isinstance(item, dict) for item in items):
         raise ValueError("an entry is not an object")

@@ -31,7 +31,7 @@ EXTENSION: Final = "io.modelcontextprotocol/skills"
 MAX_PAGES: Final = 1000  # per listing
 MAX_ENTRIES: Final = 10_000  # per listing
 MAX_CURSOR_LENGTH: Final = 4096  # characters
-MAX_PAGE_BYTES: Final = 16 * 1024 * 1024  # enough for a hundred skills with the most files
+MAX_PAGE_BYTES: Final = 16 * 1024 * 1024  # enough for a hundred skills with the maximum of files
 _MAX_SMALL_RESPONSE: Final = 1024 * 1024  # bytes of a response without files
 _RESPONSE_OVERHEAD: Final = 64 * 1024  # bytes around the content of a file
 _MAX_ESCAPE_FACTOR: Final = 6  # bytes that JSON may need for one byte of text
@@ -43,7 +43,7 @@ _CLIENT_METADATA: Mapping[str, object] = {  # the `_meta` of requests in the cur
     f"{_PROTOCOL}clientInfo": dict(_CLIENT),
     f"{_PROTOCOL}clientCapabilities": dict(_CAPABILITIES),
 }
-_VERSION_HINT = "its skills need an MCP server of 2026 that declares them"
+_VERSION_HINT = "check that the server is up to date and supports the MCP skills extension"
 
 
 class McpSkillClient:
@@ -76,7 +76,7 @@ class McpSkillClient:
             if not isinstance(next_cursor, str) or not 0 < len(next_cursor) <= MAX_CURSOR_LENGTH:
                 raise self._build_malformed_response_error("'nextCursor' is not valid")
             cursor = next_cursor
-        raise self._build_malformed_response_error("the listing does not end")
+        raise self._build_malformed_response_error("the listing has too many pages, or repeats one")
 
     def get_entry(self, uri: str) -> object | None:
         """Return the entry of a skill, `None` if there is none. Raises: as `list_entries`."""
@@ -98,10 +98,14 @@ class McpSkillClient:
             return None
         contents = self._require_list(result, "contents")
         if len(contents) != 1:
-            raise self._build_malformed_response_error(f"{len(contents)} contents for one file")
+            raise self._build_malformed_response_error(
+                f"expected one content item for the file, got {len(contents)}"
+            )
         fields = contents[0] if isinstance(contents[0], dict) else {}
         if fields.get("uri") != uri:
-            raise self._build_malformed_response_error("it contains another file than requested")
+            raise self._build_malformed_response_error(
+                "it contains a different file than requested"
+            )
         text, blob = fields.get("text"), fields.get("blob")
         with suppress(UnicodeEncodeError, binascii.Error, ValueError):
             if isinstance(text, str) and blob is None:
@@ -145,7 +149,7 @@ class McpSkillClient:
         result = self._call("initialize", params, _MAX_SMALL_RESPONSE, self.timeouts.startup)
         version, capabilities = result.get("protocolVersion"), result.get("capabilities")
         if version not in LEGACY_PROTOCOLS or not isinstance(capabilities, dict):
-            problem = "it supports no common protocol version"
+            problem = "it shares no MCP protocol version with this client"
             raise SourceUnavailable(self.transport.host, problem, _VERSION_HINT)
         self.transport.protocol_version = str(version)
         notification: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
@@ -155,7 +159,7 @@ class McpSkillClient:
     def _call_with_uri(
         self, method: str, uri: str, max_bytes: int, timeout: Timeout | None = None
     ) -> Message | None:
-        """Call a method for a URI; `None` if the server does not have it."""
+        """Call a method for a URI; `None` if the server does not know the URI."""
         try:
             return self._call(method, {"uri": uri}, max_bytes, timeout)
         except McpCallError as error:
@@ -188,7 +192,7 @@ class McpSkillClient:
             raise McpCallError(self.transport.host, problem, number)
         result = response["result"]
         if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-            raise self._build_malformed_response_error(f"{method} has no complete result")
+            raise self._build_malformed_response_error(f"{method} returned an incomplete result")
         return result
 
     def _require_list(self, result: Message, name: str) -> list[object]:

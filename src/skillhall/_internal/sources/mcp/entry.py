@@ -1,7 +1,8 @@
 """Entries of MCP skills: parsing, and verification of fetched files against them.
 
 An entry lists every file of a skill with its digest and size (`io.modelcontextprotocol/skills`, the
-stable version of the extension). Mismatches are findings; nothing here decides or fetches.
+stable version of the extension). Mismatches are findings: this module neither judges them nor
+fetches files.
 """
 
 from __future__ import annotations
@@ -119,7 +120,9 @@ def _add_frontmatter(entry: McpSkillEntry, value: object) -> McpSkillEntry:
         message = f"the name is {name[:_MAX_QUOTED_LENGTH]!r}, but {entry.name!r} in the URI"
         raise _InvalidEntry(Code.MCP_NAME, message)
     if len(description) > MAX_FRONTMATTER_BYTES:
-        raise _InvalidEntry(Code.MCP_LIMIT, f"the description has {len(description)} characters")
+        raise _InvalidEntry(
+            Code.MCP_LIMIT, f"the description is too long: {len(description)} characters"
+        )
     return entry._replace(description=description, frontmatter=value)
 
 
@@ -174,7 +177,7 @@ def _check_files(entry: McpSkillEntry) -> None:
 
 
 def cross_check_entries(entries: Sequence[McpSkillEntry]) -> list[McpSkillEntry]:
-    """Check the entries of one server against each other; adds findings, drops none."""
+    """Check the entries of one server against each other; adds findings only."""
     uris = Counter(entry.uri for entry in entries)
     names = Counter(entry.name for entry in entries)
     nested = _find_nested_skills(entries)
@@ -213,7 +216,7 @@ def _find_nested_skills(entries: Sequence[McpSkillEntry]) -> dict[str, list[str]
 
 
 def verify_file(file: McpFileEntry, data: bytes) -> Finding | None:
-    """Return the finding if the bytes do not match the entry of the file."""
+    """Return a finding if the bytes do not match the entry of the file."""
     if len(data) != file.size:
         message = f"{file.path!r} has {len(data)} bytes, but {file.size} in its entry"
         return Finding(Code.MCP_SIZE, message, path=file.uri)
@@ -224,7 +227,7 @@ def verify_file(file: McpFileEntry, data: bytes) -> Finding | None:
 
 
 def verify_frontmatter(entry: McpSkillEntry, data: bytes) -> Finding | None:
-    """Return the finding if a fetched SKILL.md differs from the entry's frontmatter."""
+    """Return a finding if a fetched SKILL.md differs from the entry's frontmatter."""
     fields = parse_frontmatter(data, entry.name).frontmatter.fields
     names = find_differing_fields(entry.frontmatter, fields)
     if not names:
@@ -246,6 +249,7 @@ def find_differing_fields(
     """Return the names of fields that differ or are missing on one side.
 
     YAML parsers disagree about values that are not strings: `1.10` may be 1.1, `yes` may be true.
+    Values that are equal for one of these parsers do not differ.
     """
     return [
         name

@@ -1,7 +1,7 @@
-"""HTTP transport of MCP: one POST per message; the response is JSON or events.
+"""HTTP transport of MCP: one POST per message; responses are JSON or events.
 
 The user configured the URL. Its host is resolved once and checked, redirects are not followed, and
-a response is read only up to its message.
+a response is read only up to the message that answers the request.
 """
 
 from __future__ import annotations
@@ -115,7 +115,10 @@ class HttpTransport:
 
     @contextmanager
     def _post(self, message: Message, max_bytes: int, timeout: Timeout) -> Iterator[HTTPResponse]:
-        """Send a message and open its response, body not read yet. Raises: as `McpTransport`."""
+        """Send a message and open its response; the caller reads the body.
+
+        Raises: as `McpTransport`.
+        """
         headers = {"Accept": f"{_JSON}, {_EVENTS}", "Content-Type": _JSON}
         if self.protocol_version == CURRENT_PROTOCOL:
             headers["Mcp-Method"] = str(message["method"])
@@ -149,7 +152,7 @@ class HttpTransport:
         return send_request(request, self.policy, data, max_bytes)
 
     def _check_status(self, response: HTTPResponse) -> None:
-        """Raise the error for a failed request. Raises: SkillhallError."""
+        """Raise the error for a status whose body is not read. Raises: SourceError."""
         status = response.status
         if status in _UNAUTHORIZED_STATUSES:
             raise NotAuthenticated(self.host, self.token_variable)
@@ -167,7 +170,10 @@ class HttpTransport:
     def _read_response(
         self, response: HTTPResponse, request: Message, max_bytes: int
     ) -> Message | None:
-        """Return the response message, if the body has one. Raises: TooLarge, OSError."""
+        """Return the message that answers the request, if the body has one.
+
+        Raises: SourceUnavailable, TooLarge.
+        """
         content_type = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
         if response.status == _ACCEPTED or content_type not in {_JSON, _EVENTS}:
             return None
@@ -179,7 +185,8 @@ class HttpTransport:
             if message is None:
                 return None
             if message.get("id") is None and "error" in message:
-                message["id"] = request["id"]  # rejected before its id was read
+                # The server rejected the request before it read the id.
+                message["id"] = request["id"]
             if is_response(message, request):
                 return message
         return None

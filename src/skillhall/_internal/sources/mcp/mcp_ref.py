@@ -1,4 +1,4 @@
-"""References to skills of MCP servers: `mcp:label`, `mcp:label/skill`, `mcp:label/skill://…`."""
+"""References to MCP servers and their skills: `mcp:label`, `mcp:label/skill`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class McpRef(Ref):
-    """Configured MCP server, and one of its skills by URI, path or name."""
+    """Configured MCP server, and one or all of its skills."""
 
     label: str
-    skill: str = ""  # "" is all skills
+    skill: str = ""  # URI, path or name; "" is all skills
 
     needs_approval = True
 
@@ -36,7 +36,7 @@ class McpRef(Ref):
         return f"{_PREFIX}{self.label}/{self.skill}" if self.skill else f"{_PREFIX}{self.label}"
 
     def for_bundle(self, bundle: Bundle) -> tuple[McpRef, str]:
-        """Return the reference of the skill itself, so that the path is empty."""
+        """Return the reference of the skill itself, and therefore an empty path."""
         return McpRef(self.label, bundle.path or ""), ""
 
     def open(self, context: SourceContext) -> OpenedSource:
@@ -48,18 +48,18 @@ class McpRef(Ref):
 
 
 def check_mcp_label(text: str) -> str:
-    """Return the label if it is valid; it also names a folder. Raises: SourceRejected."""
+    """Return the label if it is valid, also as a folder name. Raises: SourceRejected."""
     try:
         if _LABEL.fullmatch(text):
             return RelativePath.parse(text).text
     except UnsafePath:
         pass
     hint = "use 1 to 32 lowercase letters, digits and hyphens"
-    raise SourceRejected("path", text, "it is not a valid label of an MCP server", hint)
+    raise SourceRejected("path", text, "it is not a valid label for an MCP server", hint)
 
 
 def parse_mcp(source: SourceText) -> McpRef | None:
-    """Parse a label, with a skill or without one. Raises: SourceRejected."""
+    """Parse a label that may be followed by a skill. Raises: SourceRejected."""
     if not source.text.startswith(_PREFIX):
         return None
     label, _, skill = source.text.removeprefix(_PREFIX).partition("/")

@@ -1,7 +1,7 @@
 """Configured MCP servers: the file that lists them, and connections to them.
 
 The file belongs to the user. Projects cannot add servers, so that no command from a repository is
-ever started. Of a token, only the name of its environment variable is stored.
+ever started. Tokens are not stored, only the names of their environment variables.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class McpServer(NamedTuple):
     label: str
     url: str = ""
     command: tuple[str, ...] = ()
-    token_variable: str = ""  # contains the token for the URL
-    variables: tuple[str, ...] = ()  # passed to the command, besides the essentials
+    token_variable: str = ""  # the environment variable with the token for the URL
+    variables: tuple[str, ...] = ()  # environment variables for the command, besides the essentials
 
     @property
     def endpoint(self) -> str:
@@ -71,16 +71,18 @@ def parse_server(
     variables: Sequence[str] = (),
     base_folder: str = "",
 ) -> McpServer:
-    """Build a server from a URL or a command, relative to `base_folder`.
+    """Build a server from a URL, or from a command and its arguments.
 
-    Raises: SourceRejected, ConfigInvalid.
+    A relative path of the command starts at `base_folder`. Raises: SourceRejected, ConfigInvalid.
     """
     if len(arguments) == 1 and _URL_PATTERN.match(arguments[0]):
         if variables:
-            raise ConfigInvalid(label, "variables are for commands, not for URLs")
+            raise ConfigInvalid(label, "environment variables are for commands, not for URLs")
         return _check_server(McpServer(label, url=arguments[0], token_variable=token_variable))
     if token_variable:
-        raise ConfigInvalid(label, "a token is for URLs; pass it to a command as a variable")
+        raise ConfigInvalid(
+            label, "tokens are for URLs; pass one to a command as an environment variable"
+        )
     command = tuple(arguments)
     if command and os.path.dirname(command[0]):
         command = (os.path.normpath(os.path.join(base_folder, command[0])), *command[1:])
@@ -92,11 +94,11 @@ def _check_server(server: McpServer) -> McpServer:
     check_mcp_label(server.label)
     for name in (*server.variables, server.token_variable):
         if name and not _VARIABLE_PATTERN.fullmatch(name):
-            raise ConfigInvalid(name[:100], "it is not the name of a variable")
+            raise ConfigInvalid(name[:100], "it is not a valid environment variable name")
     if server.url:
         url = WebUrl.parse(server.url)
         if url.fragment or url.query:
-            problem = "the URL of a server has no query and no fragment"
+            problem = "the URL of a server must not have a query or fragment"
             raise SourceRejected("url", server.url, problem)
         return server._replace(url=url.without_query)
     if not server.command or not server.command[0] or any("\0" in word for word in server.command):
@@ -121,12 +123,17 @@ def read_servers(settings: Settings) -> dict[str, McpServer]:
     fields = value if isinstance(value, dict) else {}
     servers = fields.get("servers")
     if not isinstance(servers, dict) or fields.get("version") != VERSION:
-        raise ConfigInvalid(SERVERS_FILE, f"it has no servers of version {VERSION}", _FIX_HINT)
+        raise ConfigInvalid(
+            SERVERS_FILE, f"it has no 'servers', or its version is not {VERSION}", _FIX_HINT
+        )
     return {label: _parse_server_entry(label, entry) for label, entry in servers.items()}
 
 
 def find_server(settings: Settings, label: str) -> McpServer:
-    """Return the server with a label. Raises: UnknownMcpServer, ConfigInvalid, OSError."""
+    """Return the server with a label.
+
+    Raises: UnknownMcpServer, ConfigInvalid, OSError.
+    """
     servers = read_servers(settings)
     if label not in servers:
         raise UnknownMcpServer(label, get_close_matches(label, servers))
@@ -134,7 +141,7 @@ def find_server(settings: Settings, label: str) -> McpServer:
 
 
 def add_server(settings: Settings, server: McpServer, *, overwrite: bool = False) -> None:
-    """Add a server, and clear the cache of a different one with its label.
+    """Add a server; if its label had a different server, clear the cache of that one.
 
     Raises: Conflict, ConfigInvalid, OSError.
     """
@@ -221,7 +228,7 @@ def connect(
         policy, variable = build_address_policy(settings.allowed_networks), server.token_variable
         token = read_secret_variable(variable) if variable else None
         if variable and token is None:
-            hint = f"put the token of {server.label} into it"
+            hint = f"set it to the token for {server.label}"
             raise ConfigInvalid(variable, "it is not set", hint)
         transport = HttpTransport.for_url(WebUrl.parse(server.url), policy, token, variable)
     with open_skill_client(transport, timing) as client:

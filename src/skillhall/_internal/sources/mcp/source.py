@@ -121,14 +121,14 @@ class McpSkillSource:
         if len(matches) > 1:
             uris = ", ".join(skill.entry.uri for skill in matches)
             problem = "several skills of the server have this name"
-            raise SourceRejected("path", reference, problem, f"use the URI of one: {uris}")
+            raise SourceRejected("path", reference, problem, f"use one of these URIs: {uris}")
         if matches:
             return matches[0]
         # The server may have skills that it does not list.
         return self._fetch_entry(f"skill://{reference}/{SKILL_MD}", reference, skills)
 
     def read(self, skill: McpSkill, path: str) -> bytes:
-        """Read a file from the cache or the server; both are verified.
+        """Read a file from the cache or the server, and verify it.
 
         Raises: ServedSkillRejected, UnsafePath, SkillhallError.
         """
@@ -160,14 +160,15 @@ class McpSkillSource:
         return render_activation(skill.name, folder, body, paths)
 
     def bundle(self, skill: McpSkill) -> Bundle:
-        """Download a skill; no file is executable. A rejected skill has a finding instead.
+        """Download a skill; no file is executable.
 
-        Raises: SkillhallError if the server fails.
+        The bundle of a rejected skill has a finding instead of files. Raises: SkillhallError if the
+        server fails.
         """
         return self.bundles([skill])[0]
 
     def bundles(self, skills: Iterable[McpSkill]) -> tuple[Bundle, ...]:
-        """Download several skills within one timeout. Raises: as `bundle`."""
+        """Download several skills, all within one timeout. Raises: as `bundle`."""
         timeout = Timeout(self._server.timeouts.download)
         return tuple([self._download_bundle(skill, timeout) for skill in skills])
 
@@ -218,7 +219,7 @@ class McpSkillSource:
             message = f"{file.path!r} is much larger than the {file.size} bytes in its entry"
             raise self._build_rejection(skill, Finding(Code.MCP_SIZE, message)) from None
         if data is None:
-            message = f"the server does not have {file.path!r}, which its entry lists"
+            message = f"the server does not have {file.path!r}, which the skill's entry lists"
             raise self._build_rejection(skill, Finding(Code.MCP_MISSING, message))
         return self._verify_bytes(skill, file, data)
 
@@ -246,8 +247,9 @@ def open_mcp_source(label: str, settings: Settings | None = None) -> Iterator[Mc
 
 
 def read_mcp_bundles(reference: McpRef, settings: Settings) -> tuple[Bundle, ...]:
-    """Download the skills of a reference; rejected ones have a finding instead of files.
+    """Download the skills of a reference.
 
+    Bundles of rejected skills have a finding instead of files.
     Raises: NoSkillThere, SkillNotFound, TooLarge, and as `open_mcp_source`.
     """
     with open_mcp_source(reference.label, settings) as source:

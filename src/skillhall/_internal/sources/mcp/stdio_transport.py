@@ -72,16 +72,16 @@ class StdioTransport:
         self._writer.start()
 
     def request(self, request: Message, max_bytes: int, timeout: Timeout) -> Message:
-        """Send a request, return its response. Raises: SourceUnavailable, TooLarge."""
+        """Send a request and return its response. Raises: SourceUnavailable, TooLarge."""
         if self._is_out_of_sync:
-            raise SourceUnavailable(self.host, "it sent more data than requested")
+            raise SourceUnavailable(self.host, "an earlier response had more data than requested")
         self._send(request)
         remaining = max_bytes
         while (line := self._read_line(remaining, timeout)) is not None:
             remaining -= len(line)
             message = parse_message(line)
             if message is None:
-                problem = "its output is not a message of the protocol"
+                problem = "its output is not a valid MCP message"
                 raise SourceUnavailable(self.host, problem, _RUN_MANUALLY_HINT)
             if is_response(message, request):
                 return message
@@ -117,7 +117,7 @@ class StdioTransport:
         self._outbox.put(serialize_message(message) + b"\n")
 
     def _write_loop(self) -> None:
-        """Send the outbox until an empty item, then close the command's input."""
+        """Send the messages in the outbox up to an empty one, then close the input."""
         with contextlib.suppress(OSError):  # the reader notices that the command exited
             while data := self._outbox.get():
                 self._stdin.write(data)
@@ -149,22 +149,27 @@ class StdioTransport:
             raise TooLarge(self.host, max_bytes)
 
     def _reply_to_server(self, message: Message) -> None:
-        """Answer pings and reject other requests of the server; ignore notifications."""
+        """Answer pings and reject other requests of the server; ignore notifications.
+
+        Raises: SourceUnavailable if there are too many.
+        """
         if "method" not in message or "id" not in message:
             return
         self._server_request_count += 1
         is_too_long = len(str(message["id"])) > _MAX_REQUEST_ID_LENGTH
         if self._server_request_count > _MAX_SERVER_REQUESTS or is_too_long:
-            raise SourceUnavailable(self.host, "it sent too many or too long requests")
+            raise SourceUnavailable(
+                self.host, "it sent too many requests, or one with a very long id"
+            )
         reply: Message = {"jsonrpc": "2.0", "id": message["id"]}
         if message["method"] == "ping":
             self._send({**reply, "result": {}})
         else:
-            error = {"code": METHOD_NOT_FOUND, "message": "not offered here"}
+            error = {"code": METHOD_NOT_FOUND, "message": "this client does not support the method"}
             self._send({**reply, "error": error})
 
     def _read_loop(self) -> None:
-        """Queue the command's output; an empty chunk is its end."""
+        """Queue the command's output; an empty chunk marks its end."""
         chunk = b"?"
         while chunk:
             try:

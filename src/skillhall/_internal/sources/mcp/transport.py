@@ -21,7 +21,7 @@ INVALID_PARAMS: Final = -32602
 
 
 class McpTimeouts(NamedTuple):
-    """Timeouts for the start, one response, a complete listing, and all files of an add."""
+    """Timeouts for startup, one response, a complete listing, and a complete download."""
 
     # Long, because a command such as npx may first download its package.
     startup: NetworkSettings = NetworkSettings(total=60, idle=60)
@@ -34,10 +34,10 @@ DEFAULT_MCP_TIMEOUTS: Final = McpTimeouts()
 
 
 class McpCallError(SourceUnavailable):
-    """Error response of a server; `rpc_code` is 0 if it has none."""
+    """Error response of a server; `rpc_code` is 0 if it has no JSON-RPC code."""
 
     def __init__(self, host: str, problem: str, rpc_code: int = 0, *, status: int = 0) -> None:
-        super().__init__(host, problem, "ask those who run it", status=status)
+        super().__init__(host, problem, "contact the administrator of the server", status=status)
         self.rpc_code = rpc_code
 
 

@@ -61,7 +61,7 @@ class RemotePrompt(NamedTuple):
 
     @property
     def has_route(self) -> bool:
-        """Whether the prompt has its own URL: some names are other routes or no path."""
+        """Whether the prompt has its own URL: some names are routes or not valid in paths."""
         return self.name not in PROMPT_REPOSITORY.reserved_names | _UNROUTABLE_NAMES
 
 
@@ -97,9 +97,9 @@ class SkippedEntry(NamedTuple):
 
 
 class RefreshResult(NamedTuple):
-    """Number of prompts after a refresh of the server's repository."""
+    """Result of a refresh of the server's repository."""
 
-    prompts: int
+    prompts: int  # number of prompts after the refresh
     source: str
     is_refreshed: bool = True
     reason: str = ""  # why it was not refreshed
@@ -111,7 +111,7 @@ class UploadResult(NamedTuple):
     """Result of an upload."""
 
     source: str
-    files: int
+    files: int  # number of files
     status: str
     skipped: tuple[SkippedEntry, ...] = ()
     skipped_total: int = 0
@@ -127,7 +127,10 @@ class FileToUpload(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PromptClient:
-    """Client for a server's prompts. Every call also raises errors of `ServerConnection`."""
+    """Client for a server's prompts.
+
+    Every call also raises the errors of `ServerConnection.get`.
+    """
 
     server: ServerConnection
     selector: RemoteSourceSelector = DEFAULT_SELECTOR
@@ -167,7 +170,7 @@ class PromptClient:
     def fetch_prompt(self, name: str, arguments: Mapping[str, str]) -> RemotePromptContent:
         """Render a prompt and return it with its files.
 
-        Raises: PromptNotFound, SourceRejected for files that a skill cannot have.
+        Raises: PromptNotFound, TooLarge, SourceRejected for files that a skill cannot have.
         """
         if not RemotePrompt(name, "").has_route:
             raise PromptNotFound(name)
@@ -255,7 +258,7 @@ class _ResponseObject(NamedTuple):
 
 
 def _parse_skipped(data: _ResponseObject) -> tuple[tuple[SkippedEntry, ...], int]:
-    """Return the skipped entries and their number; other servers may not send them."""
+    """Return the skipped entries and their total; some servers do not send them."""
     entries = tuple(
         SkippedEntry(*(item.get_text(name, "") for name in SkippedEntry._fields))
         for item in data.get_objects("skipped", is_required=False)
@@ -296,21 +299,21 @@ def _parse_path(item: _ResponseObject) -> str:
     except UnsafePath as error:
         raise _build_path_error(item, text, error.reason) from None
     if is_skill_md(fold_name(path.text)):
-        raise _build_path_error(item, text, "the prompt itself is the SKILL.md")
+        raise _build_path_error(item, text, "its name is reserved for the prompt itself")
     is_too_long = any(len(part.encode()) > MAX_NAME_BYTES for part in path.parts)
     if is_too_long or len(path.parts) > MAX_DEPTH:
-        raise _build_path_error(item, text, "it is too long or too deep")
+        raise _build_path_error(item, text, "its path is too long or too deep")
     return path.text
 
 
 def _build_path_error(data: _ResponseObject, path: str, reason: str) -> SourceRejected:
-    problem = f"{data.server.host} sent it with {data.label}, and {reason}"
+    problem = f"{data.server.host} sent it with {data.label}: {reason}"
     return SourceRejected("path", path, problem)
 
 
 def _decode_file(item: _ResponseObject, path: str) -> bytes:
     text = item.get_text("content")
-    if len(text) > MAX_FILE_SIZE // 3 * 4 + 4:
+    if len(text) > MAX_FILE_SIZE // 3 * 4 + 4:  # base64 has four characters for three bytes
         raise TooLarge(path, MAX_FILE_SIZE)
     try:
         data = b64decode(text, validate=True)

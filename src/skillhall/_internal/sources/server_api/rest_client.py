@@ -1,4 +1,4 @@
-"""REST client of another Skillhall server: JSON in the envelope of `/api/v1`.
+"""REST client for another Skillhall server: JSON in the envelope of `/api/v1`.
 
 The user chose the URL, so every IP address is allowed. Responses are not trusted: they have time
 and size limits, redirects are not followed, and they must be JSON.
@@ -55,7 +55,7 @@ class ApiResponse(NamedTuple):
 
 
 class ServerTimeouts(NamedTuple):
-    """Timeouts for the connection and the response, which may need a clone first."""
+    """Timeouts for the connection, and for the response: the server may clone first."""
 
     connect: NetworkSettings = NetworkSettings(total=10, idle=10)
     response: NetworkSettings = NetworkSettings(total=180, idle=150)
@@ -84,7 +84,9 @@ class ServerConnection:
         """Build the client of a server. Raises: SourceRejected, ConfigInvalid."""
         url = WebUrl.parse(text.rstrip("/"))
         if url.query or url.fragment:
-            raise SourceRejected("url", text, "the URL of a server has no query and no fragment")
+            raise SourceRejected(
+                "url", text, "the URL of a server must not have a query or fragment"
+            )
         return cls(url, reveal_token(token, TOKEN_VARIABLE), timeouts=timeouts)
 
     def with_git_token(self, token: Secret) -> ServerConnection:
@@ -163,7 +165,7 @@ class ServerConnection:
         raise self.build_malformed_response_error()
 
     def _redact_tokens(self, message: object) -> str:
-        """Return a message of the server without tokens, which it may repeat."""
+        """Return a message of the server without our tokens, which it may repeat."""
         text = message if isinstance(message, str) and message else "no reason given"
         for token in filter(None, (self.token, self.git_token)):
             text = text.replace(token, "***")
