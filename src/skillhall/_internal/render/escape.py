@@ -54,7 +54,7 @@ def escape_field(text: str) -> str:
 
 def escape_fields(*texts: str) -> tuple[str, ...]:
     """Apply `escape_field` to each text."""
-    # Most texts need no escaping, which one test of all of them together shows.
+    # Most texts need no escaping, so that one test of all of them together is usually enough.
     unusual = _remove_bytes(_SAFE_BYTES, "".join(texts))
     if not unusual:
         return texts

@@ -1,8 +1,8 @@
 """Use or mention: does a text instruct the reader, or only talk about an attack?
 
 A skill about security quotes attacks, lists them in tables and says "never run …". Such matches
-are mentions. They are reported as information: no alarm, but quotation marks cannot hide an
-instruction completely.
+are mentions. They are reported in the info tier, which raises no alarm. They are not dropped, since
+quotation marks could then hide an instruction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from skillhall._internal.skill.risks.rule_engine import ScannedText
 
-# Limits of the context that is searched, in characters unless it says lines. They bound the work
+# Limits of the context that is searched, in characters unless noted. They bound the work
 # per match; public skills need less.
 _MAX_BEFORE = 240  # before the match, in its sentence
 _MAX_AFTER = 120  # after the match, on its line
@@ -116,7 +116,7 @@ _CHECK_TERMS = re.compile(
     r"\b(?:patterns?|regex\w*|re\.(?:compile|search|match|findall)|assert\w*|expect|detect\w*"
     r"|includes?|match(?:es)?|test\w*|blocked|deny|suspicious|malicious|injection\w*|attacks?)\b"
 )
-# Names of such lists.
+# Names of lists of patterns and test cases.
 _LIST_NAMES = re.compile(
     r"patterns?|regex|rules|detect|block|deny|suspicious|malicious|injection|attack|payload|danger"
     r"|forbidden|unsafe|specimen|cases|samples|examples|corpus|threat|signatures|strings|parametrize"
@@ -169,6 +169,7 @@ class MentionDetector:
         number = bisect_right(self._starts, start) - 1
         line = self._lines[number]
         if line.is_row:
+            # A table mentions things, unless its first row says that it has steps to follow.
             first_row = self._go_up(number, lambda other: other.is_row)
             return _STEPS.search(self._lines[first_row].text) is None
         before = _URL.sub(" ", self._sentence_before(line, start))
@@ -245,7 +246,7 @@ class MentionDetector:
         return opened_at is not None and re.search(r"\w[.!?,…]{0,3}'(?!\w)", after) is not None
 
     def _go_up(self, number: int, belongs: Callable[[_MarkdownLine], bool]) -> int:
-        """Return the number of the first line of a table or quotation."""
+        """Return the first line number of the table or quotation that `number` is in."""
         top = max(0, number - _MAX_ROWS)
         while number > top and belongs(self._lines[number - 1]):
             number -= 1
@@ -314,7 +315,7 @@ class MentionDetector:
     def _is_pattern_or_test_case(self, line: str, line_start: int, start: int) -> bool:
         """Whether the match is in a string that code searches for or tests with.
 
-        A string alone on its line may also be an argument: the line it belongs to decides.
+        A string alone on its line may also be an argument: the opening line above decides.
         """
         before = line[: start - line_start]
         if not _is_in_string(before):

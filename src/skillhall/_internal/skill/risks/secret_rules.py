@@ -83,7 +83,7 @@ def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
 
 
 def redact_secrets(text: str) -> str:
-    """Replace known secrets by asterisks, except their first characters."""
+    """Replace secrets with asterisks, except for their first characters."""
 
     def redact(match: re.Match[str]) -> str:
         secret = match.group(match.lastindex or 0)
@@ -127,5 +127,5 @@ def _format_preview(secret: str) -> str:
 
 
 def _format_short_hash(secret: str) -> str:
-    # Enough to tell two secrets apart, and too short to find them by.
+    # Enough to tell two secrets apart, and too short to guess one. Ids of findings depend on it.
     return f"mark {hashlib.sha256(secret.encode()).hexdigest()[:4]}"
