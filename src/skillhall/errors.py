@@ -188,7 +188,7 @@ class SkillhallError(Exception):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The attributes that say what happened."""
+        """The facts of this error by name, as a read-only mapping."""
         return MappingProxyType(dict(self._pairs()))
 
     @property
@@ -229,7 +229,7 @@ class InvalidSkillError(SkillhallError):
 
 
 class InvalidInputError(SkillhallError):
-    """An argument, a path or a text that cannot be accepted."""
+    """An argument, path or text that cannot be accepted."""
 
     code = "invalid_argument"
 
@@ -417,7 +417,7 @@ class SkillParseError(InvalidSkillError):
 
 
 class EditRefused(InvalidSkillError, ValueError):
-    """An edit that would change other content too, or has nothing to edit."""
+    """An edit that would change other content too, or that cannot be made."""
 
 
 class NotASkill(InvalidSkillError):
@@ -495,7 +495,7 @@ class InvalidArguments(InvalidInputError):
 
 
 class UploadRejected(InvalidInputError):
-    """An upload that breaks a rule; nothing of it is stored."""
+    """An upload that breaks a rule; none of it is stored."""
 
     template = "{problem}"
     problem: str
@@ -542,7 +542,7 @@ class SourceNotFound(SourceError):
 
     @property
     def variant(self) -> str:
-        """`token` or `no_token` if a token can help."""
+        """`token` or `no_token` if a token can help, else ""."""
         return "" if not self.token_variable else "token" if self.has_token else "no_token"
 
 
@@ -599,7 +599,7 @@ class RateLimited(SourceError):
 
     @property
     def variant(self) -> str:
-        """`no_token` if a token would raise the limit."""
+        """`no_token` if a token would raise the limit, else ""."""
         return "no_token" if self.token_variable else ""
 
 
@@ -614,7 +614,7 @@ class ArchiveRejected(SourceError):
 
     @property
     def variant(self) -> str:
-        """`no_skill`, or nothing."""
+        """`no_skill`, or ""."""
         return self.reason if self.reason == "no_skill" else ""
 
 
@@ -727,7 +727,7 @@ class LockMismatch(InstallError):
 
 
 class Conflict(InstallError):
-    """Something already exists where a new skill should go."""
+    """Something with this path or name already exists."""
 
     template = "{path} already exists"
     path: str
@@ -792,7 +792,7 @@ class ReadOnly(StoreError):
 
     @property
     def variant(self) -> str:
-        """`repository`, `shadows`, or nothing."""
+        """`repository`, `shadows`, or ""."""
         if self.repository:
             return "repository"
         return "shadows" if self.shadows else ""

@@ -23,7 +23,7 @@ COMMON_HINTS: Mapping[str, str] = {
     "database_newer": "update Skillhall, or use another database",
     "database_unavailable": "check that the database is running, then try again",
     "folder_scan_off": "ask your administrator to enable folder scans, or upload the skill",
-    "lock_invalid": "restore it from version control, or delete it and add the skills again",
+    "lock_invalid": "restore the file from version control, or delete it and add the skills again",
     "no_skill_there": "give the folder of a skill, or a folder or repository that contains skills",
     "not_a_skill": "move the folder somewhere else, or correct the lock file",
     "package_not_installed": "install it first, or activate the environment that contains it",

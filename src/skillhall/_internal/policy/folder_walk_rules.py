@@ -69,7 +69,7 @@ class LinkPolicy(Enum):
 
 
 class EmptyFolderPolicy(Enum):
-    """What a scan does with a folder below the root that contains no skill."""
+    """What a scan does with a folder below the root that has no SKILL.md."""
 
     REJECT = "a skill without a SKILL.md"  # every folder below the root should be a skill
     REJECT_AMONG_SKILLS = "rejected where its neighbors are skills"

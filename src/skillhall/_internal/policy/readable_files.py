@@ -22,7 +22,7 @@ _SHORT_NAME = re.compile(r"~[0-9]")
 def normalize_extensions(extensions: str | Iterable[str]) -> tuple[str, ...]:
     """Return unique lowercase extensions with a dot; a string is one extension.
 
-    Raises: ValueError.
+    Raises: ValueError if one is not an extension.
     """
     normalized = []
     for text in (extensions,) if isinstance(extensions, str) else extensions:

@@ -190,7 +190,7 @@ class _PlanDraft(NamedTuple):
         return _Listing(render_listing(self.listed), measure)
 
     def list_compactly(self, length: int) -> _Listing:
-        """List one line per skill, with descriptions of `length` characters."""
+        """List one line per skill, with descriptions of at most `length` characters."""
         lines = [
             f"- {escape_field(entry.name)}: {escape_field(shorten(entry.description, length))}"
             f"{self._locate(entry)}"

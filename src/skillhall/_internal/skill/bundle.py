@@ -25,7 +25,7 @@ _DEVICES = frozenset(
 
 @dataclass(frozen=True, slots=True, order=True)
 class RelativePath:
-    """Relative path that cannot leave its folder. Create it with `parse` only."""
+    """Relative path that cannot leave its folder; created only by its parse methods."""
 
     text: str
 

@@ -28,7 +28,7 @@ _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class SkillUri:
-    """Checked URI of a served SKILL.md. Create it with `parse` only."""
+    """Checked URI of a served SKILL.md; created only by `parse`."""
 
     text: str
     path: str  # of the skill on the server: acme/billing/refunds

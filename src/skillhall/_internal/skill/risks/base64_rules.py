@@ -34,7 +34,7 @@ _COMMAND = re.compile(
 
 
 def find_base64(lines: ScannedText) -> Iterator[RuleHit]:
-    """Find base64 that decodes to a command, and long base64."""
+    """Find base64 that decodes to a command, and other long base64 strings."""
     for start, run in _find_runs(lines):
         number = lines.find_line_number(start)
         digits = run[:_MAX_DECODED_LENGTH].rstrip("=")

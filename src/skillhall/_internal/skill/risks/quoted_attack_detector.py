@@ -189,7 +189,7 @@ class MentionDetector:
         )
 
     def _is_cited(self, number: int, start: int, before: str) -> bool:
-        """Whether a phrase is cited: in quotation marks, as an example, in a question."""
+        """Whether a phrase is cited: quoted, refused, an example, or part of a question."""
         line = self._lines[number]
         if line.fence >= 0:
             return False
@@ -237,6 +237,7 @@ class MentionDetector:
         after = after.partition("\n\n")[0]
         for mark in ('"', "`"):
             opened = before.count(mark) % 2 == 1 and mark in after
+            # The quoted value of a field (`key: "…"`) is not a citation.
             if opened and not _FIELD.fullmatch(before.rpartition(mark)[0]):
                 return True
         for opening, closing in _QUOTE_PAIRS.items():
@@ -246,7 +247,7 @@ class MentionDetector:
         return opened_at is not None and re.search(r"\w[.!?,…]{0,3}'(?!\w)", after) is not None
 
     def _go_up(self, number: int, belongs: Callable[[_MarkdownLine], bool]) -> int:
-        """Return the first line number of the table or quotation that `number` is in."""
+        """Return the first line number of the table or quotation that line `number` is in."""
         top = max(0, number - _MAX_ROWS)
         while number > top and belongs(self._lines[number - 1]):
             number -= 1
@@ -255,7 +256,7 @@ class MentionDetector:
     def _is_judged_after(self, line: _MarkdownLine, start: int, before: str) -> bool:
         """Whether a comment on the rest of the line calls this an attack.
 
-        After an instruction, it stays a use: "run this; some tools call it dangerous".
+        After an instruction, the match is a use: "run this; some tools call it dangerous".
         """
         rest = self._text[start : line.start + len(line.text)][:_MAX_LINE_LENGTH]
         if line.fence >= 0:

@@ -38,7 +38,7 @@ _FORMATS = {
 _KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
 _ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
 # A quoted value without spaces that is assigned to a name such as "api_key".
-_NAMES = ("key", "token", "secret", "passw")
+_NAMES = ("key", "token", "secret", "passw")  # every match of `_ASSIGNMENT` contains one
 _ASSIGNMENT = re.compile(
     r"(?i:api_?-?key|secret_?-?key|access_?-?key|private_?-?key|client_?-?secret|auth_?-?token"
     r"|access_?-?token|bot_?-?token|secret|passwo?r?d)"
