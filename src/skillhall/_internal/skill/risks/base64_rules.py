@@ -18,14 +18,13 @@ _WRAPPED = re.compile(
     r"(?:\n[ \t]{0,12}[A-Za-z0-9+/]{2,100}={0,2}$)?"
 )
 _MAX_HEADER_DISTANCE = 120  # characters between a "BEGIN" header and its run
-_LONG_RUN_LENGTH = 400  # characters; shorter runs are not reported. Encodes 300 bytes.
+_LONG_RUN_LENGTH = 400  # characters (300 bytes) from which any run is reported
 _EXCERPT_LENGTH = 12
 # Prefixes of images, fonts and package digests.
 _HARMLESS_PREFIXES = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "sha512:")
 _MAX_PREFIX_LENGTH = 8
-_NOT_BASE64 = re.compile(
-    r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+"
-)  # hex digests, protein sequences, words
+# Hex digests, protein sequences and words.
+_NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")
 _COMMAND = re.compile(
     r"\b(?:curl|wget|iwr|irm|nc|ncat)\s[^\n]{0,200}(?:https?://|[0-9]{1,3}\.[0-9]{1,3}\.)"
     r"|/bin/(?:ba|z)?sh\b|\|\s{0,4}(?:ba|z)?sh\b|\b(?:ba|z)?sh\s+-c\b|/dev/tcp/"
