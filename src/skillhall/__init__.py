@@ -10,7 +10,7 @@ from importlib import import_module
 
 from skillhall._version import VERSION as __version__  # noqa: N811 - the name tools look for
 
-# As `typing.TYPE_CHECKING`, which would be the only reason to import `typing` here.
+# Type checkers treat this name like `typing.TYPE_CHECKING`, which would cost an import of `typing`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills
@@ -123,7 +123,7 @@ def _find_deprecated(name: str) -> object:
         f"skillhall.{name} is deprecated and will be removed in the next minor version; "
         f"use {replacement}",
         DeprecationWarning,
-        stacklevel=3,
+        stacklevel=3,  # the caller of `__getattr__`
     )
     module, _, attribute = place.partition(":")
     value: object = getattr(import_module(f"skillhall.{module}"), attribute)

@@ -1,4 +1,4 @@
-"""Names that left the package, with their replacements. Each warns when it is first used."""
+"""Deprecated names of the package and their replacements. Using one warns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public paths of public names."""
+"""Public module paths for the public names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def show_public_path(module: str) -> None:
-    """Let the names of a public module show its path instead of a private one.
+    """Set `__module__` of the names in a public module to the path of that module.
 
     Tracebacks, `repr` and pickles then have the path that programs import.
     """

@@ -1,4 +1,6 @@
-"""Chat with a model that uses skills, as a stream of events. Needs the `pydantic-ai` extra.
+"""Chat with a model that uses skills, as a stream of events.
+
+Needs the `pydantic-ai` extra.
 
 ```python
 from skillhall import Skills

@@ -1,4 +1,4 @@
-"""The functions and types of the founding designs, under their original names.
+"""Functions and types of the designs behind Skillhall, under their original names.
 
 ```python
 from skillhall.compat import Globs, InstructionSkills, InstructionSource, tools_for

@@ -12,9 +12,10 @@ SkillhallError
 └── ModelError          ModelUnavailable, Busy
 ```
 
-An error is a code and facts. `code` is its class for exit codes and HTTP statuses, `kind` is unique
-for each exception, and the facts are attributes. The message is one sentence that names no option,
-route, command or button: each surface adds its own hint, by kind.
+An error is a code and facts. `code` determines the exit code and the HTTP status, `kind` is unique
+for each exception class, and the facts are attributes. The message is one sentence that names no
+option, route, command or button: each surface (command line, REST, web page) adds its own hint,
+chosen by `kind`.
 """
 
 from __future__ import annotations
@@ -103,21 +104,21 @@ ArchiveReason: TypeAlias = Literal[
     "path",  # a name that is not a plain relative path
     "link",
     "special",  # neither a regular file nor a folder
-    "duplicate",  # names that are equal on some system
+    "duplicate",  # names that some file system treats as equal
     "encrypted",
-    "method",  # a compression or an extension of the format that is not supported
+    "method",  # an unsupported compression method or format extension
     "malformed",
-    "confusion",  # two readers could see different files in it
+    "confusion",  # two programs could extract different files from it
     "no_skill",
 ]
 SourceReason: TypeAlias = Literal["url", "ref", "scheme", "host", "path"]  # the part at fault
 AccessProblem: TypeAlias = Literal[
     "",
     "no_token",
-    "no_token_for_host",  # which has no variable of its own
-    "token_withheld",  # the operator has one, but not for repositories named by clients
+    "no_token_for_host",  # and the host has no token variable of its own
+    "token_withheld",  # the server has one, but does not send it for this repository
     "token_rejected",
-    "token_invalid",  # the one in the variable is rejected
+    "token_invalid",  # the host rejects the token in `token_variable`
 ]
 
 _MAX_TEXT = 200  # characters of a fact that a message repeats
@@ -145,7 +146,7 @@ class SkillhallError(Exception):
     code = "internal"
     kind: ClassVar[str] = "internal"  # unique for each class
     template = ""
-    hint = ""  # advice about the input, where the code that raises the error has some
+    hint = ""  # advice from the code that raises the error, if it has any
     _fact_names: tuple[str, ...] = ()
     _redacted_names: tuple[str, ...] = ()  # facts that may be URLs with credentials
 
@@ -187,18 +188,18 @@ class SkillhallError(Exception):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The attributes that say what happened."""
+        """The facts of this error by name, as a read-only mapping."""
         return MappingProxyType(dict(self._pairs()))
 
     @property
     def suggestion(self) -> str:
-        """The nearest names to one that was not found, as a question."""
+        """The nearest names as a question ("did you mean …?"), or ""."""
         close: Sequence[str] = getattr(self, "close", ())
         return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
     @property
     def variant(self) -> str:
-        """Which of several cases this is, where one hint does not suit all of them."""
+        """The case of this error, which selects the hint; "" if one hint suits all cases."""
         return ""
 
     def _pairs(self) -> Iterator[tuple[str, Any]]:
@@ -228,7 +229,7 @@ class InvalidSkillError(SkillhallError):
 
 
 class InvalidInputError(SkillhallError):
-    """An argument, a path or a text that cannot be accepted."""
+    """An argument, path or text that cannot be accepted."""
 
     code = "invalid_argument"
 
@@ -300,7 +301,7 @@ class ModelError(SkillhallError):
 
 
 class SkillNotFound(NotFoundError, KeyError):
-    """No skill has this name; `close` are the nearest names.
+    """No skill has this name; `close` lists the nearest names.
 
     ```python
     from skillhall import SkillNotFound, Skills
@@ -359,7 +360,7 @@ class RecordNotFound(NotFoundError):
     """No session, block, template or snapshot has this id."""
 
     template = "there is no {record} with the id {id!r}"
-    record: str  # its kind
+    record: str  # the kind of record, such as "session"
     id: str
 
 
@@ -379,7 +380,7 @@ class UnknownProfile(NotFoundError):
 
 
 class UnknownAgent(NotFoundError):
-    """No coding agent has this id; `close` are the nearest ids."""
+    """No coding agent has this id; `close` lists the nearest ids."""
 
     template = "there is no agent named {name!r}"
     name: str
@@ -387,7 +388,7 @@ class UnknownAgent(NotFoundError):
 
 
 class UnknownMcpServer(NotFoundError):
-    """No MCP server has this label; `close` are the nearest labels."""
+    """No MCP server has this label; `close` lists the nearest labels."""
 
     template = "there is no MCP server named {label!r}"
     label: str
@@ -398,7 +399,7 @@ class UnknownMcpServer(NotFoundError):
 
 
 class SkillRejected(InvalidSkillError):
-    """A SKILL.md that the profile rejects; `reasons` are one line each."""
+    """A SKILL.md that the profile rejects; each of `reasons` is one line."""
 
     path: str
     reasons: Sequence[str]
@@ -408,7 +409,7 @@ class SkillRejected(InvalidSkillError):
 
 
 class SkillParseError(InvalidSkillError):
-    """A SKILL.md that `parse_skill_metadata` rejects, with the file and the field."""
+    """A SKILL.md that `parse_skill_metadata` rejects; `problem` names file and field."""
 
     template = "{problem}"
     path: str
@@ -416,7 +417,7 @@ class SkillParseError(InvalidSkillError):
 
 
 class EditRefused(InvalidSkillError, ValueError):
-    """An edit that would change other content too, or has nothing to edit."""
+    """An edit that would change other content too, or that cannot be made."""
 
 
 class NotASkill(InvalidSkillError):
@@ -494,7 +495,7 @@ class InvalidArguments(InvalidInputError):
 
 
 class UploadRejected(InvalidInputError):
-    """An upload that breaks a rule; nothing of it is stored."""
+    """An upload that breaks a rule; none of it is stored."""
 
     template = "{problem}"
     problem: str
@@ -514,7 +515,7 @@ class AgentHasNoHook(InvalidInputError):
 
 
 class SourceRejected(SourceError):
-    """A source that is rejected before a process or a connection is started."""
+    """A source that is rejected before a process is started or a connection opened."""
 
     code = "source_rejected"
     template = "{text!r} is rejected: {problem}"
@@ -529,7 +530,7 @@ class SourceRejected(SourceError):
 
 
 class SourceNotFound(SourceError):
-    """The host has nothing there, or nothing that we may see."""
+    """The source does not exist on its host, or we have no access to it."""
 
     code = "not_found"
     template = "nothing was found at {text!r}"
@@ -537,11 +538,11 @@ class SourceNotFound(SourceError):
     text: str
     hint: str = ""
     token_variable: str = ""  # where a token for a private repository belongs
-    has_token: bool = False  # it contains one, which may not be allowed to read it
+    has_token: bool = False  # the variable has one, but it may lack access to the repository
 
     @property
     def variant(self) -> str:
-        """`token` or `no_token` if a token can help."""
+        """`token` or `no_token` if a token can help, else ""."""
         return "" if not self.token_variable else "token" if self.has_token else "no_token"
 
 
@@ -570,13 +571,13 @@ class SourceUnavailable(SourceError):
     host: str
     problem: str
     hint: str = ""
-    status: int = 0  # of its response, if that is what is wrong
-    access: AccessProblem = ""  # what is wrong with our credentials, if anything
+    status: int = 0  # HTTP status of the response, if that is the problem
+    access: AccessProblem = ""  # the problem with our credentials, if any
     token_variable: str = ""  # where the host's token belongs
 
     @property
     def variant(self) -> str:
-        """What is wrong with our credentials."""
+        """The problem with our credentials; "" if they are not the problem."""
         return self.access
 
 
@@ -590,7 +591,7 @@ class RateLimited(SourceError):
     """The host limits the rate of requests."""
 
     code = "rate_limited"
-    template = "rate limited by {host}; retry in {seconds} seconds"
+    template = "rate limited by {host}; retry in {seconds} s"
     host: str
     seconds: int
     hint: str = ""
@@ -598,12 +599,12 @@ class RateLimited(SourceError):
 
     @property
     def variant(self) -> str:
-        """`no_token` if a token would raise the limit."""
+        """`no_token` if a token would raise the limit, else ""."""
         return "no_token" if self.token_variable else ""
 
 
 class ArchiveRejected(SourceError):
-    """A zip or tar file that is rejected completely; `detail` is the problem."""
+    """A zip or tar file that is rejected as a whole; `detail` is the problem."""
 
     code = "archive_rejected"
     template = "the archive {name!r} is rejected: {detail}"
@@ -613,7 +614,7 @@ class ArchiveRejected(SourceError):
 
     @property
     def variant(self) -> str:
-        """`no_skill`, or nothing."""
+        """`no_skill`, or ""."""
         return self.reason if self.reason == "no_skill" else ""
 
 
@@ -639,7 +640,7 @@ class SkillsNotServed(SourceError):
 
 
 class ServedSkillRejected(SourceError):
-    """A skill that differs from what its MCP server announced; `finding` is the code."""
+    """A skill of an MCP server that fails a check; `finding` is the finding code."""
 
     code = "invalid_skill"
     template = "{uri} from {label} is rejected [{finding}]: {problem}"
@@ -650,7 +651,7 @@ class ServedSkillRejected(SourceError):
 
 
 class NotAuthenticated(SourceError):
-    """A server that needs a valid token; `variable` is the one to set it in."""
+    """A server that needs a valid token; `variable` is its environment variable."""
 
     code = "unauthenticated"
     template = "{host} rejected the request: token missing or invalid"
@@ -703,7 +704,7 @@ class LockInvalid(InstallError):
 
 
 class LockNotFound(InstallError):
-    """No lock file of Skillhall here; `other` is that of another tool, if any."""
+    """There is no Skillhall lock file; `other` is the one of another tool, if any."""
 
     code = "not_found"
     template = "no {path} found: Skillhall has not installed any skills here"
@@ -712,7 +713,7 @@ class LockNotFound(InstallError):
 
     @property
     def variant(self) -> str:
-        """`other` if another tool's lock file can be installed from."""
+        """`other` if skills can be installed from another tool's lock file."""
         return "other" if self.other else ""
 
 
@@ -726,7 +727,7 @@ class LockMismatch(InstallError):
 
 
 class Conflict(InstallError):
-    """Something already exists where a new skill should go."""
+    """Something with this path or name already exists."""
 
     template = "{path} already exists"
     path: str
@@ -778,7 +779,7 @@ class NothingToUndo(InstallError):
 class ReadOnly(StoreError):
     """A system skill, or a skill of a repository, which cannot be changed here.
 
-    `shadows` says that a user skill with the same id exists and is not served.
+    `shadows` is true if a user skill with the same id exists, which is not served.
     """
 
     code = "read_only"
@@ -787,18 +788,18 @@ class ReadOnly(StoreError):
     repository: str = ""
 
     def __str__(self) -> str:
-        return f"{'Skills of a repository' if self.repository else 'System skills'} are read-only"
+        return f"{'Skills from a repository' if self.repository else 'System skills'} are read-only"
 
     @property
     def variant(self) -> str:
-        """`repository`, `shadows`, or nothing."""
+        """`repository`, `shadows`, or ""."""
         if self.repository:
             return "repository"
         return "shadows" if self.shadows else ""
 
 
 class StaleVersionError(StoreError):
-    """A skill that changed since the caller read it; `digest` is the current one."""
+    """A skill that changed since the caller read it; `digest` is its current digest."""
 
     code = "precondition_failed"
     template = "{name} was changed by someone else"
@@ -807,11 +808,11 @@ class StaleVersionError(StoreError):
 
 
 class VersionConflict(StoreError):
-    """A change against an older version; `current` is what is stored now."""
+    """A change based on an older version; `current` is the record as stored now."""
 
     code = "precondition_failed"
     template = "the {record} {id!r} was changed by someone else"
-    record: str  # its kind
+    record: str  # the kind of record, such as "session"
     id: str
     given: int
     version: int
@@ -864,7 +865,7 @@ class DatabaseUnavailable(StoreError):
 
 
 class DatabaseNewer(DatabaseUnavailable):
-    """A database of a newer Skillhall, which this one does not change."""
+    """A database of a newer Skillhall version, which this version does not change."""
 
     version: int = 0
     known: int = 0
@@ -937,7 +938,10 @@ def label_without_credentials(label: str) -> str:
 
 
 def _may_be_secret(user: str) -> bool:
-    """Whether the part before the last @ is more than a path with a revision."""
+    """Whether the part before the last @ may contain credentials.
+
+    It does not if it is `git`, or a path that a revision follows: `host/path@v1`.
+    """
     if user == "git":
         return False
     first, slash, _ = user.partition("/")
@@ -970,7 +974,7 @@ def _rebuild(
     return error
 
 
-# Spellings of earlier versions, for one release.
+# Names in earlier versions, which still work for one release.
 _RENAMED = {
     "ChangedMeanwhile": StaleVersionError,
     "Displaced": BlockMovedError,

@@ -1,4 +1,4 @@
-"""Skills of an MCP server, read in place and verified against the server's manifest."""
+"""Skills of an MCP server, read in place and verified against its manifest."""
 
 from skillhall._internal.sources.mcp.source import McpSkill, McpSkillSource, open_mcp_source
 from skillhall._public_path import show_public_path

@@ -1,7 +1,8 @@
 """Hints for users: how to fix an error, by the kind of the error.
 
-The hints here suit every surface. A surface adds those that name its own options, commands, routes
-or variables. A hint is a template over the facts of the error.
+The hints here suit every surface: command line, REST and web page. A surface adds those that name
+its own options, commands, routes or variables. A hint is a template that the facts of the error
+fill.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ COMMON_HINTS: Mapping[str, str] = {
     "database_newer": "update Skillhall, or use another database",
     "database_unavailable": "check that the database is running, then try again",
     "folder_scan_off": "ask your administrator to enable folder scans, or upload the skill",
-    "lock_invalid": "restore it from version control, or delete it and add the skills again",
+    "lock_invalid": "restore the file from version control, or delete it and add the skills again",
     "no_skill_there": "give the folder of a skill, or a folder or repository that contains skills",
     "not_a_skill": "move the folder somewhere else, or correct the lock file",
     "package_not_installed": "install it first, or activate the environment that contains it",
     "read_only": "{name!r} comes with Skillhall; add a skill of your own under another id",
     "read_only.repository": "change {name!r} in {repository}, or import a copy of it",
-    "review_gone": "upload the skills again",
-    "source_not_found": "check the spelling, and that you have access to it",
+    "review_gone": "start the import again",
+    "source_not_found": "check the spelling, and that you have access to the source",
     "source_timed_out": "check the URL and your connection, then try again",
     "source_unavailable": "check the URL and your connection, then try again",
     "source_unavailable.token_rejected": (
@@ -41,33 +42,38 @@ COMMON_HINTS: Mapping[str, str] = {
     "version_conflict": "reload version {version} and apply your change again",
 }
 
-# Hints about tokens for other hosts. They name variables, so they are for surfaces and servers
-# whose readers can set these.
+# Hints about tokens for other hosts. They name environment variables, so only surfaces whose
+# readers can set them use these hints.
 TOKEN_HINTS: Mapping[str, str] = {
     "rate_limited.no_token": (
-        "try again then, or set {token_variable}: with a token the limit is much higher"
+        "wait, or set {token_variable}: with a token the limit is much higher"
     ),
     "source_not_found.no_token": (
         "check the spelling; a private repository needs a token in {token_variable}"
     ),
     "source_not_found.token": (
-        "check the spelling, and that the token in {token_variable} may read it"
+        "check the spelling, and that the token in {token_variable} has access to the repository"
     ),
     "source_unavailable.token_invalid": (
         "check {token_variable}: it may be mistyped, expired or revoked"
     ),
-    "source_unavailable.no_token": "if it is private, set {token_variable}",
+    "source_unavailable.no_token": "if the repository is private, set {token_variable}",
     "source_unavailable.no_token_for_host": (
-        "if it is private, set {token_variable}, and SKILLHALL_GIT_TOKEN_HOSTS to {host}"
+        "if the repository is private, set {token_variable}, "
+        "and SKILLHALL_GIT_TOKEN_HOSTS to {host}"
     ),
     "source_unavailable.token_withheld": (
-        "if it is private, the operator can add it to SKILLHALL_GIT_TOKEN_REPOS"
+        "if the repository is private, ask your administrator to add it to "
+        "SKILLHALL_GIT_TOKEN_REPOS"
     ),
 }
 
 
 def find_hint(error: SkillhallError, surface: Mapping[str, str]) -> str:
-    """Return the error's own hint, else that of the surface, else the common one."""
+    """Return the error's suggestion and hint; "" if it has neither.
+
+    The hint is the error's own, else that of the surface, else the common one.
+    """
     key = f"{error.kind}.{error.variant}" if error.variant else error.kind
     template = surface.get(key) or COMMON_HINTS.get(key) or ""
     hint = error.hint or template.format_map(error.facts)

@@ -100,7 +100,7 @@ def test_names_that_fit_are_listed_and_others_counted() -> None:
     assert lines == [f"- {name}" for name in listed]
     assert last == (
         f"{2_112 - len(listed)} more skills are not listed here. "
-        "Call search_skills with words of the task to find those that help."
+        "Call search_skills with words from the task to find those that help."
     )
 
 

@@ -119,7 +119,12 @@ def test_last_of_duplicate_keys_is_edited() -> None:
         ("---\na: b\n---\n", "a b", "c", "'a b' is not a valid field name"),
         ("---\na: b\n---\n", "a\n", "c", "'a\\n' is not a valid field name"),
         ("---\na: b\n---\n", "a", "\x07", "'a' contains the control character '\\x07'"),
-        ("---\na: b\n---\n", "a", "\ud800", "'a' cannot be changed without side effects"),
+        (
+            "---\na: b\n---\n",
+            "a",
+            "\ud800",
+            "'a' cannot be changed without affecting other content",
+        ),
         ("---\na: &x b\nc: *x\n---\n", "a", "d", "uses an alias"),
         ("---\n- a\n---\n", "a", "d", "not a map of 'key: value' lines"),
         ("---\na: b\x85\n---\n", "a", "d", "only some parsers treat as a line break"),
@@ -138,7 +143,7 @@ def test_edit_of_frontmatter_that_is_not_utf8_is_refused() -> None:
 
 
 def test_removing_a_duplicate_key_is_refused() -> None:
-    with pytest.raises(EditRefused, match="cannot be changed without side effects"):
+    with pytest.raises(EditRefused, match="cannot be changed without affecting other content"):
         remove("---\na: b\na: c\n---\n", "a")
 
 

@@ -123,7 +123,7 @@ def test_files_outside_the_skill_are_rejected(run_directory: Path) -> None:
 
 @pytest.mark.parametrize(
     ("identity", "why"),
-    [("shipped", "System skills are read-only"), ("shared", "Skills of a repository are")],
+    [("shipped", "System skills are read-only"), ("shared", "Skills from a repository are")],
 )
 def test_only_user_skills_can_be_deleted(
     run_directory: Path, repository: Path, identity: str, why: str

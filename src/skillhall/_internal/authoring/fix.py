@@ -1,4 +1,4 @@
-"""Automatic fixes of SKILL.md files, applied only if they reduce the findings."""
+"""Automatic fixes for SKILL.md files, applied only if they reduce the findings."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _fix_file(result: ValidationResult, profile: Profile, *, dry_run: bool) -> F
 
 
 def _measure_severity(data: bytes, location: Path, profile: Profile) -> tuple[int, int, int]:
-    """Return the numbers of rejections, warnings and findings, to be compared in this order."""
+    """Return the numbers of rejections, warnings and all findings, most severe first."""
     parsed = parse_skill(data, location.parent.name, profile.key_case)
     codes = [finding.code for finding in parsed.findings]
     codes += [Code.CASE_VARIANT] if location.name != SKILL_MD else []

@@ -81,13 +81,13 @@ def scan(
     """Scan the skills below `paths`, or in the default folders if there are no paths.
 
     `depth` limits the levels below each path.
-    Raises: SkillFileNotFound if a path does not exist, ValueError.
+    Raises: SkillFileNotFound if a path does not exist, ValueError if the depth is out of range.
     """
     report = validate(paths, _ALL_FILES_PROFILE, settings, progress, depth=depth)
     skills = []
     for result in report.results:
         path = Path(result.path)
-        # Of a flat file, paths are relative to its parent.
+        # The paths of findings about a flat file are relative to the folder that contains it.
         folder = path.parent if result.path == result.location else path
         risks = []
         for judged in result.findings:

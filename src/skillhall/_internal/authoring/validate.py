@@ -34,7 +34,7 @@ _UNREAD_SKILL = ParsedSkill(EMPTY_FRONTMATTER, "", ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
-    """One candidate, whether the profile accepts it, and all its findings."""
+    """One candidate, whether the profile accepts it, and all of its findings."""
 
     path: str  # the folder; the file itself for a flat file
     location: str  # the SKILL.md, if there is one
@@ -73,7 +73,7 @@ class SkillExamination:
 
 
 class _RejectedSkill(NamedTuple):
-    """Location and findings of a rejected candidate, with the names of `CatalogSkill`."""
+    """Location and findings of a rejected candidate; fields as in `CatalogSkill`."""
 
     folder_handle: FolderHandle
     file: str
@@ -93,7 +93,8 @@ def validate(
     """Validate each candidate below `paths`, or in the folders of the profile.
 
     A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` limits the levels
-    below it. Raises: SkillFileNotFound if a path does not exist, ValueError.
+    below it.
+    Raises: SkillFileNotFound if a path does not exist, ValueError if the depth is out of range.
     """
     base, follow = settings.working_directory, settings.follow_links
     scan_profile = profile.with_depth(depth)

@@ -11,14 +11,14 @@ from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 
 class Effect(StrEnum):
-    """What a profile makes of a finding."""
+    """What a profile does about a finding."""
 
     ACCEPT = "accept"
     WARN = "warn"
     REJECT = "reject"
 
 
-# The file cannot be read, not safely, or not by all parsers with the same result.
+# The file cannot be read, cannot be read safely, or is read differently by different parsers.
 UNREADABLE_CODES = frozenset(
     {
         Code.NO_SKILL_MD,
@@ -45,7 +45,7 @@ UNREADABLE_CODES = frozenset(
         Code.YAML_NODES,
     }
 )
-# The files differ from the entry of the server, so the user would approve something else.
+# The files are not those in the server's entry, so the user would approve something else.
 SERVER_MISMATCH_CODES = frozenset(
     {
         Code.MCP_ENTRY,
@@ -122,7 +122,7 @@ RISK_EFFECTS = {
 
 
 class JudgedFinding(NamedTuple):
-    """A finding and its effect under a profile; it has the attributes of the finding too."""
+    """A finding and its effect under a profile, with the attributes of the finding."""
 
     finding: Finding
     effect: Effect
@@ -139,22 +139,22 @@ class JudgedFinding(NamedTuple):
 
     @property
     def line(self) -> int | None:
-        """The line, if the finding concerns one."""
+        """The line number, from 1; `None` if the finding is not about a line."""
         return self.finding.line
 
     @property
     def hint(self) -> str:
-        """What to do about it."""
+        """Advice on what to do about it; "" if there is none."""
         return self.finding.hint
 
     @property
     def path(self) -> str:
-        """The file or folder."""
+        """The path of the file or folder; "" if there is none."""
         return self.finding.path
 
     @property
     def skill(self) -> str:
-        """The name of the skill."""
+        """The name of the skill; "" if there is none."""
         return self.finding.skill
 
     def __str__(self) -> str:

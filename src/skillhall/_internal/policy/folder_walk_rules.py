@@ -69,7 +69,7 @@ class LinkPolicy(Enum):
 
 
 class EmptyFolderPolicy(Enum):
-    """What a scan does with a folder below the root that contains no skill."""
+    """What a scan does with a folder below the root that has no SKILL.md."""
 
     REJECT = "a skill without a SKILL.md"  # every folder below the root should be a skill
     REJECT_AMONG_SKILLS = "rejected where its neighbors are skills"
@@ -96,7 +96,11 @@ class ScanPolicy(NamedTuple):
     max_folders: int = 50_000
 
     def with_depth(self, depth: int) -> ScanPolicy:
-        """Return the policy with another depth, where folders may only contain skills."""
+        """Return the policy with another depth.
+
+        Beyond depth 1, a folder without a SKILL.md may contain skills. It is then rejected only if
+        its neighbors are skills.
+        """
         if self.empty_folders is EmptyFolderPolicy.REJECT and depth > 1:
             return self._replace(
                 max_depth=depth, empty_folders=EmptyFolderPolicy.REJECT_AMONG_SKILLS
@@ -134,7 +138,7 @@ class ScanPolicy(NamedTuple):
         steps = list(pairwise(("", *parts)))[start:]
         if any(self.reason_to_skip(name, parent) for parent, name in steps):
             return False
-        # `.claude/skills` in a folder named `skills` is not a group.
+        # `skills/.claude` looks like a group, but `.claude/skills` in it is an install folder.
         if any(p.startswith(".") and name in INSTALL_FOLDER_NAMES for p, name in steps[1:]):
             return False
         return len(parts) == start or not parts[-1].startswith(".")
@@ -158,7 +162,7 @@ class ScanPolicy(NamedTuple):
 
 
 def installed_prefix_length(parts: Sequence[str]) -> int:
-    """Return how many first segments name a folder of installed skills, or 0."""
+    """Return how many leading segments name a folder of installed skills, or 0."""
     first, second = (*parts, "", "")[:2]
     if not first.startswith(".") or first in ALWAYS_SKIPPED | GENERATED_FOLDERS | {".cache"}:
         return 0

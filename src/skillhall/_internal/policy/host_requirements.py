@@ -1,6 +1,6 @@
 """Requirements of a skill: programs, environment variables, operating systems.
 
-The specification has no field for them, but many skills have these: `metadata.openclaw.requires`
+The specification has no field for them, but many skills use these: `metadata.openclaw.requires`
 with `bins`, `anyBins` and `env`, and `metadata.openclaw.os`.
 """
 
@@ -13,7 +13,7 @@ from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.skill.yaml.values import Fields, YamlValue
 
-_METADATA_KEYS = ("openclaw", "clawdbot", "clawdis")  # former names of one program
+_METADATA_KEYS = ("openclaw", "clawdbot", "clawdis")  # current and former names of one program
 _PLATFORM_ALIASES = {"macos": "darwin", "mac": "darwin", "windows": "win32"}
 
 

@@ -55,7 +55,7 @@ RankedT = TypeVar("RankedT", bound=RankedSkill)
 
 
 class ShadowedSkill(NamedTuple, Generic[RankedT]):
-    """A skill that is not used, the duplicate that is, and the rule in words."""
+    """A skill that is not used, the duplicate used instead, and the rule in words."""
 
     skill: RankedT
     winner: RankedT

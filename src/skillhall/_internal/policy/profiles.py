@@ -22,7 +22,7 @@ from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, Pre
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 
-# From the name and description in the frontmatter and the folder name to those that are used.
+# Returns the name and description to use, given those in the frontmatter and the folder name.
 NamePolicy: TypeAlias = Callable[[str, str, str], tuple[str, str]]
 
 
@@ -40,7 +40,7 @@ AGENT_FOLDERS = (
 
 
 def use_frontmatter_only(name: str, description: str, _folder: str) -> tuple[str, str]:
-    """Use name and description of the frontmatter, even if empty."""
+    """Use the name and description in the frontmatter, even if they are empty."""
     return name, description
 
 
@@ -58,7 +58,7 @@ class Profile(NamedTuple):
     """A named set of rules, in the order in which they apply.
 
     ```python
-    from skillhall import Skills, validate
+    from skillhall import Skills
 
     profile = Skills.load("skills", profile="specification").profile
     print(profile.name, profile.summary)
@@ -77,7 +77,10 @@ class Profile(NamedTuple):
     validation_scan_policy: ScanPolicy | None = None  # of `validate`, if it is not `scan_policy`
 
     def with_depth(self, depth: int | None = None) -> Profile:
-        """Return the profile with another scan depth. Raises: ValueError."""
+        """Return the profile with this scan depth, unchanged if `depth` is `None`.
+
+        Raises: ValueError if the depth is out of range.
+        """
         if depth is None:
             return self
         if not 1 <= depth <= MAX_DEPTH:

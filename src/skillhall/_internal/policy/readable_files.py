@@ -22,7 +22,7 @@ _SHORT_NAME = re.compile(r"~[0-9]")
 def normalize_extensions(extensions: str | Iterable[str]) -> tuple[str, ...]:
     """Return unique lowercase extensions with a dot; a string is one extension.
 
-    Raises: ValueError.
+    Raises: ValueError if one is not an extension.
     """
     normalized = []
     for text in (extensions,) if isinstance(extensions, str) else extensions:
@@ -59,8 +59,8 @@ def remove_hidden_files(bundle: Bundle) -> Bundle:
 def is_private_path(parts: Sequence[str]) -> bool:
     """Whether agents may not read the path.
 
-    Private are Skillhall's own files and every hidden entry, except `.agents` at the root and the
-    folders of a Kubernetes volume.
+    Skillhall's own files, hidden entries and Windows short names are private. The exceptions are
+    `.agents` at the root and the folders of a Kubernetes volume.
     """
     names = [fold_name(part) for part in parts]
     if names[0] == AGENTS_FOLDER:

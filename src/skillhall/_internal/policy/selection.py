@@ -15,9 +15,9 @@ SelectableT = TypeVar("SelectableT", bound=LocatedSkill)
 
 @dataclass(frozen=True, slots=True)
 class Globs:
-    """The patterns of one source; without any, all skills are listed.
+    """The patterns of one source; if there are none, all skills are listed.
 
-    A string is one pattern.
+    A single string is one pattern. With `inline` patterns only, no other skills are listed.
     """
 
     available: str | Sequence[str] | None = None

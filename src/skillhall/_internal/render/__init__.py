@@ -1,1 +1,1 @@
-"""Text for models and scripts, rendered from skills. Pure."""
+"""Text for models and scripts, rendered from skills by pure functions."""

@@ -54,7 +54,7 @@ def escape_field(text: str) -> str:
 
 def escape_fields(*texts: str) -> tuple[str, ...]:
     """Apply `escape_field` to each text."""
-    # Most texts need no escaping, which one test of all of them together shows.
+    # Most texts need no escaping, so that one test of all of them together is usually enough.
     unusual = _remove_bytes(_SAFE_BYTES, "".join(texts))
     if not unusual:
         return texts
@@ -68,13 +68,13 @@ def escape_closing_tag(body: str, tag: str) -> str:
 
 
 def _remove_bytes(usual: bytes, text: str) -> bytes:
-    """Return `text` without its usual bytes."""
+    """Return the UTF-8 bytes of `text` that are not in `usual`."""
     # `bytes.translate` is the fastest way, and the remainder is nearly always empty.
     return text.encode("utf-8", "surrogatepass").translate(None, usual)
 
 
 def _is_printable(unusual: bytes) -> bool:
-    """Whether no character is invisible."""
+    """Whether these bytes contain no invisible character."""
     if not unusual:
         return True
     text = unusual.decode("utf-8", "surrogatepass")

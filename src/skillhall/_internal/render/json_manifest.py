@@ -18,7 +18,10 @@ class ManifestFileJson(TypedDict):
 
 
 def build_manifest(files: Iterable[SkillFile]) -> list[ManifestFileJson]:
-    """Serialize files in order. Reads each one for its digest, which may raise."""
+    """Serialize files in order. Reads each file for its digest.
+
+    Raises: SkillhallError if a file cannot be read.
+    """
     return [
         {
             "path": file.path.text,

@@ -1,7 +1,7 @@
 """Prompt plan: fits the skills of an agent into a token budget.
 
-Full descriptions are tried first, then shortened ones, then names, then as many names as fit and
-how to find the others. The result is deterministic and never exceeds the budget.
+Full descriptions are tried first, then shortened ones, then names only, then as many names as fit
+and a hint how to find the others. The result is deterministic and never exceeds the budget.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ USAGE_HINTS = {
 }
 # How to find a skill that is not listed; the first tool that the agent has is used.
 SEARCH_HINTS = {
-    "search_skills": "Call search_skills with words of the task to find those that help.",
+    "search_skills": "Call search_skills with words from the task to find those that help.",
     "list_skills": "Call list_skills to see them.",
 }
 _TOOLS_BY_SKILL_NAME = frozenset({"load_skill", "read_skill_file"})
@@ -118,7 +118,8 @@ def plan_prompt(request: PlanRequest, budget: int | None = None) -> PromptPlan:
     complete = draft.list_completely()
     if budget is None or draft.count_tokens(complete) <= budget:
         return draft.build_plan(complete, budget)
-    # Inline the skills that fit, in order, and list the others at the end.
+    # Inline the skills that fit, in order, and list the others at the end. A skill fits if there is
+    # room for the shortest listing next to it.
     draft = _PlanDraft(request, request.listed, ())
     for entry, inlined in request.inlined:
         larger = draft._replace(inlined=(*draft.inlined, (entry, inlined)))
@@ -130,7 +131,7 @@ def plan_prompt(request: PlanRequest, budget: int | None = None) -> PromptPlan:
 
 
 class _PlanDraft(NamedTuple):
-    """The skills to list and those to inline; each listing is one way to shorten the text."""
+    """The skills to list and to inline; each `list_*` method renders one detail level."""
 
     request: PlanRequest
     listed: Sequence[ListingEntry]
@@ -189,7 +190,7 @@ class _PlanDraft(NamedTuple):
         return _Listing(render_listing(self.listed), measure)
 
     def list_compactly(self, length: int) -> _Listing:
-        """List one line per skill, with descriptions of `length` characters."""
+        """List one line per skill, with descriptions of at most `length` characters."""
         lines = [
             f"- {escape_field(entry.name)}: {escape_field(shorten(entry.description, length))}"
             f"{self._locate(entry)}"
@@ -204,7 +205,7 @@ class _PlanDraft(NamedTuple):
         return _Listing(_wrap_lines(lines), measure)
 
     def list_names(self, names: Sequence[str], count: int) -> _Listing:
-        """List the first `count` names, and how to find the others."""
+        """List the first `count` names, and a hint how to find the others."""
         search_hint, more = self.request.search_hint, len(names) - count
 
         def measure(index: int) -> tuple[DetailLevel, int]:

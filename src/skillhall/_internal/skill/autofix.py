@@ -1,4 +1,4 @@
-"""Automatic fixes of a SKILL.md that do not change its meaning."""
+"""Automatic fixes for a SKILL.md that do not change its meaning."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def autofix(data: bytes, folder: str) -> AutofixResult:
     changes: list[str] = []
 
     def edit(change: str, method: Callable[[Document, str, str], Document], *args: str) -> None:
-        """Make a change, unless it would have side effects."""
+        """Make a change, unless the editor refuses it."""
         nonlocal data
         with suppress(EditRefused):
             data = method(Document(data), *args).data
@@ -69,7 +69,10 @@ def autofix(data: bytes, folder: str) -> AutofixResult:
 
 
 def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield invalid fields that are plain text, and not an unclosed list, for example."""
+    """Yield key and value of each invalid field that was meant as plain text.
+
+    An unclosed list, for example, was not.
+    """
     head = parse_frontmatter(data)
     if head.block is None or not any(f.code is Code.YAML_REPAIRED for f in head.findings):
         return
@@ -85,7 +88,7 @@ def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _join_allowed_tools(data: bytes) -> str | None:
-    """Return the tools as text, if the field has another form and nothing is lost."""
+    """Return the tools as text; `None` if they already are, or data would be lost."""
     head = parse_frontmatter(data)
     codes = {finding.code for finding in head.findings}
     # Tools read from repaired YAML are a guess, which must not be written back.

@@ -15,7 +15,7 @@ from skillhall._internal.skill.frontmatter_locator import (
     find_frontmatter,
 )
 
-# Possessive quantifiers, and no part that matches across the next "](", keep these linear.
+# These patterns are linear: quantifiers are possessive, and no part matches across the next "](".
 _INLINE = re.compile(r"\]\([ \t]*+(?:<([^<>]*+)>|([^\s()<>]++(?:\([^\s()<>]*+\)[^\s()<>]*+)*+))")
 _DEFINITION = re.compile(r" {0,3}+\[[^\[\]]++\]:[ \t]*+(?:<([^<>]*+)>|(\S++))")
 _FENCE = re.compile(r" {0,3}+(`{3,}+|~{3,}+)(.*+)")
@@ -26,14 +26,14 @@ _PLACEHOLDER = re.compile(r"[{}<>$*|]|\.\.\.|…")
 
 
 class FileReference(NamedTuple):
-    """A relative link in a body: its path and its line, counted from 1."""
+    """A relative link in a body: its path and 1-based line number."""
 
     path: str
     line: int
 
 
 def find_references(body: str) -> Iterator[FileReference]:
-    """Yield the relative links and images of a Markdown text, except in code."""
+    """Yield the relative links and images in Markdown text, except in code."""
     fence = ""
     for number, line in enumerate(body.split("\n"), start=1):
         mark = _FENCE.match(line)
@@ -92,11 +92,11 @@ def _remove_code_spans(line: str) -> str:
 
 
 def _to_relative_path(target: str) -> str | None:
-    """Return the path of a link target; `None` for URLs, anchors and placeholders."""
+    """Return the path of a link target; `None` if it is not a relative file path."""
     path = target.partition("#")[0].partition("?")[0]
     if path.startswith(("/", "\\", "~")) or _SCHEME.match(path) or _PLACEHOLDER.search(path):
         return None
-    # "[text](url)" explains Markdown. A real path has a dot or a slash.
+    # "[text](url)" only shows Markdown syntax. A real path has a dot or a slash.
     if "/" not in path and "." not in path:
         return None
     if "%" not in path:

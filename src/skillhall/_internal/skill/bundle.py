@@ -25,7 +25,7 @@ _DEVICES = frozenset(
 
 @dataclass(frozen=True, slots=True, order=True)
 class RelativePath:
-    """Relative path that cannot leave its folder. Create it with `parse` only."""
+    """Relative path that cannot leave its folder; created only by its parse methods."""
 
     text: str
 
@@ -111,14 +111,14 @@ def is_in_version_control_folder(path: str) -> bool:
 
 
 class PathCollision(NamedTuple):
-    """A path that collides with another one, and why."""
+    """A path, as `fold_name` returns it, that collides with another one, and why."""
 
     path: str
     reason: str
 
 
 def find_collision(paths: Iterable[str]) -> PathCollision | None:
-    """Find a path that some file system cannot store next to another one."""
+    """Return a path that some file system cannot store next to another one, if any."""
     unique: set[str] = set()
     for path in map(fold_name, paths):
         if path in unique:
@@ -152,7 +152,7 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """The files of a folder by path, in order, and findings about the listing."""
+    """The files of a folder by path, in order, and the findings from listing them."""
 
     folder: str
     files: Mapping[str, SkillFile]

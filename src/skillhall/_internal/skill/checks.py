@@ -105,7 +105,7 @@ def suggest_name(text: str) -> str:
 
 
 def slugify(text: str) -> str:
-    """Return lowercase letters and digits of `text` with single hyphens between them."""
+    """Return `text` as a slug of lowercase letters, digits and single hyphens, or ""."""
     lower = normalize("NFKC", text).lower()
     slug = "".join(c if category(c)[0] in _LETTERS_AND_DIGITS else "-" for c in lower)
     return re.sub("-+", "-", slug).strip("-")[:MAX_NAME_LENGTH].strip("-")

@@ -142,7 +142,7 @@ class Code(StrEnum):
 
 
 class Finding(NamedTuple):
-    """One fact about a skill or a file. A profile decides what it means.
+    """One fact about a skill or a file. A profile decides its effect.
 
     ```python
     from skillhall import validate

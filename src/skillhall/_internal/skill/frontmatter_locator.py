@@ -12,7 +12,7 @@ MAX_SKILL_MD_BYTES = 1024 * 1024  # eight of 77,000 public skills exceed a tenth
 MAX_FRONTMATTER_BYTES = 64 * 1024  # the largest in public collections has 3.5 KB
 LFS_SIGNATURE = b"version https://git-lfs.github.com/spec/"  # the start of a Git LFS pointer
 
-# Possessive quantifiers keep both patterns linear: "\r\n" could also match as two line breaks.
+# Possessive quantifiers keep the patterns linear: "\r\n" could also match as two line breaks.
 _OPENING = re.compile(rb"(?:[ \t]*+(?:\r\n|[\r\n]))*+---[ \t]*+(?:\r\n|[\r\n]|\Z)")
 _INCOMPLETE_OPENING = re.compile(rb"[ \t\r\n]*+-{0,3}[ \t]*+")
 _FENCE = re.compile(rb"---[ \t]*+(?:\r\n|[\r\n]|\Z)")
@@ -44,10 +44,10 @@ class FrontmatterBlock(NamedTuple):
 def find_frontmatter(
     data: bytes, *, is_complete: bool = True
 ) -> FrontmatterBlock | MissingFrontmatter:
-    """Locate the frontmatter block in `data`.
+    """Locate the frontmatter block in `data`, or return why there is none.
 
     With `is_complete=False`, `data` is only the start of a file. A fence at its very end does not
-    count, since its line may go on.
+    count, since its line may go on, and `UNCLOSED` means that more of the file is needed.
     """
     # Fast path for the usual file: plain fences and line breaks.
     at = data.find(b"\n---", 3)

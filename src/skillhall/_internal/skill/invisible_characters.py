@@ -21,10 +21,10 @@ EMOJI_FLAG = f"{BLACK_FLAG}{FLAG_TAGS}"
 
 
 def replace_invisible(text: str, replacement: Callable[[str], str]) -> str:
-    """Replace each invisible character of a text, except inside emoji flags."""
+    """Replace each invisible character in `text`, except inside emoji flags."""
 
     def replace(match: re.Match[str]) -> str:
-        characters = match.group()
+        characters = match.group()  # one invisible character, or a complete emoji flag
         return characters if len(characters) > 1 else replacement(characters)
 
     # Compiled on first use, and cached by `re`: most listings have no such character.

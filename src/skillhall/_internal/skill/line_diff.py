@@ -10,7 +10,7 @@ MAX_SEARCH_STEPS = 400_000  # of one search: a quarter of a second, or 900 moved
 
 
 class Hunk(NamedTuple):
-    """Lines `start` to `end` of the old text and the new lines that replace them."""
+    """Lines of the old text and the new lines that replace them; ends are exclusive."""
 
     start: int
     end: int
@@ -55,7 +55,10 @@ def find_hunks(old: Sequence[str], new: Sequence[str]) -> tuple[list[Hunk], list
 def _find_equal_lines(
     old: Sequence[str], new: Sequence[str]
 ) -> tuple[_LinePairs, _LinePairs] | None:
-    """Return two longest common subsequences, which are often the same."""
+    """Return two longest common subsequences, or `None` over the work limit.
+
+    They are often the same.
+    """
     ends = min(len(old), len(new))
     head = next((at for at in range(ends) if old[at] != new[at]), ends)
     ends -= head
@@ -77,7 +80,11 @@ def _find_equal_lines(
 
 
 def _find_common_lines(old: list[str], new: list[str]) -> _LinePairs | None:
-    """Myers' greedy diff: with each edit, follow every diagonal as far as it goes."""
+    """Return a longest common subsequence, or `None` over the work limit.
+
+    Myers' greedy diff: with each edit, follow every diagonal as far as it goes.
+    """
+    # By diagonal: old index minus new index. The entry for 1 only starts the search.
     reached: dict[int, _SearchState] = {1: (0, None)}
     edits = work = 0
     while work <= MAX_SEARCH_STEPS:

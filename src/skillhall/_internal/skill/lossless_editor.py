@@ -1,4 +1,4 @@
-"""Lossless editor of a SKILL.md: fields and body change, all other bytes stay."""
+"""Lossless editor for a SKILL.md: bytes outside the edited part stay the same."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Document:
         return self._replace_block(block, edited, {**_parse_source(source).fields, key: text}, key)
 
     def without_field(self, key: str) -> Document:
-        """Return the document without `key`, if it has it. Raises: EditRefused."""
+        """Return the document without the field `key`, if any. Raises: EditRefused."""
         block, source = self._read_source()
         span = _locate_spans(source).get(key)
         if span is None:
@@ -81,7 +81,7 @@ class Document:
         return self._replace_block(block, edited, expected, key)
 
     def with_body(self, text: str) -> Document:
-        """Return the document with another body. Raises: EditRefused."""
+        """Return the document with its body replaced by `text`. Raises: EditRefused."""
         block, _ = self._read_source()
         before = self.data[: block.body_start]
         gap = "" if before.endswith((b"\n", b"\r")) else _detect_line_break(self.data)
@@ -90,7 +90,10 @@ class Document:
     def _replace_block(
         self, block: FrontmatterBlock, source: str, expected: Fields, key: str
     ) -> Document:
-        """Replace the frontmatter, if it then parses to exactly the `expected` fields."""
+        """Replace the frontmatter, provided the result parses to the `expected` fields.
+
+        Raises: EditRefused if it does not.
+        """
         before, after = _parse_source(self._read_source()[1]), _parse_source(source)
         # An edit must not turn valid YAML into YAML that needs repair.
         needs_new_repair = _is_repaired(after) and not _is_repaired(before)
@@ -101,7 +104,7 @@ class Document:
         is_intact = isinstance(found, FrontmatterBlock) and data[found.start : found.end] == encoded
         if needs_new_repair or not is_intact or after.fields != expected:
             raise EditRefused(
-                f"{key!r} cannot be changed without side effects; edit the file by hand"
+                f"{key!r} cannot be changed without affecting other content; edit the file by hand"
             )
         return Document(data)
 
@@ -136,7 +139,8 @@ def _locate_spans(source: str) -> dict[str, FieldSpan]:
         if colon is None:
             raise EditRefused("a key in the frontmatter is written in a form that cannot be edited")
         value = colon.end()
-        # A block scalar ends at the next token. Blank lines before it are not part of the value.
+        # PyYAML ends a block scalar at the next token, but blank lines before that token are not
+        # part of the value.
         end = value + len(source[value : max(value, value_end)].rstrip())
         spans[key] = FieldSpan(start, value, end)
     return spans
@@ -182,7 +186,8 @@ def parse_skill_text(data: bytes) -> SkillText:
 def edit_skill_md(data: bytes, text: SkillText) -> bytes:
     """Return the SKILL.md with the changed parts replaced. Raises: EditRefused."""
     before = parse_skill_text(data)
-    # Keys stay as the file spells them: some agents accept `Name:` for `name:`.
+    # Keys stay as the file spells them: some agents accept `Name:` for `name:`. Reversed, because
+    # the first of several spellings is used.
     keys = {key.lower(): key for key in reversed(parse_skill(data).frontmatter.fields)}
     document = Document(data)
     if len(text.name.strip().splitlines()) > 1:

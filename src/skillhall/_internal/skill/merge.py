@@ -16,8 +16,8 @@ _Sides: TypeAlias = tuple[list[str], list[str]]  # local and upstream lines
 def merge_text(base: str, local: str, upstream: str) -> str | None:
     """Return `base` with the changes of both sides, or `None` on a conflict.
 
-    Changes conflict if they overlap or touch, and if a text is too large or too repetitive to
-    compare. Line ends stay as they are.
+    Different changes conflict if they overlap or touch. Texts also conflict if they are too large
+    to compare, or if repeated lines allow different merges. Line endings stay as they are.
     """
     if upstream in (local, base):
         return local
@@ -83,7 +83,7 @@ class FileState(NamedTuple):
 
 
 class MergeBase(NamedTuple):
-    """One file of the common base; its digest is known, its bytes may be lost."""
+    """One file of the common base; `data` is `None` if only its digest is known."""
 
     sha256: str  # 64 hexadecimal digits, without a prefix
     executable: bool
@@ -91,7 +91,7 @@ class MergeBase(NamedTuple):
 
     @classmethod
     def from_file_state(cls, state: FileState) -> MergeBase:
-        """Build a base with its bytes."""
+        """Build the base entry of a file whose bytes are known."""
         return cls(sha256_hex(state.data), state.executable, state.data)
 
 
@@ -128,7 +128,7 @@ class MergeOutcome(NamedTuple):
 
 
 class MergeResult(NamedTuple):
-    """Merged files and one outcome per path; conflicts have the local version."""
+    """Merged files and one outcome per path; a conflict leaves the local version."""
 
     files: Mapping[str, FileState]
     outcomes: tuple[MergeOutcome, ...]

@@ -51,12 +51,12 @@ class Frontmatter(NamedTuple):
 
     @property
     def license(self) -> str | None:
-        """The license, if it is text."""
+        """The license; `None` if it is missing or not text."""
         return _trim_text(self.fields.get("license"))
 
     @property
     def compatibility(self) -> str | None:
-        """The environment that the skill needs, if it is text."""
+        """The environment that the skill needs; `None` if missing or not text."""
         return _trim_text(self.fields.get("compatibility"))
 
     @property
@@ -68,7 +68,7 @@ class Frontmatter(NamedTuple):
 
     @property
     def allowed_tools(self) -> tuple[str, ...]:
-        """The tools in `allowed-tools`, written as text, with commas, or as a list."""
+        """The tools in `allowed-tools`, which may be separated by commas or be a list."""
         return tuple(_read_tools(self.fields.get("allowed-tools")))
 
     @property

@@ -1,4 +1,4 @@
-"""Parses a SKILL.md into frontmatter, body and findings. Never raises on content."""
+"""Parses a SKILL.md. Invalid content becomes findings, never an exception."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
 
 
 class ParsedFrontmatter(NamedTuple):
-    """Frontmatter of a SKILL.md and the location of its block; `None` without one."""
+    """Frontmatter of a SKILL.md, and the location of its block if there is one."""
 
     frontmatter: Frontmatter
     findings: tuple[Finding, ...]
@@ -101,6 +101,7 @@ def parse_frontmatter(
         return ParsedFrontmatter(EMPTY_FRONTMATTER, (*layout, *shifted), block)
 
     def find_line(field: str) -> int:
+        # A field that is missing, or not found like this, is reported on the first line.
         before = 0 if text.startswith(f"{field}:") else text.find(f"\n{field}:") + 1
         return block.first_line + text.count("\n", 0, before)
 
@@ -112,7 +113,7 @@ def parse_frontmatter(
 
 
 def build_too_large_finding(size: int) -> Finding:
-    """Build the finding for a SKILL.md over the size limit, which need not be read."""
+    """Build the finding for a SKILL.md over the size limit, from its size alone."""
     message = f"SKILL.md has {size} bytes; the limit is {MAX_SKILL_MD_BYTES}"
     return Finding(Code.TOO_LARGE, message, 1, "move details into other files of the skill")
 

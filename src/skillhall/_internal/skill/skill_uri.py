@@ -28,7 +28,7 @@ _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class SkillUri:
-    """Checked URI of a served SKILL.md. Create it with `parse` only."""
+    """Checked URI of a served SKILL.md; created only by `parse`."""
 
     text: str
     path: str  # of the skill on the server: acme/billing/refunds
@@ -57,12 +57,16 @@ class SkillUri:
         # The folder is compared as text: a server must always spell it the same way.
         if not text.startswith(f"{self.folder_uri}/"):
             raise UnsafePath(text[:MAX_PATH_LENGTH], f"it is not below {self.folder_uri}")
+        # The folder has n segments, n - 1 slashes between them, and the two slashes of "://".
         depth = self.folder_uri.count("/") - 1
         return RelativePath.parse("/".join(_split_segments(text)[depth:]))
 
 
 def _split_segments(text: str) -> list[str]:
-    """Return the decoded path segments. The first one is where other URIs have a host."""
+    """Return the decoded path segments. Raises: UnsafePath.
+
+    The first segment is where other URIs have a host.
+    """
     match = _URI.fullmatch(text) if len(text) <= MAX_URI_LENGTH else None
     if match is None:
         reason = f"it is not a URI of at most {MAX_URI_LENGTH} characters"

@@ -8,7 +8,7 @@ _TOKENS_PER_EXTRA_BYTE = 0.31  # characters outside ASCII need more tokens
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of `text`.
+    """Estimate the number of tokens in `text`.
 
     ```python
     from skillhall import Skills, estimate_tokens

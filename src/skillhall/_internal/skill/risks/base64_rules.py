@@ -10,20 +10,21 @@ from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import MAX_EXCERPT_LENGTH, escape_invisible, truncate
 from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText
 
-_MAX_DECODED_LENGTH = 4000  # characters of a run
+_MAX_DECODED_LENGTH = 4000  # characters of a run that are decoded
 _RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
-# Lines of one length, and a last one that may be shorter.
+# Two or more long lines, and a last one that may be shorter.
 _WRAPPED = re.compile(
     r"(?m)^[ \t]{0,12}[A-Za-z0-9+/]{60,100}$(?:\n[ \t]{0,12}[A-Za-z0-9+/]{60,100}$){1,2000}+"
     r"(?:\n[ \t]{0,12}[A-Za-z0-9+/]{2,100}={0,2}$)?"
 )
 _MAX_HEADER_DISTANCE = 120  # characters between a "BEGIN" header and its run
-_LONG_RUN_LENGTH = 400  # characters from which a run is reported; 300 bytes
+_LONG_RUN_LENGTH = 400  # characters (300 bytes) from which any run is reported
 _EXCERPT_LENGTH = 12
 # Prefixes of images, fonts and package digests.
 _HARMLESS_PREFIXES = ("base64,", "sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "sha512:")
 _MAX_PREFIX_LENGTH = 8
-_NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")  # digests, proteins, words
+# Hex digests, protein sequences and words.
+_NOT_BASE64 = re.compile(r"[0-9a-f]+|[0-9A-F]+|[A-Z]+|[a-z]+|[0-9]+")
 _COMMAND = re.compile(
     r"\b(?:curl|wget|iwr|irm|nc|ncat)\s[^\n]{0,200}(?:https?://|[0-9]{1,3}\.[0-9]{1,3}\.)"
     r"|/bin/(?:ba|z)?sh\b|\|\s{0,4}(?:ba|z)?sh\b|\b(?:ba|z)?sh\s+-c\b|/dev/tcp/"
@@ -32,7 +33,7 @@ _COMMAND = re.compile(
 
 
 def find_base64(lines: ScannedText) -> Iterator[RuleHit]:
-    """Find base64 that decodes to a command, and long base64."""
+    """Find base64 that decodes to a command, and other long base64 strings."""
     for start, run in _find_runs(lines):
         number = lines.find_line_number(start)
         digits = run[:_MAX_DECODED_LENGTH].rstrip("=")

@@ -99,6 +99,6 @@ def _classify_file(path: str, head: bytes) -> Iterator[Code]:
 
 
 def is_dropped_link(finding: Finding) -> bool:
-    """Whether a finding of a bundle is about a link that is not part of it."""
+    """Whether a finding is about a link that the source left out of the bundle."""
     # The folder and repository sources end the message of such a finding with these words.
     return finding.code is Code.FILE_LEFT_OUT and finding.message.endswith("it is a link")

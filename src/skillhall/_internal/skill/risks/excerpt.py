@@ -16,7 +16,7 @@ _WHITE_SPACE = re.compile(r"\s++")
 
 
 def build_excerpt(text: str, offset: int = 0) -> str:
-    """Return the text around `offset`, escaped, on one line of `MAX_EXCERPT_LENGTH`."""
+    """Return one escaped line around `offset`, of at most `MAX_EXCERPT_LENGTH`."""
     if len(text) > MAX_EXCERPT_LENGTH:
         text = text[max(0, offset - _LEADING_LENGTH) : offset + MAX_EXCERPT_LENGTH]
     return truncate(escape_invisible(text))

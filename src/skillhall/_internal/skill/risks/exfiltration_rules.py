@@ -132,17 +132,19 @@ def find_sent_archives(lines: ScannedText, is_mention: Callable[[int], bool]) ->
         checked.add(start)
         piece = Piece(start, line, line.lower())
         at = _find_packing(piece)
+        # A line that the rule matches by itself is reported by `apply_rule`.
         if at is not None and EXFILTRATION_RULE.find(piece) is None and _is_sent(lines, piece):
             is_mentioned = is_mention(start + at)
             yield lines.build_hit(EXFILTRATION_RULE, start + at, piece, is_mention=is_mentioned)
 
 
 def _is_sent(lines: ScannedText, piece: Piece) -> bool:
-    """Whether one of the next lines sends a name that got its value in this line."""
+    """Whether one of the next lines sends a variable or file that this line fills."""
     text, end = lines.lower, piece.start + len(piece.text) + 1
     above = text[max(0, piece.start - _MAX_OPEN_DISTANCE) : piece.start].split("\n")
     above = above[-_MAX_LINES_BETWEEN:]
     names = {*_find_assigned_names(piece.lower), *_find_archive_names(above, piece.lower)}
+    # Lines of code rarely exceed 200 characters; the slice bounds the work.
     below = text[end : end + _MAX_LINES_BETWEEN * 200].split("\n")
     for line in below[:_MAX_LINES_BETWEEN]:
         used = [name for name in names if re.search(rf"(?<![\w]){re.escape(name)}(?!\w)", line)]

@@ -46,7 +46,7 @@ _ADDRESSES_AGENT = re.compile(
     r"\b(?:you must|you should|you are|assistants?|agents?|the model|ai|llms?|claude|gpt|copilot"
     r"|gemini|important|system|when the user|if the user|whenever)\b"
 )
-# Notes to other authors, and switches of tools.
+# Notes to other authors, and directives for tools.
 _AUTHOR_NOTE = re.compile(
     r"[\s\W]{0,20}(?:todo|fixme|markdownlint|prettier|eslint|textlint|vale|toc|cspell|optional"
     r"|replace|fill|insert|describe|delete this|remove this|example|template|generated"

@@ -26,7 +26,7 @@ _NEGATED = re.compile(
     r"\b(?:no|not|never|avoid|cannot|refuse|forbidden|unless|instead)\b|n['’]t\b|\?"
 )
 _MAX_NEGATION_DISTANCE = 160  # characters in the same sentence
-# An instruction starts with a verb or says "you must". "The client disconnects without …" is none.
+# An instruction starts with a verb or says "you must", unlike "The client disconnects without …".
 _IMPERATIVE = re.compile(
     r"^[\s>*_#\d.)(-]{0,12}(?:(?:then|also|and|next|always|silently|quietly|secretly|please|finally"
     r"|first|automatically|just|simply)[\s,]{1,3}){0,3}"
@@ -41,7 +41,7 @@ _IMPERATIVE = re.compile(
 
 
 def _find_concealed_action(piece: Piece) -> int | None:
-    """Find actions without telling the user, except "never delete without telling"."""
+    """Find "do X without telling the user", but not "never do X without telling …"."""
     match = _WITHOUT_INFORMING.search(piece.lower)
     if match is None:
         return None

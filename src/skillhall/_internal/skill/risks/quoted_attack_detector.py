@@ -1,8 +1,8 @@
 """Use or mention: does a text instruct the reader, or only talk about an attack?
 
 A skill about security quotes attacks, lists them in tables and says "never run …". Such matches
-are mentions. They are reported as information: no alarm, but quotation marks cannot hide an
-instruction completely.
+are mentions. They are reported in the info tier, which raises no alarm. They are not dropped, since
+quotation marks could then hide an instruction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from skillhall._internal.skill.risks.rule_engine import ScannedText
 
-# Limits of the context that is searched, in characters unless it says lines. They bound the work
+# Limits of the context that is searched, in characters unless noted. They bound the work
 # per match; public skills need less.
 _MAX_BEFORE = 240  # before the match, in its sentence
 _MAX_AFTER = 120  # after the match, on its line
@@ -116,7 +116,7 @@ _CHECK_TERMS = re.compile(
     r"\b(?:patterns?|regex\w*|re\.(?:compile|search|match|findall)|assert\w*|expect|detect\w*"
     r"|includes?|match(?:es)?|test\w*|blocked|deny|suspicious|malicious|injection\w*|attacks?)\b"
 )
-# Names of such lists.
+# Names of lists of patterns and test cases.
 _LIST_NAMES = re.compile(
     r"patterns?|regex|rules|detect|block|deny|suspicious|malicious|injection|attack|payload|danger"
     r"|forbidden|unsafe|specimen|cases|samples|examples|corpus|threat|signatures|strings|parametrize"
@@ -169,6 +169,7 @@ class MentionDetector:
         number = bisect_right(self._starts, start) - 1
         line = self._lines[number]
         if line.is_row:
+            # A table mentions things, unless its first row says that it has steps to follow.
             first_row = self._go_up(number, lambda other: other.is_row)
             return _STEPS.search(self._lines[first_row].text) is None
         before = _URL.sub(" ", self._sentence_before(line, start))
@@ -188,7 +189,7 @@ class MentionDetector:
         )
 
     def _is_cited(self, number: int, start: int, before: str) -> bool:
-        """Whether a phrase is cited: in quotation marks, as an example, in a question."""
+        """Whether a phrase is cited: quoted, refused, an example, or part of a question."""
         line = self._lines[number]
         if line.fence >= 0:
             return False
@@ -236,6 +237,7 @@ class MentionDetector:
         after = after.partition("\n\n")[0]
         for mark in ('"', "`"):
             opened = before.count(mark) % 2 == 1 and mark in after
+            # The quoted value of a field (`key: "…"`) is not a citation.
             if opened and not _FIELD.fullmatch(before.rpartition(mark)[0]):
                 return True
         for opening, closing in _QUOTE_PAIRS.items():
@@ -245,7 +247,7 @@ class MentionDetector:
         return opened_at is not None and re.search(r"\w[.!?,…]{0,3}'(?!\w)", after) is not None
 
     def _go_up(self, number: int, belongs: Callable[[_MarkdownLine], bool]) -> int:
-        """Return the number of the first line of a table or quotation."""
+        """Return the first line number of the table or quotation that line `number` is in."""
         top = max(0, number - _MAX_ROWS)
         while number > top and belongs(self._lines[number - 1]):
             number -= 1
@@ -254,7 +256,7 @@ class MentionDetector:
     def _is_judged_after(self, line: _MarkdownLine, start: int, before: str) -> bool:
         """Whether a comment on the rest of the line calls this an attack.
 
-        After an instruction, it stays a use: "run this; some tools call it dangerous".
+        After an instruction, the match is a use: "run this; some tools call it dangerous".
         """
         rest = self._text[start : line.start + len(line.text)][:_MAX_LINE_LENGTH]
         if line.fence >= 0:
@@ -314,7 +316,7 @@ class MentionDetector:
     def _is_pattern_or_test_case(self, line: str, line_start: int, start: int) -> bool:
         """Whether the match is in a string that code searches for or tests with.
 
-        A string alone on its line may also be an argument: the line it belongs to decides.
+        A string alone on its line may also be an argument: the opening line above decides.
         """
         before = line[: start - line_start]
         if not _is_in_string(before):

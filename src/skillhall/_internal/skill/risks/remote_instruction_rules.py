@@ -1,7 +1,7 @@
 """Remote instructions: text that makes an agent fetch a page and follow it.
 
-The owner of the page controls the agent. The instruction may be one sentence or two, in any order:
-the page, the fetching and the following.
+The owner of the page then controls the agent. The page, the verb for fetching and the verb for
+following may be in one sentence or in two, in any order.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FOLLOW_VERBS = (
     r"(?:follow|obey|act\s+(?:on|upon|according\s+to)|comply\s+with|adhere\s+to|abide\s+by)"
     r"(?:s|ing)?"
 )
-# Words between the verb and "instructions". "These" is missing: "these steps" are in the skill.
+# Words between the verb and "instructions". "These" is left out: "these steps" are in the skill.
 _DETERMINERS = (
     r"(?:\s+(?:all|any|every|each|the|its|their|of|those|whatever|whichever|that|exact|full"
     r"|complete|latest|current|embedded|remote|included|returned|resulting|contained)){0,4}"
@@ -88,7 +88,7 @@ _FOLLOW_FROM_PATTERN = re.compile(
     rf"\b(?:follow|obey|execute|carry\s+out|act\s+on|perform|comply\s+with){_DETERMINERS}\s+{_INSTRUCTION_NOUNS}\b"
     r"[^.!?\n]{0,40}\b(?:fetch|download|load|retriev|return|serv|pull|obtain)\w{0,4}\b[^.!?\n]{0,30}$"
 )
-# Sentences for people: they read installation guides and click through wizards.
+# Sentences for people, who read installation guides and click through wizards.
 _FOR_PEOPLE = re.compile(
     r"\b(?:tell|ask|direct|have|point|refer|advise|remind|guide|send|invite)(?:s|ing)?\s+(?:the\s+)?"
     r"(?:users?|customers?|person|people|them|clients?|readers?)\b"
@@ -100,7 +100,7 @@ _SETUP_TERMS = re.compile(
     r"|prerequisites?|create\s+(?:an?|your|the)|generate\s+an?|obtain\s+an?|configur\w+|console"
     r"|dashboard|platform|operating\s+system|your\s+(?:os|shell|device))\b"
 )
-# Verbs that only fit programs.
+# Verbs for what programs do, and not people.
 _AGENT_FETCH_VERBS = re.compile(
     r"\b(?:fetch|retrieve|curl|wget|webfetch|web_fetch|scrape|poll|query|pull|load)(?:s|es|ing)?\b"
 )
@@ -127,7 +127,7 @@ def find_remote_instructions(
 
 
 def _find_instruction(text: str, url: int, end: int) -> int | None:
-    """Return the start of an instruction around the URL at `url`, if there is one."""
+    """Return the start of an instruction around the URL `text[url:end]`, or `None`."""
     earliest = max(0, url - _MAX_BEFORE)
     ends = [match.end() for match in _SENTENCE_END.finditer(text, earliest, url)]
     sentence_start = ends[-1] if ends else earliest
@@ -150,8 +150,8 @@ def _find_instruction(text: str, url: int, end: int) -> int | None:
     page, rest = f"{before} {text[url:end]}", after[follow.start() :]
     if not has_verb or is_negated or _is_for_people(page, between, rest):
         return None
-    # The offset of the verb decides whether the text is quoted. If only the command is in quotation
-    # marks, the instruction itself is not.
+    # The caller checks at this offset whether the instruction is quoted. If quotation marks enclose
+    # only its command, the start of the sentence is returned, which is outside of them.
     if fetch is None:
         return url
     is_closed = any(before.count(mark) % 2 and mark in between for mark in '`"')
@@ -168,7 +168,7 @@ def _is_for_people(before: str, between: str, after: str) -> bool:
 
 
 def _read_next_sentences(text: str, end: int) -> str:
-    """Return the next sentences on one line, with the next list item if it has a verb."""
+    """Return the next sentences on one line, and a list item that starts with a verb."""
     after = _SECTION_BREAK.split(text[end : end + _MAX_AFTER])[0]
     first, *others = _LIST_ITEM.split(after)
     if others and _LEADING_VERB.match(others[0]):

@@ -16,7 +16,7 @@ from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.excerpt import build_excerpt
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
 
-Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match
+Finder: TypeAlias = "Callable[[Piece], int | None]"  # offset of the match in the piece
 
 
 # A line break inside a paragraph: the next line starts no list, table, heading or code.
@@ -54,11 +54,12 @@ class RiskRule(NamedTuple):
 
 
 class ScannedText:
-    """A text and its lines. A line that ends in a backslash continues."""
+    """Text and its lines. A backslash at the end of a line joins it with the next."""
 
     def __init__(self, text: str, original: str | None = None) -> None:
-        self.text = text.replace("\\\n", "  ")
-        # The only character whose lowercase is longer. Offsets must be equal in both texts.
+        self.text = text.replace("\\\n", "  ")  # of equal length, so that offsets stay
+        # "\u0130" is the only character whose lowercase form is longer. Offsets must be equal in
+        # both texts.
         self.lower = self.text.replace("\u0130", "I").lower()
         self._line_breaks: list[int] | None = None
         self._original_text = text if original is None else original
@@ -74,7 +75,7 @@ class ScannedText:
         return bisect_left(self._line_breaks, offset) + 1
 
     def find_pieces(self, needle: str) -> Iterator[Piece]:
-        """Yield each line with the needle; of a long line, each part with it."""
+        """Yield each line, or part of a long line, that contains the needle."""
         at = self.lower.find(needle)
         while at >= 0:
             start, end = self._find_line_span(at)
@@ -88,7 +89,7 @@ class ScannedText:
             at = self.lower.find(needle, following)
 
     def read_line(self, offset: int) -> tuple[int, str]:
-        """Return the start and text of the line, limited to the length of a piece."""
+        """Return start and text of the line at `offset`, cut to the length of a piece."""
         start, end = self._find_line_span(offset)
         start = max(start, offset - _OVERLAP)
         return start, self.text[start : min(end, start + MAX_PIECE_LENGTH)]
@@ -119,7 +120,7 @@ class ScannedText:
     ) -> RuleHit:
         """Build the hit for a match at `at` in a piece, by default its line.
 
-        A mention has a code of its own.
+        A mention has the code `QUOTED_RISK`, whatever the rule.
         """
         start, text = self.read_line(at) if piece is None else (piece.start, piece.text)
         excerpt = build_excerpt(redact_secrets(text), at - start)
@@ -133,7 +134,10 @@ class ScannedText:
 def _find_use_or_mention(
     find: Finder, piece: Piece, is_mention: Callable[[int], bool]
 ) -> tuple[int | None, bool]:
-    """Return the offset of the first use, else of the first mention and true."""
+    """Return the offset of the first use, else of the first mention, else `None`.
+
+    The second value is false for a use.
+    """
     rest, first = piece, None
     for _ in range(_MAX_MATCHES):
         at = find(rest)
@@ -179,7 +183,7 @@ def in_order(*patterns: str) -> Finder:
 
 
 def all_of(*patterns: str) -> Finder:
-    """Build a finder for patterns in any order; it returns the offset of the first."""
+    """Build a finder for patterns in any order; the match of the first one counts."""
     finders = [any_of(pattern) for pattern in patterns]
 
     def find(piece: Piece) -> int | None:

@@ -40,7 +40,7 @@ from skillhall.errors import SkillhallError
 MAX_FILE_BYTES = 1024 * 1024  # of one file
 MAX_TOTAL_BYTES = 16 * 1024 * 1024  # of all files of a skill
 MAX_FINDINGS_PER_CODE = 5  # in one file; the hint of the last one counts the others
-_HEAD_BYTES = 8192  # a binary file has a NUL byte among the first ones
+_HEAD_BYTES = 8192  # a binary file has a NUL byte among these
 _MARKDOWN = (".md", ".mdx", ".markdown")
 _TEXT_EXTENSIONS = (
     *_MARKDOWN,
@@ -79,7 +79,7 @@ def finding_id(finding: Finding) -> str:
 
 
 def _read_files(bundle: Bundle) -> tuple[dict[str, bytes], dict[str, bytes], list[str]]:
-    """Return the first bytes of all files, the complete text files, and the unread files."""
+    """Return the first bytes of each file, the complete text files, and unread paths."""
     heads: dict[str, bytes] = {}
     texts: dict[str, bytes] = {}
     unread: list[str] = []
@@ -125,7 +125,7 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     is_phrase_mention = partial(mentions.is_mention, is_phrase=True)
     for rule in (*COMMAND_RULES, *LINK_RULES):
         if is_markdown or not rule.is_markdown_only:
-            # For information, it does not matter whether something is used or mentioned.
+            # In the info tier, it does not matter whether something is used or mentioned.
             is_info = TIERS[rule.code] is Tier.INFO
             yield from lines.apply_rule(rule, (lambda _: False) if is_info else is_mention)
     yield from find_sent_archives(lines, is_mention)
@@ -156,7 +156,7 @@ def _iterate_strings(value: YamlValue | dict[str, YamlValue]) -> Iterator[str]:
 
 
 class _FileHits:
-    """Hits in one file: the first few of each code, and the total."""
+    """Hits in one file: the first few of each code, and the total for each code."""
 
     def __init__(self, path: str, hits: Iterable[RuleHit]) -> None:
         self.path = path

@@ -38,7 +38,7 @@ _FORMATS = {
 _KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
 _ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
 # A quoted value without spaces that is assigned to a name such as "api_key".
-_NAMES = ("key", "token", "secret", "passw")
+_NAMES = ("key", "token", "secret", "passw")  # every match of `_ASSIGNMENT` contains one
 _ASSIGNMENT = re.compile(
     r"(?i:api_?-?key|secret_?-?key|access_?-?key|private_?-?key|client_?-?secret|auth_?-?token"
     r"|access_?-?token|bot_?-?token|secret|passwo?r?d)"
@@ -83,7 +83,7 @@ def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
 
 
 def redact_secrets(text: str) -> str:
-    """Replace known secrets by asterisks, except their first characters."""
+    """Replace secrets with asterisks, except for their first characters."""
 
     def redact(match: re.Match[str]) -> str:
         secret = match.group(match.lastindex or 0)
@@ -127,5 +127,5 @@ def _format_preview(secret: str) -> str:
 
 
 def _format_short_hash(secret: str) -> str:
-    # Enough to tell two secrets apart, and too short to find them by.
+    # Enough to tell two secrets apart, and too short to guess one. Ids of findings depend on it.
     return f"mark {hashlib.sha256(secret.encode()).hexdigest()[:4]}"

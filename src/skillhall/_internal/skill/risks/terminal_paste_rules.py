@@ -1,7 +1,7 @@
 """Rule for requests to paste a command into a terminal, as "ClickFix" attacks do.
 
-Manuals ask for it too. But in a manual the command is visible, and it neither downloads nor decodes
-anything.
+Manuals make such requests too. But in a manual the command is visible, and it neither downloads nor
+decodes anything.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ _REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
 
 
 def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
-    """Find requests to paste a command that is not visible, downloads or decodes."""
+    """Find requests to paste a command that is hidden, or downloads or decodes data."""
     text = lines.lower
     if "past" not in text:
         return
     for match in islice(_PASTE_REQUEST.finditer(text), _MAX_REQUESTS):
+        # The slices bound the work on files with very long lines.
         above = text[max(0, match.start() - 2000) : match.start()]
         above = "\n".join(above.split("\n")[-_LINES_ABOVE:])
         below = "\n".join(text[match.end() : match.end() + 4000].split("\n")[:_LINES_BELOW])

@@ -1,4 +1,4 @@
-"""Rules for invisible characters: hidden text, and strays that no script needs.
+"""Rules for invisible characters: hidden text, and those that no script needs.
 
 Legitimate uses are never reported: emoji sequences, flags, ideographic variants, and the joiners
 and marks of Arabic, Persian, Hebrew, Indic and South-East Asian scripts.
@@ -63,7 +63,7 @@ def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
     directions: dict[tuple[int, int], bool] = {}
 
     def is_right_to_left(offset: int) -> bool:
-        """Whether the line has right-to-left letters; each part is searched once."""
+        """Whether the line has right-to-left letters; each part is searched only once."""
         key = lines.find_line_number(offset), offset // MAX_PIECE_LENGTH
         if key not in directions:
             directions[key] = _RIGHT_TO_LEFT.search(lines.read_line(offset)[1]) is not None
@@ -88,7 +88,7 @@ def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
 
 
 def find_escaped_hidden_text(value: str, text: str) -> Iterator[str]:
-    """Find hidden text in a field that the file contains only as escapes."""
+    """Yield excerpts of hidden text in a field whose source spells it with escapes."""
     if value.isascii():
         return
     for run in _find_invisible_runs(value):
@@ -97,7 +97,7 @@ def find_escaped_hidden_text(value: str, text: str) -> Iterator[str]:
 
 
 def decode_hidden_text(run: _InvisibleRun) -> str:
-    """Decode a run of tags or selectors; "" if it is an emoji or a variant."""
+    """Return the text hidden in a run of tags or selectors; "" if there is none."""
     if tags := "".join(_TAG.findall(run.characters)):
         return "".join(chr(ord(tag) & 0x7F) for tag in tags)
     selectors = _SELECTOR.findall(run.characters)
@@ -122,7 +122,7 @@ def _find_invisible_runs(text: str) -> Iterator[_InvisibleRun]:
 
 
 def _is_unexpected_selector(selector: str, before: str) -> bool:
-    """Whether no script has this selector after that character."""
+    """Whether no script uses the selector after the character `before`."""
     if selector > "\uffff":
         return _HAN.match(before) is None
     return before.isascii()
@@ -151,7 +151,7 @@ def _is_stray(run: _InvisibleRun, is_right_to_left: Callable[[int], bool]) -> bo
     return False
 
 
-# C0 except tab and newline, delete, and C1. Carriage returns were normalized before.
+# C0 except tab and newline, delete, and C1. NUL bytes and carriage returns were removed before.
 _CONTROL = re.compile("[\x01-\x08\x0b-\x1f\x7f-\x9f]")
 # UTF-8 that was decoded as Latin-1: damaged letters, not controls.
 _MOJIBAKE = re.compile("[\u00c2-\u00f4][\u0080-\u00bf]{1,3}")

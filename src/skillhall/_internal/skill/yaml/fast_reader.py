@@ -1,8 +1,8 @@
-"""Fast reader for simple YAML, which most skills use, at a tenth of the cost.
+"""Fast reader for the simple YAML of most skills, at a tenth of the usual cost.
 
 It supports one-line values (plain or quoted), maps and lists by indentation, flat flow lists and
-maps, and evenly indented block scalars. In any doubt it returns `None` and the full reader
-decides. A differential test compares the two.
+maps, and evenly indented block scalars. If in doubt, it returns `None`, and the full reader takes
+over. A differential test compares the two.
 
 It also reads the most common errors: a plain value that contains ": ", and an unclosed quote or
 bracket. No YAML parser accepts those, so the value is read as plain text and reported.
@@ -75,7 +75,11 @@ def read_simple_yaml(block: str) -> SimpleYamlResult | None:
 
 
 class _SimpleYamlReader:
-    """Reads the lines of a block in order; `position` is the next one."""
+    """Reads the lines of a block in order.
+
+    `position` is the index of the next line. Since indexes count from 0, it is also the line number
+    of the line that was read last.
+    """
 
     __slots__ = ("block", "findings", "invalid_values", "line_count", "lines", "position")
 
@@ -132,7 +136,8 @@ class _SimpleYamlReader:
         """Record a value that no YAML parser accepts; return whether it is one."""
         if explain_invalid_value(text) is None:
             return False
-        # A later line may close the quote or bracket: only the full reader can tell.
+        # A later line may close the quote or bracket: only the full reader can tell. The opening
+        # quote is counted too.
         closing = {"[": "]}", "{": "]}"}.get(text[0], text[0] if text[0] in "\"'" else "")
         if sum(map(self.block.count, closing)) > (text[0] in "\"'"):
             raise _NotSimple
@@ -200,7 +205,7 @@ class _SimpleYamlReader:
         return joined if style[-1] == "-" else joined + "\n"
 
     def _read_flow(self, text: str, *, in_metadata: bool) -> YamlValue:
-        """Read a flow list or map of plain or simply quoted items."""
+        """Read a flow list or map whose items are plain, or quoted without escapes."""
         match = _FLOW.fullmatch(text)
         if match is None:
             raise _NotSimple

@@ -1,7 +1,7 @@
 """Full YAML reader: converts the nodes that PyYAML composes to values.
 
-It rejects tags and aliases, constructs no objects, limits depth and size, and returns scalars as
-the author wrote them.
+It rejects tags and aliases, constructs no objects, and limits depth and size. Scalars other than
+booleans and nulls are returned as the author wrote them.
 """
 
 from __future__ import annotations
@@ -57,11 +57,12 @@ def read_typed_yaml(block: str) -> dict[str, JsonValue]:
 
 def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
     """Locate each field: key start, key end, value end. Raises: YamlReadError."""
+    # Here, `block` has the line breaks of the file; a CR would be rejected as a control character.
     reject_hostile_characters(block.replace("\r", ""))
     root: Any = _compose(block)
     if root is None:
         return {}
-    _NodeReader().read(root)
+    _NodeReader().read(root)  # raises if the root is not a map or a limit is exceeded
     spans = {}
     for key, value in root.value:
         # PyYAML ends a block list or map at the next token, so the end of its last item is used.
@@ -73,14 +74,14 @@ def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
 
 
 def _compose(block: str) -> Node | None:
-    # Imported here because PyYAML costs more than a small listing, and most skills never need it.
+    # Imported here: importing PyYAML takes longer than a small listing, and few skills need it.
     from skillhall._internal.skill.yaml.node_composer import compose_nodes  # noqa: PLC0415
 
     return compose_nodes(block)
 
 
 def reject_hostile_characters(block: str) -> None:
-    """Reject characters that YAML parsers read differently. Raises: YamlReadError."""
+    """Reject control characters and ambiguous line breaks. Raises: YamlReadError."""
     if block.replace("\n", "").isprintable():
         return
     if (match := _AMBIGUOUS_LINE_BREAKS.search(block)) is not None:
@@ -99,7 +100,7 @@ def reject_hostile_characters(block: str) -> None:
 
 
 def find_control_character(value: YamlValue) -> str | None:
-    """Return the first control character in `value`, which an escape produced."""
+    """Return the first control character in `value`, at any depth, or `None`."""
     if isinstance(value, str):
         match = _CONTROLS.search(value)
         return None if match is None else match.group()
@@ -114,7 +115,7 @@ class _NodeReader:
     """Converts nodes to values and enforces the limits."""
 
     def __init__(self, *, with_numbers: bool = False) -> None:
-        self.with_numbers = with_numbers  # as the core schema reads them
+        self.with_numbers = with_numbers  # convert numbers as the YAML core schema does
         self.visited: set[int] = set()
         self.result = YamlResult({}, [])
 

@@ -1,6 +1,6 @@
 """Lenient reader: fast reader, then full reader, then one repair.
 
-A repair reads each top-level entry alone, and the value of a broken one as plain text.
+The repair reads each top-level entry on its own; the value of a broken entry is read as plain text.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_fields(block: str) -> YamlResult:
         if not error.is_repairable:
             raise
         result = repair_yaml(block, error)
-    # Literal control characters were rejected before; escapes such as "\\x07" become some now.
+    # Literal control characters were rejected above; these come from escapes such as "\x07".
     for key, value in result.fields.items() if "\\" in block else ():
         character = find_control_character(key) or find_control_character(value)
         if character is not None:

@@ -1,7 +1,7 @@
 """Composes the PyYAML nodes of a block, with every scalar as text.
 
-Only `full_reader` imports this module, and only on first use: PyYAML costs more than a small
-listing, and most skills never need it.
+Only `full_reader` imports this module, and only on first use: importing PyYAML takes longer than a
+small listing, and most skills never need it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MANY_INDICATORS = re.compile(rf"(?:[-?:][ \t]+){{{MAX_DEPTH}}}")
 
 
 class _TextNodes:
-    """Resolver that leaves every scalar as text; the node reader finds typed ones."""
+    """Resolver that leaves every scalar as text; the node reader detects typed ones."""
 
     def resolve(self, kind: type, _value: object, _implicit: object) -> str:
         if kind is yaml.ScalarNode:

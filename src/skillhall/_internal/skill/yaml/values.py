@@ -12,7 +12,7 @@ JsonValue: TypeAlias = (
     "str | bool | int | float | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 )
 
-# Fields whose value is text: `version: 1.10` stays "1.10", and `name: 0123` never becomes 83.
+# Fields whose value is always text: `name: 0123` never becomes 83, as YAML 1.1 would read it.
 TEXT_FIELDS = frozenset({"name", "description", "license", "compatibility"})
 KNOWN_FIELDS = TEXT_FIELDS | {"metadata", "allowed-tools"}
 # Not in the specification, but common among agents: hides the skill from models.
@@ -37,7 +37,7 @@ NUMBER_PATTERN = re.compile(f"{_INTEGER}|{_FLOAT}|{_OTHER_BASE}")
 
 
 def parse_number(text: str) -> int | float:
-    """Parse a text that matches `NUMBER_PATTERN`."""
+    """Parse text that matches `NUMBER_PATTERN`."""
     if re.fullmatch(_OTHER_BASE, text):
         return int(text, 0)
     return int(text) if re.fullmatch(_INTEGER, text) else float(text)

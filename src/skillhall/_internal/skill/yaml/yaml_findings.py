@@ -14,7 +14,7 @@ TYPED_SCALAR = re.compile(
     r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0o?[0-7_]*|[1-9][0-9_]*)"  # integers
     r"|[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]+(?:[eE][-+]?[0-9]+)?|[-+]?[0-9][0-9_]*\."  # floats
     r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
-    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # times in base sixty
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"  # base 60, such as 1:30:00
     r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?"  # dates
     r"|(?i:true|false|yes|no|on|off)"
 )
@@ -25,7 +25,7 @@ PLAIN_TAGS = (STR_TAG, SEQ_TAG, MAP_TAG)  # of nodes without an explicit tag
 
 
 class YamlReadError(Exception):
-    """A YAML block cannot be read. It is repairable if only its syntax is wrong."""
+    """A YAML block cannot be read; it is repairable if only its syntax is wrong."""
 
     def __init__(self, finding: Finding, *, is_repairable: bool = False) -> None:
         super().__init__(finding.message)
@@ -41,7 +41,7 @@ class YamlResult(NamedTuple):
 
 
 class InvalidValue(NamedTuple):
-    """A field whose one-line value is not YAML and is read as plain text."""
+    """A field whose value is not valid YAML and is read as plain text."""
 
     key: str
     line: int
@@ -89,7 +89,7 @@ def shift_lines(findings: Iterable[Finding], offset: int) -> list[Finding]:
 
 
 def explain_invalid_value(text: str) -> str | None:
-    """Return why a one-line value is not YAML, for the most common errors."""
+    """Return why a one-line value is not YAML; `None` if it has no common error."""
     if text[0] in "\"'":
         return "has an unclosed quote" if text.count(text[0]) == 1 else None
     if text[0] in "[{":
