@@ -16,8 +16,8 @@ from skillhall._internal.installer.data_cleanup import (
     clean_up_if_due,
 )
 from skillhall._internal.installer.rollback import roll_back
-from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.storage.content_store import ContentStore
 from tests.support.projects import ProjectFixture, make_project
 from tests.support.skills import make_skill

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, PendingStore
-from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
+from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall.errors import ReviewGone, StaleVersionError
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md

@@ -36,7 +36,6 @@ from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill
 from skillhall._internal.skill_store.input_checks import (
     NOT_SHADOWED_HINT,
@@ -46,6 +45,7 @@ from skillhall._internal.skill_store.input_checks import (
 )
 from skillhall._internal.skill_store.revision_poller import RevisionPoller
 from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
+from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
@@ -70,8 +70,8 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
-    from skillhall._internal.skill_store.changes import SkillChangeResult
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
+    from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
     from skillhall._internal.sources.folder.candidate import Signature
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.

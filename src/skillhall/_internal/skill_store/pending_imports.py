@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.changes import SkillStoreChanges
     from skillhall._internal.skill_store.store import ImportReport
+    from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
     from skillhall._internal.skill_store.version_diff import FileChange
 
 ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]

@@ -6,8 +6,8 @@ import pytest
 
 from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.skill.lossless_editor import SkillText
-from skillhall._internal.skill_store.changes import SkillStoreChanges
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall.errors import (
     EditRefused,
     NothingToUndo,
