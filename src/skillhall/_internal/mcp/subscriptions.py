@@ -1,4 +1,4 @@
-"""Subscriptions, and the poller that notifies subscribers, for both protocol versions."""
+"""Subscriptions of clients of both protocol versions, and the poller behind them."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Subscriptions:
             self._sessions.setdefault(connection, set())
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
-        """Subscribe the client to a resource. Raises: MCPError for too many."""
+        """Subscribe the client to a resource. Raises: MCPError if it has too many."""
         uris = self._sessions.setdefault(_get_connection(ctx), set())
         _check_uri_limit([*uris, params.uri])
         uris.add(params.uri)

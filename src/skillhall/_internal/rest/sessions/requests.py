@@ -99,7 +99,7 @@ class EditBlockRequest(_StrictRequest):
 
 
 class MoveBlockRequest(_PlacedRequest):
-    """New place of a block. By default it goes to the end of the zone."""
+    """New position of a block. By default it goes to the end of the zone."""
 
 
 class SessionImportRequest(_StrictRequest):
