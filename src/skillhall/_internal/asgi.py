@@ -151,7 +151,8 @@ def listen(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
-        if sys.platform != "win32":  # where it would let two servers use the same port
+        # On Windows, this option would let two servers use the same port.
+        if sys.platform != "win32":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((str(address), port))
         listening.listen(2048)

@@ -54,7 +54,7 @@ class Progress:
 
 
 class Installer:
-    """Installs skills into a project or the home folder, with a lock file.
+    """Installs skills into a project or home folder and records them in a lock file.
 
     Its methods do the same as `skillhall add`, `update`, `remove` and the other commands. Every
     change of a skill is written completely or not at all, and `rollback` undoes it.

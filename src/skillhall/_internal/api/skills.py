@@ -254,7 +254,7 @@ class Skills(Mapping[str, Skill]):
 
     @property
     def revision(self) -> str:
-        """A digest that changes whenever a skill is added, removed or edited."""
+        """A digest that changes if a skill is added or removed, or a SKILL.md is edited."""
         return self._origin.revision
 
     def search(self, query: str, *, limit: int = 10, bodies: bool = False) -> list[SearchHit]:
@@ -274,11 +274,11 @@ class Skills(Mapping[str, Skill]):
         ]
 
     def listing(self, *, max_tokens: int | None = None, format: ListingFormat = "xml") -> str:  # noqa: A002 - the word users know
-        """Return the `<available_skills>` block for a system prompt; "" without skills.
+        """Return the skills as an `<available_skills>` block for a system prompt.
 
-        If the block is larger than `max_tokens`, descriptions are shortened, then left out; then
-        skills are left out, and a last line says how many. Without skills, the JSON format returns
-        an empty list.
+        `format` can also be `markdown` or `json`. Without skills, the text is empty, or `[]` in
+        JSON. If the block is larger than `max_tokens`, descriptions are shortened, then left out;
+        then skills are left out, and a last line says how many.
         Raises: ValueError for `max_tokens` with a format other than `xml`.
 
         ```python
@@ -339,9 +339,9 @@ class Skills(Mapping[str, Skill]):
     def refresh(self) -> Skills:
         """Return the current skills; the same object if nothing changed.
 
-        For folders, the first call costs as much as loading them. Later calls need only some `stat`
-        calls per skill, so you can refresh before every turn of a conversation. A source is opened
-        again.
+        For folders, the first call loads them again. Later calls need only a few `stat` calls per
+        skill, so you can refresh before every turn of a conversation. With
+        `Skills.open`, every call opens the source again.
 
         ```python
         skills = skills.refresh()

@@ -39,6 +39,7 @@ class PromptSource:
             return self._service.cached_snapshot() or self._service.snapshot()
         view = self._provider.current_view()
         if self._last is None or self._last.digest != view.revision:
+            # Hidden skills too: users call prompts, models do not.
             self._last = SkillPrompts(view.revision, view.all_skills, view.profile)
         return self._last
 

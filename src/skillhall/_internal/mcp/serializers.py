@@ -41,9 +41,9 @@ _MEDIA_TYPES_OF_SKILLS = {
 
 
 def with_ttl(result: JsonObject, ttl_ms: int = 0) -> JsonObject:
-    """Return the result with the time for which a client may cache it.
+    """Return the result with `ttlMs`, the time for which clients may cache it.
 
-    The SDK removes it for earlier protocol versions.
+    The SDK removes the added fields for earlier protocol versions.
     """
     return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
 

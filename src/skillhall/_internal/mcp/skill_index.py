@@ -217,7 +217,10 @@ class SkillIndex:
         return with_ttl({"contents": [serialize_contents(uri, file, data)]})
 
     def read_directory(self, params: DirectoryParams) -> JsonObject:
-        """Return a page of a directory's children. Raises: MCPError if it is not one."""
+        """Return a page of a directory's children.
+
+        Raises: MCPError if the URI is not that of a directory.
+        """
         children = {
             child["uri"]: child for child in self._view_cache.get().list_children(params.uri)
         }

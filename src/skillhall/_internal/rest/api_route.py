@@ -141,7 +141,7 @@ async def read_model(request: Request, model: type[_M], limit: int = MAX_JSON_BY
 
 
 def describe_json(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI content of a JSON body, without references."""
+    """Return the OpenAPI content of a JSON body, with all references inlined."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
 

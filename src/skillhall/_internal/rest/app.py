@@ -100,7 +100,7 @@ async def _respond_with_json(request: Request, error: Exception) -> Response:
 
 
 def _routing_error(request: Request, error: Exception) -> HttpError:
-    """Return the error for an unknown route, or for a method that it does not have."""
+    """Return the error for an unknown route or an unsupported method."""
     if not isinstance(error, HTTPException) or error.status_code != _METHOD_NOT_ALLOWED:
         return HttpError("not_found", "route not found")
     # Starlette names only the methods of the first route with this path.
@@ -146,7 +146,7 @@ class HeadAsGet:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, HEAD as GET."""
+        """Pass the request on; a HEAD request becomes a GET request."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return

@@ -112,7 +112,7 @@ async def get_liveness() -> Response:
     openapi_extra=PUBLIC,
 )
 async def get_readiness(health: _HealthDep) -> Response:
-    """Return the status of the sources and the database; 503 if it is not ready."""
+    """Return the status of the sources and the database, or 503 if not ready."""
     return SuccessResponse(await health.check_readiness())
 
 

@@ -107,7 +107,8 @@ class PromptFastPath:
 
     `python -m benchmarks serving` compares the requests per second with a bare Starlette route:
     list 0.83, one prompt 0.90, 304 1.90. FastAPI's dependencies cost more than these responses:
-    with the regular routes, it measures 0.72, 0.40 and 0.27. It requires 0.70, 0.70 and 0.90.
+    without the fast path, the ratios are 0.72, 0.40 and 0.27. The benchmark requires 0.70, 0.70
+    and 0.90.
     """
 
     def __init__(self, app: ASGIApp, responder: PromptResponder) -> None:

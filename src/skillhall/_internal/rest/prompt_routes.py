@@ -183,5 +183,5 @@ async def render_prompt(
 
 @router.get(TOOLS_PATH, response_model=responses.ToolListResponse)
 async def list_tools() -> Response:
-    """List the tools that can be called over REST. Always empty, for dot-ai clients."""
+    """List the tools callable over REST: none. The route exists for dot-ai clients."""
     return SuccessResponse({"tools": [], "total": 0, "categories": [], "tags": []})

@@ -78,9 +78,8 @@ _FORM_SCHEMA: dict[str, Any] = {
     "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
 _SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
-_Import = Callable[
-    [Collection], tuple[ImportReport, str]
-]  # returns the report and the id of the change
+# Runs an import and returns its report and the id of the change.
+_Import = Callable[[Collection], tuple[ImportReport, str]]
 router = APIRouter(tags=["skills"], route_class=ApiRoute)
 
 
