@@ -150,7 +150,7 @@ class AgentSkills:
         return row.skill.directory
 
     def get_location(self, row: ViewedSkill) -> str:
-        """Return the SKILL.md of a skill, as shown in the prompt."""
+        """Return the path of a skill's SKILL.md, as shown in the prompt."""
         return row.skill.location
 
     def mark_plan_sent(self, plan: PromptPlan) -> bool:
@@ -202,7 +202,7 @@ class FixedAgentSkills(AgentSkills):
 
 
 def estimate_load_tokens(skill: CatalogSkill, profile: Profile) -> int | None:
-    """Return the estimated tokens of loading a skill; `None` if that fails."""
+    """Return the estimated tokens of a loaded skill; `None` if it cannot be loaded."""
     try:
         return estimate_tokens(activate(skill, profile))
     except (SkillhallError, OSError):

@@ -127,9 +127,10 @@ class AgentTools:
         return SkillView(view.revision, view.profile, skills)
 
     def expand_message(self, message: str) -> UserMessage:
-        """Expand `/name …` and `/skill:name …` to the skill's instructions and the rest.
+        """Replace `/name` or `/skill:name` at the start with the skill's instructions.
 
-        Other messages are unchanged. Raises: SkillNotFound, SkillRejected.
+        Messages that do not call a skill are unchanged.
+        Raises: SkillNotFound for `/skill:name`, SkillRejected.
         """
         match = _SKILL_CALL.fullmatch(message.strip())
         if match is None:

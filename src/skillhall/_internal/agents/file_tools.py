@@ -143,11 +143,11 @@ class ReadTools:
         return self.tools[0].call({"path": path}).text
 
     def read_skill(self, name: object) -> str:
-        """Return the instructions of a skill, or an error."""
+        """Return the instructions of a skill, or an error line."""
         return self.tools[1].call({"name": name}).text
 
     def list_skill_files(self, name: object) -> str:
-        """Return the files of a skill, one per line, or an error."""
+        """Return the files of a skill, one per line, or an error line."""
         return self.tools[2].call({"name": name}).text
 
     @property

@@ -108,7 +108,7 @@ class SkillServer(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,  # noqa: ARG002 - the SDK's
     ) -> InitializationOptions:
-        """Return the capabilities for clients before protocol 2026, without the extension."""
+        """Return the capabilities for protocols before 2026, which have no extension."""
         stateful = self._is_stateful  # a stateless server cannot send notifications
         options = NotificationOptions(stateful, stateful, stateful)
         return super().create_initialization_options(options, experimental_capabilities, {})

@@ -82,7 +82,7 @@ class IndexView:
         self._reported_paths: set[str] = set()
 
     def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
-        """Return a cached page, if it is fresh. Never blocks."""
+        """Return a cached page; `None` if it is missing or stale. Never blocks."""
         page = self._pages.get((kind, cursor or ""))
         return None if page is None else page.fresh_value
 
@@ -182,7 +182,7 @@ class SkillIndex:
         return self._view_cache.refresh().skill_view
 
     def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
-        """Return a cached page, if it is fresh. Never blocks."""
+        """Return a cached page; `None` if it is missing or stale. Never blocks."""
         view = self._view_cache.fresh_value
         return None if view is None else view.get_cached_page(kind, cursor)
 
@@ -234,7 +234,7 @@ class SkillIndex:
         return serialize_page("resources", [children[uri] for uri in uris[start:end]], next_cursor)
 
     def compute_file_state(self, uri: str) -> str:
-        """Return a string that changes with the file; "" if it is not served or readable."""
+        """Return a string that changes with the file; "" if it cannot be served."""
         view = self._view_cache.get()
         row, path = view.find(uri) or (None, "")
         manifest = None if row is None else view.read_manifest(row, fresh=True)

@@ -26,7 +26,7 @@ _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class SessionLimits(NamedTuple):
-    """Limits for the sessions of clients before protocol 2026."""
+    """Limits for the sessions of clients with a protocol before 2026."""
 
     max_sessions: int
     idle_timeout: int  # seconds without a request or an open stream

@@ -40,8 +40,8 @@ def build_fastapi_app(
 ) -> FastAPI:
     """Return an app with these routers that runs `on_startup` in the background.
 
-    `render_error_page` renders routing errors and internal errors for browsers, which get JSON
-    otherwise.
+    `render_error_page` renders routing errors and internal errors for browsers; without it, they
+    get JSON.
     """
 
     @asynccontextmanager

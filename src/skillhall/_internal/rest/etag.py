@@ -14,7 +14,7 @@ NO_CACHE = {"cache-control": "no-cache"}
 
 
 def etag_matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether If-None-Match contains this ETag; weak and strong ETags match."""
+    """Whether If-None-Match contains this ETag; weak and strong ETags count as equal."""
     if if_none_match is None:
         return False
     if if_none_match == etag:

@@ -305,7 +305,7 @@ def get_skill_file(
 
 
 def _serialize_change(change: str) -> dict[str, object]:
-    """Return the id to undo a change with, if there is one."""
+    """Return the field with the id to undo a change; empty if there is no id."""
     return {"change": change} if change else {}
 
 

@@ -63,7 +63,7 @@ class Conversations:
         return len(self._by_id)
 
     def find(self, identity: str) -> Conversation | None:
-        """Return the conversation with this id, if it has not expired."""
+        """Return the conversation with this id; `None` if it does not exist or expired."""
         with self._lock:
             self._evict()
             return self._by_id.get(identity)

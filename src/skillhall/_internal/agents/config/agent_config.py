@@ -32,7 +32,7 @@ _BUDGET_KEYS = ("catalog", "requests", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class AgentBudgets:
-    """The budgets of an agent; `None` means no limit."""
+    """The budgets of an agent; `None` if a budget is not set."""
 
     catalog: int | None = None  # tokens of the skill listing in the system prompt
     requests: int | None = None  # model requests per message; `None`: the framework's own limit

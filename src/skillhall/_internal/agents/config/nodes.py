@@ -129,7 +129,7 @@ class ConfigNode:
         return value
 
     def as_strings(self) -> tuple[str, ...] | None:
-        """Return the strings of a list; `None` if it is missing, unlike an empty list."""
+        """Return the strings of a list; `None` if it is missing, `()` if it is empty."""
         if self.value is None:
             return None
         if not isinstance(self.value, list) or not all(isinstance(v, str) for v in self.value):

@@ -1,4 +1,4 @@
-"""Skills from GitHub; apart from `skills_module`, since this imports network code."""
+"""Skills from GitHub, in a module of their own because it imports network code."""
 
 from __future__ import annotations
 

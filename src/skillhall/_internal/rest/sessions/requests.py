@@ -127,7 +127,7 @@ class SaveTemplateRequest(_StrictRequest):
 
 
 class EditTemplateRequest(_StrictRequest):
-    """Changes to a template. The blocks of `session` replace those of the template."""
+    """Changes to a template. If `session` is set, its blocks replace the template's."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
     description: str | None = Field(None, max_length=MAX_DESCRIPTION)
