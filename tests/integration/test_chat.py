@@ -204,8 +204,8 @@ def test_unreachable_provider_fails_fast(chat: Chat, monkeypatch: pytest.MonkeyP
     ("argv", "code", "problem", "hint"),
     [
         ([], 2, "no model selected", "name one with --model or SKILLHALL_MODEL"),
-        (["--model", "gpt-5"], 3, "no provider in its name", "write provider:name, as "),
-        (["--model", "unknown:x"], 3, "unknown provider", "write provider:name, as "),
+        (["--model", "gpt-5"], 3, "no provider in its name", "write provider:name, such as "),
+        (["--model", "unknown:x"], 3, "unknown provider", "write provider:name, such as "),
         (["--model", MODEL], 8, "OPENAI_API_KEY is not set", "set OPENAI_API_KEY"),
         (["--model", "anthropic:x"], 8, "ANTHROPIC_API_KEY is not set", "set ANTHROPIC_API_KEY"),
         (["--model", "ollama:x"], 8, "OLLAMA_BASE_URL is not set", "set OLLAMA_BASE_URL"),

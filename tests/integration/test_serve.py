@@ -119,7 +119,9 @@ def test_port_in_use_is_rejected_with_a_hint() -> None:
         result = run_failing(SERVE, "--port", port)
     assert result.returncode == 3
     assert f"cannot listen on 127.0.0.1 port {port}" in result.stderr
-    assert "hint: stop what listens there, or choose another with --port" in result.stderr
+    assert (
+        "hint: stop the program that uses the port, or choose another with --port" in result.stderr
+    )
 
 
 def test_public_address_without_a_token_is_rejected() -> None:

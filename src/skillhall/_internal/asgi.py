@@ -137,7 +137,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         raise ConfigInvalid(
             "SKILLHALL_HOST",
             f"{settings.host!r} can be reached from other machines, but no token is set",
-            "set SKILLHALL_AUTH_TOKEN, or listen at 127.0.0.1",
+            "set SKILLHALL_AUTH_TOKEN, or listen on 127.0.0.1",
         )
     # With a public URL, other machines reach this server through a proxy.
     public_name = urlsplit(settings.public_url).hostname or "localhost"
@@ -151,6 +151,7 @@ def listen(settings: ServerSettings) -> socket.socket:
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
+        # On Windows, this option would let two servers use the same port.
         if sys.platform != "win32":
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((str(address), port))
@@ -160,7 +161,7 @@ def listen(settings: ServerSettings) -> socket.socket:
         raise ConfigInvalid(
             "SKILLHALL_PORT",
             f"cannot listen on {settings.host} port {port}: {(error.strerror or '').lower()}",
-            "stop what listens there, or choose another with --port",
+            "stop the program that uses the port, or choose another with --port",
         ) from None
     return listening
 
@@ -207,7 +208,8 @@ class ServerProcess(uvicorn.Server):
         await super().shutdown(sockets)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Run the server. A signal that stops it is not a failure."""
+        """Run the server. Being stopped by a signal is not a failure."""
+        # Only the main thread can set signal handlers.
         if threading.current_thread() is not threading.main_thread():
             super().run(sockets)
             return
@@ -268,7 +270,7 @@ def _resolve_host(host: str) -> IPv4Address | IPv6Address:
 def _parse_port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= _MAX_PORT:
         return int(text)
-    raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is not a port", "give a number up to 65535")
+    raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is not a port", "use a number from 0 to 65535")
 
 
 def _parse_positive(name: str, text: str) -> int:
@@ -276,4 +278,4 @@ def _parse_positive(name: str, text: str) -> int:
     if is_number and 0 < int(text) <= _MAX_LIMIT:
         return int(text)
     problem = f"{text!r} is not a positive integer"
-    raise ConfigInvalid(name, problem, f"give a number from 1 to {_MAX_LIMIT}")
+    raise ConfigInvalid(name, problem, f"use a number from 1 to {_MAX_LIMIT}")

@@ -1,4 +1,4 @@
-"""The skills of one agent: its system prompt and the skills that its tools can load."""
+"""The skills of one agent: its system prompt and the skills its tools can load."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class SkillSource(Protocol):
     """Skills that tools and adapters accept: `Skills` or `AgentSkills`."""
 
     def as_agent_skills(self) -> AgentSkills:
-        """Return the skills as those of an agent."""
+        """Return these skills as `AgentSkills`."""
 
 
 class AgentSkills:
     """The skills of one agent: its system prompt and its tools. Thread-safe.
 
-    Every call returns the current skills. Nothing is read again unless a file changed.
+    Every call uses the current skills. They are read again only if a file has changed.
 
     ```python
     from skillhall import AgentSkills
@@ -84,7 +84,7 @@ class AgentSkills:
 
     @classmethod
     def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
-        """Return the skills of `roots`, by default of the default folders."""
+        """Return the skills in `roots`, or in the default folders if none are given."""
         sources = [InstructionSource(fspath(root)) for root in roots] or [
             InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS
         ]
@@ -98,8 +98,9 @@ class AgentSkills:
         config: str | PathLike[str] | None = None,
         settings: Settings | None = None,
     ) -> AgentSkills:
-        """Return the skills of an agent of a config, by default `skillhall.toml`.
+        """Return the skills of the agent with this id in a config file.
 
+        The default is `skillhall.toml`, else `skillhall.json`, in the working directory.
         Raises: ConfigInvalid.
         """
         settings = settings or Settings.read()
@@ -108,7 +109,7 @@ class AgentSkills:
         return cls(read_config(path).find_agent(identity), settings)
 
     def as_agent_skills(self) -> AgentSkills:
-        """Return itself, as adapters accept `Skills` too."""
+        """Return itself. Adapters call this method because they accept `Skills` too."""
         return self
 
     def snapshot(self) -> AgentSkillsSnapshot:
@@ -142,7 +143,7 @@ class AgentSkills:
         return row.skill.directory
 
     def get_location(self, row: ViewedSkill) -> str:
-        """Return the SKILL.md of a skill, as shown in the prompt."""
+        """Return the path of a skill's SKILL.md, as shown in the prompt."""
         return row.skill.location
 
     def mark_plan_sent(self, plan: PromptPlan) -> bool:
@@ -161,6 +162,7 @@ class AgentSkills:
         return "\n\n".join(filter(None, (self.agent.instructions.strip(), plan.text)))
 
     def _build_snapshot(self, loaded: LoadedInstructions, view: SkillView) -> AgentSkillsSnapshot:
+        # By identity, as in `InstructionLoader.load`.
         entries = {id(row.skill): self._build_listing_row(row) for row in view}
         listed = [entries[id(skill)] for skill in loaded.listed]
         inlined = [(entries[id(skill)], to_inlined(skill, body)) for skill, body in loaded.inlined]
@@ -183,6 +185,7 @@ class FixedAgentSkills(AgentSkills):
         super().__init__(AgentDefinition(DEFAULT_AGENT), profile=view.profile)
         listed = tuple(row.skill for row in view)
         hidden = tuple(skill for skill in view.all_skills if skill.hidden)
+        # The empty fingerprint is never checked, since `snapshot` is overridden.
         loaded = LoadedInstructions(listed, (), hidden, view.findings, Fingerprint({}, 0))
         self._fixed = self._build_snapshot(loaded, view)
 
@@ -192,7 +195,7 @@ class FixedAgentSkills(AgentSkills):
 
 
 def estimate_load_tokens(skill: CatalogSkill, profile: Profile) -> int | None:
-    """Return the estimated tokens of loading a skill; `None` if that fails."""
+    """Return the estimated tokens of a loaded skill; `None` if it cannot be loaded."""
     try:
         return estimate_tokens(activate(skill, profile))
     except (SkillhallError, OSError):

@@ -1,6 +1,7 @@
 """The tools of one conversation with an agent, independent of the framework.
 
-Every call is reported as an event, recorded in the usage log and traced.
+Every call is traced. Loaded skills, read files and errors are reported as events; the usage log
+records which skills are offered and used.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class UserMessage(NamedTuple):
 
 
 class AgentTools:
-    """The tools of one conversation. The instructions of a skill are returned once."""
+    """The tools of one conversation. A skill's instructions are returned only once."""
 
     def __init__(
         self,
@@ -100,11 +101,14 @@ class AgentTools:
 
     @property
     def loaded_names(self) -> tuple[str, ...]:
-        """The skills loaded in this conversation, in order."""
+        """The names of the skills loaded in this conversation, in order."""
         return self._loaded_skills.names
 
     def sync_history(self, texts: Iterable[str]) -> None:
-        """Find the loaded skills in the texts of the conversation, which may be truncated."""
+        """Replace the loaded skills with those found in the texts of the conversation.
+
+        If the host has removed a skill's instructions from it, the skill can be loaded again.
+        """
         self._loaded_skills.reset()
         for activation in filter(None, map(find_activation, texts)):
             self._loaded_skills.mark_loaded(*activation)
@@ -123,9 +127,10 @@ class AgentTools:
         return SkillView(view.revision, view.profile, skills)
 
     def expand_message(self, message: str) -> UserMessage:
-        """Expand `/name …` and `/skill:name …` to the skill's instructions and the rest.
+        """Replace `/name` or `/skill:name` at the start with the skill's instructions.
 
-        Other messages are unchanged. Raises: SkillNotFound, SkillRejected.
+        Messages that do not call a skill are unchanged.
+        Raises: SkillNotFound for `/skill:name`, SkillRejected.
         """
         match = _SKILL_CALL.fullmatch(message.strip())
         if match is None:
@@ -137,7 +142,9 @@ class AgentTools:
             row = self.current_view().find(match[2])
         except SkillNotFound:
             if match[1]:  # `/skill:name` can only mean a skill
-                raise SkillNotFound(match[2], hint="'/skills' lists those you can call") from None
+                raise SkillNotFound(
+                    match[2], hint="'/skills' lists the skills you can use"
+                ) from None
             return UserMessage(message)
         result = self._build_skill_tools().load_skill(row.name)
         if result.is_error:
@@ -146,7 +153,7 @@ class AgentTools:
         return UserMessage("\n\n".join(filter(None, (result.text, match[3]))), row.name)
 
     def user_invocable_names(self) -> tuple[str, ...]:
-        """Return the skills that the user can call by name."""
+        """Return the names of the skills that the user can call, hidden ones included."""
         hidden = (skill.name for skill in self.skills.snapshot().instructions.hidden)
         return tuple(dict.fromkeys((*self.skills.current_view().skills, *hidden)))
 
@@ -155,7 +162,7 @@ class AgentTools:
         return SkillTools(self, self._loaded_skills, self.skills.get_directory, names)
 
     def _call_and_record(self, tool: Tool, arguments: object) -> ToolResult:
-        """Call a tool; the call is reported, recorded and traced."""
+        """Call a tool; report, record and trace the call."""
         attributes = {"gen_ai.tool.name": tool.name, "gen_ai.agent.id": self.skills.agent.id}
         with span(f"execute_tool {tool.name}", attributes) as details:
             result = tool.call(arguments)
@@ -198,5 +205,5 @@ class AgentTools:
 
 
 def to_agent_tools(tools: AgentTools | SkillSource) -> AgentTools:
-    """Return the tools of a conversation; new ones if `tools` are only skills."""
+    """Return `tools`; for skills, return the tools of a new conversation."""
     return tools if isinstance(tools, AgentTools) else AgentTools(tools)

@@ -1,4 +1,4 @@
-"""The skills of a server's collection, as an agent gets them."""
+"""The skills of a server's collection, as the skills of an agent."""
 
 from __future__ import annotations
 
@@ -55,19 +55,23 @@ class CollectionSkills(AgentSkills):
             return snapshot
 
     def get_directory(self, row: ViewedSkill) -> str:
-        """Return the folder relative to the run directory, else a URI; never a server's path."""
+        """Return the skill's folder, relative to the run directory, or its URI.
+
+        Skills outside `.agents` get the URI: models must not see absolute paths of the server.
+        """
         folder = row.skill.directory
         if not folder.startswith(self._agents_folder):
             return row.uri
         return f"{AGENTS_FOLDER}/{folder[len(self._agents_folder) :].replace(os.sep, '/')}"
 
     def get_location(self, row: ViewedSkill) -> str:
-        """Return the SKILL.md of a skill, below its folder or URI."""
+        """Return the path or the URI of a skill's SKILL.md."""
         return f"{self.get_directory(row)}/{row.skill.file}"
 
     def render_prompt_for_skill(self, identity: str) -> str:
-        """Return the system prompt with only this skill; "" if it is hidden from models.
+        """Return the system prompt with only this skill; "" if models do not see it.
 
+        They do not see hidden skills and skills whose requirements this machine does not meet.
         Raises: SkillNotFound.
         """
         row = self._find_visible(self._collection.find(identity))
@@ -81,7 +85,7 @@ class CollectionSkills(AgentSkills):
         return self._render_prompt_for(ListingRow(draft.name, draft.description, location))
 
     def render_activation_text(self, identity: str) -> str:
-        """Return the result of `load_skill`, also for a hidden skill.
+        """Return the result of `load_skill`, also for skills that models do not see.
 
         Raises: SkillNotFound.
         """
@@ -107,6 +111,7 @@ class CollectionSkills(AgentSkills):
             if is_visible_to_models(skill)
             and check_requirements(skill.frontmatter, self._host) is None
         )
+        # The empty fingerprint is never checked, since `snapshot` compares revisions.
         loaded = LoadedInstructions(listed, (), hidden, current.findings, Fingerprint({}, 0))
         view = SkillView(current.revision, self.profile, listed)
         return self._build_snapshot(loaded, view)

@@ -1,6 +1,6 @@
 """ReadFile, ReadSkill and ListSkillFiles: read-only tools for a run directory.
 
-For any input the result is text: the content, or one line that starts with "Error: ".
+They never raise: each returns the content, or one line that starts with "Error: ".
 """
 
 from __future__ import annotations
@@ -48,30 +48,33 @@ FILE_NOT_FOUND = "file not found."
 FILE_TOO_LARGE = "file too large."
 FILE_NOT_TEXT = "file is not UTF-8 text."
 RUN_DIRECTORY_PATH_HELP = (
-    "The path, relative to the run directory: .agents/skills/<id>/SKILL.md, or "
+    "The path, relative to the run directory, such as .agents/skills/<id>/SKILL.md, or "
     ".agents/sys.skills/<id>/SKILL.md for a system skill."
 )
-LOCATION_PATH_HELP = "The path: a location that you were given, or relative to the run directory."
+LOCATION_PATH_HELP = "A location that you were given, or a path relative to the run directory."
 _NAME_PROPERTIES = {"name": string_schema("The id or the name of the skill.")}
 
 
 class ResolvedFile(NamedTuple):
-    """A file of a skill. `is_location` is true for the SKILL.md in a listing."""
+    """A file of a skill. `is_location` is true for the SKILL.md that a listing names."""
 
     path: str  # relative to the skill's folder
-    read: Callable[[], bytes]  # raises what `SkillView.read_file` raises
+    read: Callable[[], bytes]  # raises the errors of `SkillView.read_file`
     is_location: bool = False
 
 
 @dataclass(frozen=True)
 class SkillFileResolver:
-    """The skills of a view, by the folders in the prompt."""
+    """Finds the files of a view's skills by the paths that models see."""
 
     skill_view: SkillView
     get_directory: Callable[[ViewedSkill], str]
 
     def find(self, path: str) -> ResolvedFile | None:
-        """Return the file at `path`; `None` if it is in none of the folders."""
+        """Return the file at `path`; `None` if `path` is in no skill's folder.
+
+        The file may not exist, which only `read` reports.
+        """
         normalized = _normalize(path)
         read = self.skill_view.read_file
         row = self._skills_by_location.get(normalized)
@@ -104,7 +107,7 @@ class SkillFileResolver:
         return {folder: row for row in reversed(rows) for folder in self._folder_spellings(row)}
 
     def _folder_spellings(self, row: ViewedSkill) -> tuple[str, str, str]:
-        """Return the folder as shown to models, as escaped in the prompt, and as it is on disk."""
+        """Return the folder as shown to models, as escaped in the prompt, and on disk."""
         shown = _to_posix(self.get_directory(row))
         return shown, escape_field(shown), _to_posix(row.skill.directory)
 
@@ -113,14 +116,15 @@ class SkillFileResolver:
 class ReadTools:
     """The read tools of a run directory. Every call reads the current files.
 
-    Raises: ValueError for an invalid extension, ConfigInvalid for one in the settings.
+    Raises: ValueError for an invalid extension in `extensions`, ConfigInvalid for one in the
+    settings.
     """
 
     run_directory: str | os.PathLike[str]
-    extensions: Sequence[str] = ()  # that ReadFile may return; by default those of the settings
+    extensions: Sequence[str] = ()  # that ReadFile may read; by default those of the settings
     catalog: Callable[[], Catalog] | None = None  # by default the local skills
     settings: Settings = field(default_factory=Settings.read)
-    # Further skills, whose files ReadFile may return wherever they are.
+    # Further skills, whose files ReadFile may read even outside the run directory.
     resolve_extra_files: Callable[[], SkillFileResolver] | None = None
     path_description: str = RUN_DIRECTORY_PATH_HELP
 
@@ -139,11 +143,11 @@ class ReadTools:
         return self.tools[0].call({"path": path}).text
 
     def read_skill(self, name: object) -> str:
-        """Return the instructions of a skill, or an error."""
+        """Return the instructions of a skill, or an error line."""
         return self.tools[1].call({"name": name}).text
 
     def list_skill_files(self, name: object) -> str:
-        """Return the files of a skill, one per line, or an error."""
+        """Return the files of a skill, one per line, or an error line."""
         return self.tools[2].call({"name": name}).text
 
     @property
@@ -161,16 +165,16 @@ class ReadTools:
             ),
             Tool(
                 name="ReadSkill",
-                description="Returns the instructions of a skill, where it stands, and the names "
-                "of its files. Call it before a task that matches the skill's description.",
+                description="Returns the instructions of a skill, its folder, and the names of its "
+                "files. Call it before a task that matches the skill's description.",
                 required=("name",),
                 get_properties=lambda: _NAME_PROPERTIES,
                 handler=lambda arguments: self._render_skill(get_argument(arguments, "name")),
             ),
             Tool(
                 name="ListSkillFiles",
-                description="Returns the paths and sizes of a skill's files, one in a line; "
-                "ReadFile takes the paths.",
+                description="Returns the paths and sizes of a skill's files, one per line. "
+                "ReadFile accepts these paths.",
                 required=("name",),
                 get_properties=lambda: _NAME_PROPERTIES,
                 handler=lambda arguments: self._render_skill_files(get_argument(arguments, "name")),
@@ -178,7 +182,7 @@ class ReadTools:
         )
 
     def _read_text(self, requested: object) -> str:
-        """Return the text at a path, below the run directory or in a skill of the prompt."""
+        """Return the text of a file below the run directory or in a skill of the prompt."""
         if not isinstance(requested, str) or not requested.strip():
             raise ToolError(PATH_REQUIRED)
         path = requested.strip()
@@ -189,6 +193,8 @@ class ReadTools:
             if file is None:
                 raise
         if not file.is_location:
+            # With the prefix, a `.agents` folder in the skill is not taken for the one of the run
+            # directory, which is not private.
             _reject_private((), f"skill/{file.path}")
             self._reject_type(file.path)
         with _read_errors_as_tool_errors():
@@ -210,8 +216,9 @@ class ReadTools:
         return _decode_text(file.data)
 
     def _resolve_requested_path(self, path: str) -> RelativePath:
-        """Return the path relative to the run directory, for absolute and linked spellings too."""
+        """Return the path relative to the run directory. `path` may be absolute."""
         full = self._to_absolute_path(path)
+        # If the run directory is a link, absolute paths may start with the link or its target.
         for root in (self._to_absolute_path("."), os.path.realpath(self.run_directory)):
             start = root.rstrip(os.sep) + os.sep
             if full.startswith(start):
@@ -302,7 +309,7 @@ class ReadTools:
 
 @contextmanager
 def _read_errors_as_tool_errors() -> Iterator[None]:
-    """Translate the errors of a read; what the model sees reveals nothing about the disk."""
+    """Translate read errors to tool errors that reveal nothing about the disk."""
     try:
         yield
     except UnsafePath:
@@ -314,7 +321,7 @@ def _read_errors_as_tool_errors() -> Iterator[None]:
 
 
 def _reject_private(own_folders: Sequence[tuple[str, ...]], path: str) -> None:
-    """Reject private paths with "file not found", so that models cannot probe for them."""
+    """Reject private paths with "file not found", so models cannot probe for them."""
     parts = path.split("/")
     names = tuple(map(fold_name, parts))
     if is_private_path(parts) or any(names[: len(folder)] == folder for folder in own_folders):
@@ -336,7 +343,7 @@ def _to_posix(path: str) -> str:
 
 
 def _normalize(path: str) -> str:
-    """Return the path without `//`, `.` and `..`, except in the scheme of a URI."""
+    """Return the path without `//`, `.` and `..`; the `skill://` of a URI stays."""
     slashed = _to_posix(path)
     scheme = SCHEME if slashed.startswith(SCHEME) else ""
     return scheme + posixpath.normpath(slashed.removeprefix(scheme))

@@ -48,7 +48,10 @@ class InstructionSource:
     follow_links: bool = False  # whether links may lead out of the folder
 
     def resolve_root(self, settings: Settings) -> Root:
-        """Return the root, with `~` expanded. The settings can allow links for every source."""
+        """Return the root, with `~` expanded.
+
+        Links may lead out of the folder if the source or the settings allow it.
+        """
         base = str(Path(settings.working_directory, self.base))
         follow = self.follow_links or settings.follow_links
         return Root.resolve(fspath(self.root), base, is_required=self.expected, follow_links=follow)
@@ -56,9 +59,12 @@ class InstructionSource:
 
 @dataclass(frozen=True, slots=True)
 class LocalHost:
-    """This machine. Only the names of environment variables are known, not their values."""
+    """This machine, as checked for the requirements of skills.
 
-    variable_names: frozenset[str] = frozenset()
+    Only the names of environment variables are known, not their values.
+    """
+
+    variable_names: frozenset[str] = frozenset()  # of variables that are not empty
     platform: str = sys.platform
 
     def has_program(self, name: str) -> bool:
@@ -97,7 +103,10 @@ def to_inlined(skill: CatalogSkill, body: str) -> InlineSkill:
 
 
 class InstructionSkills:
-    """The instructions of one agent, read at construction and by `refresh`."""
+    """The part of one agent's system prompt that comes from skills.
+
+    The skills are read at construction and by `refresh`, and by `current` if a file has changed.
+    """
 
     def __init__(
         self,
@@ -119,7 +128,7 @@ class InstructionSkills:
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """The findings of the last read. Those with an effect other than accept were logged."""
+        """The findings of the last read. Warnings and rejections were also logged."""
         return self._loaded.findings
 
     def refresh(self) -> None:
@@ -129,7 +138,10 @@ class InstructionSkills:
         _log_findings(judged for judged in self.findings if judged not in before)
 
     def current(self) -> str:
-        """Return the text, read again if a file changed; with `watch=False` it is `text`."""
+        """Return the text, after reading the skills again if a file has changed.
+
+        With `watch=False`, changes are not noticed and the result is `text`.
+        """
         if self._watch and not self._loaded.fingerprint.is_current():
             self.refresh()
         return self.text
@@ -173,7 +185,7 @@ class InstructionLoader:
             findings += judge(located)
         winners, _, shadow_findings = resolve_duplicates(selected, self._profile.precedence_policy)
         findings += judge(shadow_findings)
-        # Equal skills of two sources are different values here, so they are compared by identity.
+        # Skills are compared by identity, because two sources may select equal ones.
         winner_ids = {id(skill) for skill in winners}
         bodies = [(s, self._read_body(s, findings)) for s in inlined if id(s) in winner_ids]
         return LoadedInstructions(
@@ -187,7 +199,10 @@ class InstructionLoader:
     def _filter_usable(
         self, skills: Iterable[CatalogSkill], findings: list[JudgedFinding]
     ) -> list[CatalogSkill]:
-        """Return the visible skills whose requirements are met; the others become findings."""
+        """Return the visible skills whose requirements are met.
+
+        For each visible skill whose requirements are not met, a finding is added.
+        """
         usable = []
         for skill in filter(is_visible_to_models, skills):
             finding = check_requirements(skill.frontmatter, self._host)
@@ -199,7 +214,10 @@ class InstructionLoader:
         return usable
 
     def _read_body(self, skill: CatalogSkill, findings: list[JudgedFinding]) -> str | None:
-        """Return the body of an inlined skill; `None` and a finding if it is rejected."""
+        """Return the body of an inlined skill; `None` if it is rejected.
+
+        Warnings and rejections that are not yet known are added to `findings`.
+        """
         try:
             parsed = read_skill(skill, self._profile)
             body, noticed = parsed.body, parsed.findings

@@ -1,6 +1,6 @@
-"""list_skills, search_skills, load_skill and read_skill_file: the skill tools of all agents.
+"""The skill tools: list_skills, search_skills, load_skill and read_skill_file.
 
-For any input a tool returns a result: the content, or one line that starts with "Error: " and an
+A tool never raises: its result is the content, or one line that starts with "Error: ", with an
 error code.
 """
 
@@ -44,7 +44,7 @@ _READ_PROBLEMS: Mapping[str, str] = {
 
 
 class LoadedSkills:
-    """The skills loaded in one conversation, so that no instructions are returned twice."""
+    """The skills loaded in one conversation, so that none is returned twice."""
 
     def __init__(self) -> None:
         self._digests: dict[str, str] = {}
@@ -58,7 +58,7 @@ class LoadedSkills:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the loaded skills, in order."""
+        """The names of the loaded skills, in the order in which they were first loaded."""
         return tuple(self._digests)
 
     def reset(self) -> None:
@@ -73,9 +73,10 @@ def get_skill_uri(row: ViewedSkill) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SkillTools:
-    """The skill tools of one provider. Without `loaded_skills`, every load returns the text.
+    """The skill tools for the skills of one provider.
 
-    No text mentions a tool that is not in `tool_names`.
+    Without `loaded_skills`, every load returns the instructions. Descriptions and results mention
+    only the tools in `tool_names`.
     """
 
     provider: SkillProvider
@@ -95,26 +96,26 @@ class SkillTools:
         return load.call({"name": name})
 
     def _all_tools(self) -> tuple[Tool, ...]:
-        loads = self._text_if_available("load_skill", "; load_skill gives them")
+        loads = self._text_if_available("load_skill", "; load_skill returns them")
         return (
             _build_tool(
                 "list_skills",
-                "Lists the skills there are, by name and description, in order. A skill is a set "
+                "Lists the names and descriptions of the available skills. A skill is a set "
                 f"of instructions for a kind of task{loads}.",
                 lambda: {
-                    "after": string_schema("The last name of the part before; to go on from it.")
+                    "after": string_schema("The last name of the previous page, to continue there.")
                 },
                 (),
                 self._list_skills,
             ),
             _build_tool(
                 "search_skills",
-                "Finds skills by words in their names and descriptions, the best first.",
+                "Searches the names and descriptions of skills. The best match comes first.",
                 lambda: {
-                    "query": string_schema("Some words."),
+                    "query": string_schema("The words to search for."),
                     "limit": {
                         "type": "integer",
-                        "description": f"How many at most; {_DEFAULT_RESULTS} unless told.",
+                        "description": f"Maximum number of results; default {_DEFAULT_RESULTS}.",
                         "minimum": 1,
                         "maximum": MAX_SEARCH_RESULTS,
                     },
@@ -150,7 +151,7 @@ class SkillTools:
     def _build_name_schema(self) -> Mapping[str, object]:
         names = self.provider.current_view().skills
         sources = [name for name in SKILL_TOOL_NAMES[:2] if name in self.tool_names]
-        known = f", as {' or '.join(sources)} shows it" if sources else ""
+        known = f", as returned by {' or '.join(sources)}" if sources else ""
         schema = string_schema(f"The name of the skill{known}.")
         return schema if len(names) > MAX_ENUM else {**schema, "enum": [*names]}
 
@@ -175,7 +176,7 @@ class SkillTools:
         return {"skills": self._serialize_rows(rows), "total": total}
 
     def _serialize_rows(self, rows: Iterable[ViewedSkill]) -> list[Mapping[str, str]]:
-        """Return names and descriptions; locations if no tool accepts names."""
+        """Return names and descriptions, and locations if no tool accepts names."""
         by_name = "load_skill" in self.tool_names or "read_skill_file" in self.tool_names
         return [
             {
@@ -187,7 +188,7 @@ class SkillTools:
         ]
 
     def _load_skill(self, arguments: Arguments) -> ToolContent:
-        """Return the instructions of a skill, or that they are already loaded."""
+        """Return the instructions of a skill, or a note that they are already loaded."""
         view = self.provider.current_view()
         row = self._find_skill(view, str(arguments["name"]))
         try:
@@ -219,11 +220,11 @@ class SkillTools:
             raise ToolError(f"{subject} is not UTF-8 text.", "not_text") from None
 
     def _build_read_error(self, error: Exception, subject: str) -> ToolError:
-        """Return the error for a failed read; it does not leak the path."""
+        """Return the error for a failed read, which does not reveal the local path."""
         code = error.code if isinstance(error, SkillhallError) else "storage_unavailable"
         problem = _READ_PROBLEMS.get(code, "cannot be read.")
         if code == "not_found":
-            files = self._text_if_available("load_skill", "; load_skill names the files")
+            files = self._text_if_available("load_skill", "; load_skill lists the files")
             problem = f"was not found{files}."
         return ToolError(f"{subject} {problem}", code)
 

@@ -1,4 +1,7 @@
-"""Tools for agents: one definition for adapters, MCP, the command line and hand-written loops."""
+"""Tools for agents, defined independently of any framework.
+
+Adapters, MCP, the command line and hand-written agent loops use the same definition.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ ToolContent: TypeAlias = str | Mapping[str, object]
 
 
 class ToolError(Exception):
-    """A failed call: the line for the model, and an error code if there is one."""
+    """A failed call: the message for the model, and an error code if there is one."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)
@@ -63,7 +66,7 @@ class Tool:
     description: str
     """What the tool does and when to call it."""
     required: tuple[str, ...] = ()
-    """The names of the arguments that every call has."""
+    """The names of the required arguments."""
     # The properties may depend on the current skills.
     get_properties: Callable[[], Mapping[str, Mapping[str, object]]] = field(repr=False)
     # Returns the content or a complete result, or raises `ToolError`.
@@ -88,7 +91,7 @@ class Tool:
         return result if isinstance(result, ToolResult) else ToolResult(content=result)
 
     def __call__(self, arguments: object) -> ToolContent:
-        """Call the tool and return what the model sees."""
+        """Call the tool and return only the content of the result."""
         return self.call(arguments).content
 
 
@@ -98,5 +101,5 @@ def string_schema(description: str) -> Mapping[str, object]:
 
 
 def get_argument(arguments: object, name: str) -> object:
-    """Return an argument of a call; `None` if it is missing or the arguments are no mapping."""
+    """Return an argument; `None` if it is missing or `arguments` is not a mapping."""
     return arguments.get(name) if isinstance(arguments, Mapping) else None

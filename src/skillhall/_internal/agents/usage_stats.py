@@ -24,7 +24,7 @@ class SkillUsage:
 
 
 def count_usage(settings: Settings, agent: str | None = None) -> list[SkillUsage]:
-    """Count the usage of each skill, most loaded first; optionally of one agent."""
+    """Count the usage of each skill, most loaded first; optionally for one agent."""
     uses: dict[str, SkillUsage] = {}
     for usage in UsageLog(settings.data_directory).read():
         if agent is not None and usage.agent != agent:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 
 def validate(*paths: StrPath, profile: str | Profile = "specification") -> ValidationReport:
-    """Check every skill below `paths` completely, by default in the agents' folders.
+    """Check every skill below `paths`, including its body and its files.
 
-    A path is a SKILL.md, the folder of a skill, or a folder of skills.
+    A path is a SKILL.md, the folder of a skill, or a folder of skills. Without paths, the folders
+    of the profile are checked; by default, these are the folders of coding agents.
     Raises: SkillFileNotFound if a path does not exist, UnknownProfile.
 
     ```python
@@ -37,9 +38,10 @@ def validate(*paths: StrPath, profile: str | Profile = "specification") -> Valid
 
 
 def scan(*paths: StrPath) -> ScanReport:
-    """Scan the skills below `paths` for risky content, by default in the agents' folders.
+    """Scan the skills below `paths` for risky content.
 
-    A risk is a reason to look, not a verdict. Nothing is executed.
+    Without paths, the folders of coding agents are scanned. A risk is a reason to review a skill,
+    not proof that it is malicious. Nothing is executed.
     Raises: SkillFileNotFound if a path does not exist.
 
     ```python

@@ -1,4 +1,4 @@
-"""`Installer`: the public entrance to installed skills."""
+"""`Installer`: the public class that installs, updates and removes skills."""
 
 from __future__ import annotations
 
@@ -48,16 +48,16 @@ class Progress:
 
     step: str
     completed: int
-    """Bytes or files, depending on the step."""
+    """Number of bytes or files, depending on the step."""
     total: int
-    """0 if it is not known."""
+    """Number of bytes or files; 0 if it is not known."""
 
 
 class Installer:
-    """Installs skills into a project or a user's home folder, and records them in a lock file.
+    """Installs skills into a project or home folder and records them in a lock file.
 
-    It does what `skillhall add`, `update`, `remove` and the other commands do. Every change is
-    written completely or not at all, and `rollback` undoes it.
+    Its methods do the same as `skillhall add`, `update`, `remove` and the other commands. Every
+    change of a skill is written completely or not at all, and `rollback` undoes it.
 
     ```python
     from skillhall import Installer
@@ -83,7 +83,7 @@ class Installer:
     def project(
         cls, path: StrPath = ".", *, progress: Callable[[Progress], None] | None = None
     ) -> Installer:
-        """Return the installer of the project at `path`. Downloads call `progress`."""
+        """Return the installer of the project at `path`. Downloads report to `progress`."""
         settings = Settings.read()
         root = os.path.abspath(os.path.join(settings.working_directory, path))  # noqa: PTH100, PTH118 - `..` is resolved without following links
         return cls(Project.from_settings(settings._replace(working_directory=root)), progress)
@@ -109,9 +109,10 @@ class Installer:
     ) -> AddReport:
         """Install the skills of a source, by default all of them.
 
-        A path object is always a local folder or archive. A string is read as on the command line;
-        an existing folder takes precedence over a repository. Skills that exist are skipped unless
-        you set `overwrite`. Nothing is written if this raises.
+        A path object is always a local folder or archive. A string means the same as on the
+        command line; an existing folder takes precedence over a repository. Skills that already
+        exist are skipped unless you set `overwrite`. All skills are checked before the first is
+        written.
         Raises: SourceError, SkillNotFound, UnknownAgent, InstallError.
         """
         text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - as above
@@ -128,17 +129,22 @@ class Installer:
     def update(self, *names: str, conflicts: ConflictChoice | None = None) -> list[UpdateResult]:
         """Update skills, by default all, and merge local edits.
 
-        A skill with conflicts is not changed, unless `conflicts` says which version wins.
+        A skill with conflicts is not changed, unless `conflicts` says which version wins. If a
+        skill cannot be updated, its result contains the error.
         Raises: LockNotFound, LockInvalid, SkillNotFound.
         """
         return update(self._project, names, conflicts=conflicts, progress=self._progress)
 
     def outdated(self, *names: str) -> list[UpdateResult]:
-        """Compare skills with their sources. Raises: LockNotFound, LockInvalid, SkillNotFound."""
+        """Compare skills with their sources, by default all, without changing anything.
+
+        If a source cannot be read, the result contains the error.
+        Raises: LockNotFound, LockInvalid, SkillNotFound.
+        """
         return find_outdated(self._project, names, self._progress)
 
     def remove(self, *names: str, force: bool = False) -> list[str]:
-        """Remove skills from all agents' folders; return the removed paths.
+        """Remove skills from all agents' folders; return the paths of the removed skills.
 
         Edited skills and those not in the lock file are removed only with `force`.
         Raises: SkillNotFound, NotInstalledError, Edited, LockInvalid.
@@ -146,23 +152,25 @@ class Installer:
         return remove(self._project, names, force=force)
 
     def rollback(self, name: str, *, force: bool = False) -> Change:
-        """Undo the last change of a skill; later edits are lost only with `force`.
+        """Undo the last change of a skill and return that change.
 
-        Raises: NothingToUndo, Edited.
+        Files that were edited since are overwritten only with `force`.
+        Raises: NothingToUndo, Edited, UnsavedFilesError.
         """
         return roll_back(self._project, name, force=force)
 
     def verify(self, *names: str) -> list[VerifyResult]:
-        """Compare installed files with the lock file.
+        """Compare installed files with the lock file, by default those of all skills.
 
         Raises: LockNotFound, LockInvalid, SkillNotFound.
         """
         return verify(self._project, names)
 
     def install(self, *, frozen: bool = False) -> list[LockedInstallResult]:
-        """Install the missing skills of the lock file.
+        """Install the skills of the lock file that are missing.
 
-        With `frozen`, a source whose files differ from the lock file is a failure.
+        With `frozen`, a skill fails if the files of its source differ from the lock file. If a
+        skill fails, its result contains the error.
         Raises: LockInvalid.
         """
         return install_locked(self._project, frozen=frozen, progress=self._progress)

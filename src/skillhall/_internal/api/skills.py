@@ -1,4 +1,4 @@
-"""`Skills` and `Skill`: the public snapshot of the skills in folders or in a source."""
+"""`Skills` and `Skill`: a public snapshot of the skills in folders or a source."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ ListingFormat = Literal["xml", "markdown", "json"]
 class Skill:
     """One skill: its frontmatter, instructions and files.
 
-    The fields are those of the moment when it was loaded. The body and the files are read when you
-    ask for them.
+    The fields have the values from when the skill was loaded. The body and the files are read when
+    you access them.
 
     ```python
     from skillhall import Skills
@@ -68,11 +68,14 @@ class Skill:
     """The folder of the skill relative to its root."""
     description: str
     path: Path
-    """The SKILL.md."""
+    """The path of the SKILL.md."""
     hidden: bool
     """Whether models must not see the skill: `disable-model-invocation: true`."""
     source: str
-    """Where its root comes from: `project`, `user` or `given`."""
+    """The origin of its root: `given` if you passed the folder, else a label such as `project`.
+
+    For `Skills.open`, it is the source as you passed it.
+    """
     findings: tuple[JudgedFinding, ...] = ()
     _row: ViewedSkill = field(repr=False, compare=False)
     _view: SkillView = field(repr=False, compare=False)
@@ -97,7 +100,7 @@ class Skill:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The paths of the files besides SKILL.md, without hidden ones."""
+        """The relative paths of the files besides SKILL.md, without hidden files."""
         return tuple(self._view.list_files(self._row))
 
     def read_bytes(self, path: StrPath) -> bytes:
@@ -110,13 +113,14 @@ class Skill:
     def read_text(self, path: StrPath) -> str:
         """Read a UTF-8 file of the skill.
 
-        Raises: as `read_bytes`, and UnicodeDecodeError.
+        Raises: the same errors as `read_bytes`, and UnicodeDecodeError.
         """
         return self.read_bytes(path).decode("utf-8")
 
     def activate(self) -> str:
-        """Return the text for a model that loads the skill: body, folder and names of files.
+        """Return the text for a model that loads the skill.
 
+        It contains the body, the folder and the names of the other files.
         Raises: SkillRejected, SkillFileNotFound.
         """
         return activate(self._row.skill, self._view.profile)
@@ -142,9 +146,9 @@ class SearchHit:
 
 
 class Skills(Mapping[str, Skill]):
-    """The skills of some folders at one moment, by name. Immutable and thread-safe.
+    """The skills of folders or of a source, by name. Immutable and thread-safe.
 
-    Skills that are hidden from models are in `hidden` and nowhere else.
+    Skills that are hidden from models are only in `hidden`.
 
     ```python
     from skillhall import Skills
@@ -171,11 +175,11 @@ class Skills(Mapping[str, Skill]):
     def load(
         cls, *roots: StrPath, profile: str | Profile = "lenient", cache: bool = True
     ) -> Skills:
-        """Load the skills below `roots`, by default below the folders where agents keep skills.
+        """Load the skills below `roots`, by default below the folders of coding agents.
 
         Only frontmatter is read. Invalid skills are skipped and reported in `findings`. With
-        `cache`, frontmatter that did not change is not read again.
-        Raises: SkillFileNotFound if a root does not exist, UnknownProfile.
+        `cache`, frontmatter that did not change is read from a cache on disk.
+        Raises: SkillFileNotFound if a root is not an existing folder, UnknownProfile.
 
         ```python
         skills = Skills.load()  # .agents/skills, .claude/skills, …
@@ -246,16 +250,16 @@ class Skills(Mapping[str, Skill]):
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """Every skill that was skipped or repaired, and why."""
+        """The findings about the skills, such as why one was skipped or repaired."""
         return self._view.findings
 
     @property
     def revision(self) -> str:
-        """A digest that changes whenever a skill is added, removed or edited."""
+        """A digest that changes if a skill is added or removed, or a SKILL.md is edited."""
         return self._origin.revision
 
     def search(self, query: str, *, limit: int = 10, bodies: bool = False) -> list[SearchHit]:
-        """Return the skills that match best, by name and description, optionally by body.
+        """Return the best matches by name and description, and by body with `bodies`.
 
         The first search with `bodies` reads every SKILL.md.
         """
@@ -271,10 +275,12 @@ class Skills(Mapping[str, Skill]):
         ]
 
     def listing(self, *, max_tokens: int | None = None, format: ListingFormat = "xml") -> str:  # noqa: A002 - the word users know
-        """Return the `<available_skills>` block for a system prompt; "" without skills.
+        """Return the skills as an `<available_skills>` block for a system prompt.
 
-        If the block is larger than `max_tokens`, descriptions are shortened, then left out, then
-        names are left out too; a last line says how many. Only the xml format has a limit.
+        `format` can also be `markdown` or `json`. Without skills, the text is empty, or `[]` in
+        JSON. If the block is larger than `max_tokens`, descriptions are shortened, then left out;
+        then skills are left out, and a last line says how many.
+        Raises: ValueError for `max_tokens` with a format other than `xml`.
 
         ```python
         system = "You are helpful." + skills.listing(max_tokens=2_000)
@@ -291,7 +297,7 @@ class Skills(Mapping[str, Skill]):
         return plan_prompt(PlanRequest(self._rows, search_hint=""), max_tokens).text
 
     def activate(self, name: str) -> str:
-        """Return the text for a model that loads the skill `name`, read at this moment.
+        """Return the text for a model that loads the skill `name`, read from disk.
 
         Raises: SkillNotFound, SkillRejected, SkillFileNotFound.
         """
@@ -300,7 +306,8 @@ class Skills(Mapping[str, Skill]):
     def tools(self) -> tuple[Tool, ...]:
         """Return list_skills, search_skills, load_skill and read_skill_file for a model.
 
-        Each has a name, a description, a JSON Schema and `call`. Without skills, there are none.
+        Each tool has a name, a description, a JSON Schema and `call`. Without skills, there are no
+        tools.
 
         ```python
         tools = {tool.name: tool for tool in skills.tools()}
@@ -311,7 +318,7 @@ class Skills(Mapping[str, Skill]):
         return SkillTools(self._view, get_directory=lambda row: row.skill.directory).tools()
 
     def select(self, *patterns: str) -> Skills:
-        """Return only the skills whose names match a pattern: `*` and `?` are wildcards."""
+        """Return only the skills whose names match a pattern; `*` and `?` are wildcards."""
         previous = self._keep
 
         def keep(name: str) -> bool:
@@ -333,7 +340,9 @@ class Skills(Mapping[str, Skill]):
     def refresh(self) -> Skills:
         """Return the current skills; the same object if nothing changed.
 
-        Costs one `stat` per skill, so you can call it before every turn of a conversation.
+        For folders, the first call loads them again. Later calls need only a few `stat` calls per
+        skill, so you can refresh before every turn of a conversation. With
+        `Skills.open`, every call opens the source again.
 
         ```python
         skills = skills.refresh()
@@ -349,7 +358,7 @@ class Skills(Mapping[str, Skill]):
         return Skills(catalog, origin, self._keep)
 
     def as_agent_skills(self) -> AgentSkills:
-        """Return the skills for an adapter, as those of an agent without a configuration."""
+        """Return these skills as `AgentSkills`, for adapters."""
         # Configured agents need the parser of config files, which other programs do not.
         from skillhall._internal.agents.agent_skills import FixedAgentSkills  # noqa: PLC0415
 
@@ -397,7 +406,7 @@ class Skills(Mapping[str, Skill]):
 
 
 class _FolderOrigin:
-    """Folders that can be loaded again."""
+    """The folders that skills were loaded from, to load them again."""
 
     def __init__(
         self, roots: Sequence[Root], profile: Profile, head_cache: HeadCache | None
@@ -410,7 +419,7 @@ class _FolderOrigin:
         return load_roots(self._roots, self._profile, self._head_cache)
 
     def renew(self) -> _FolderOrigin:
-        """Return the folders with their current revision; `self` if that is known and the same.
+        """Return the current origin; `self` if its revision is known and unchanged.
 
         Call it before loading the folders, so that a change during the load is noticed later.
         """
@@ -428,10 +437,10 @@ class _FolderOrigin:
 
     @property
     def known_revision(self) -> str | None:
-        """The revision, if it was ever asked for."""
+        """The revision if it has been computed, else `None`."""
         return self.revision if "_fingerprint" in vars(self) else None
 
-    # A fingerprint costs as much as loading, and many programs load their skills once.
+    # Computed on demand: it costs as much as loading, and many programs load their skills once.
     @cached_property
     def _fingerprint(self) -> Fingerprint:
         paths = [root.path for root in self._roots]

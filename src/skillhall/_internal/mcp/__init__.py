@@ -1,1 +1,1 @@
-"""The MCP server: prompts, resources, tools and the skills extension, over stdio and HTTP."""
+"""The MCP server, over stdio and HTTP: prompts, resources, tools and skills."""

@@ -1,4 +1,7 @@
-"""The prompt methods. Prompts with files are omitted; clients use resources or tools."""
+"""The prompt methods of the MCP server.
+
+Prompts with files are omitted: clients read them as resources or with tools.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ PROMPTS_PAGE_SIZE = 200
 
 
 class PromptSource:
-    """The prompts of a prompt service; without one, all skills of the provider."""
+    """The prompts of a service; without a service, all skills of the provider."""
 
     def __init__(self, provider: SkillProvider, service: PromptService | None) -> None:
         self._provider = provider
@@ -36,11 +39,12 @@ class PromptSource:
             return self._service.cached_snapshot() or self._service.snapshot()
         view = self._provider.current_view()
         if self._last is None or self._last.digest != view.revision:
+            # Hidden skills too: users call prompts, models do not.
             self._last = SkillPrompts(view.revision, view.all_skills, view.profile)
         return self._last
 
     def list_page(self, params: PaginatedRequestParams) -> JsonObject:
-        """Return a page of prompts, by name. Raises: MCPError, PromptsSourceError."""
+        """Return a page of prompts, sorted by name. Raises: MCPError, PromptsSourceError."""
         prompts = self.current()
         names = sorted(prompts.names)
         rows: list[JsonObject] = []

@@ -41,7 +41,10 @@ _MEDIA_TYPES_OF_SKILLS = {
 
 
 def with_ttl(result: JsonObject, ttl_ms: int = 0) -> JsonObject:
-    """Add how long the client may cache the result; the SDK drops it for earlier protocols."""
+    """Return the result with `ttlMs`, the time for which clients may cache it.
+
+    The SDK removes the added fields for earlier protocol versions.
+    """
     return {**result, "ttlMs": ttl_ms, "cacheScope": "private"}
 
 
@@ -54,7 +57,7 @@ def serialize_page(key: str, rows: Sequence[JsonObject], next_cursor: str | None
 
 
 def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
-    """Return a skill with its frontmatter and its files with digests and sizes."""
+    """Return a skill: its frontmatter, and its files with digests and sizes."""
     files = [
         {"uri": build_uri(row.path, file.path), "digest": file.digest, "size": file.size}
         for file in manifest.files

@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 EXTENSION = "io.modelcontextprotocol/skills"
 EXTENSION_METHODS = ("skills/list", "skills/get", "resources/directory/read")
 INSTRUCTIONS = (
-    "This server has skills: instructions for kinds of tasks. Before a task, look whether a skill "
-    "matches it, by its description (list_skills, search_skills, or skills/list), load it "
-    "(load_skill), and follow it. Its other files are read with read_skill_file."
+    "This server has skills: instructions for particular kinds of tasks. Before a task, check "
+    "whether a skill's description matches it (list_skills, search_skills or skills/list). If so, "
+    "load the skill (load_skill) and follow it. Read its other files with read_skill_file."
 )
 _RESOURCE_TEMPLATE = {
     "uriTemplate": "skill://{+skill_path}/{+file}",
     "name": "skill-file",
     "title": "A file of a skill",
-    "description": "Any file of any skill; SKILL.md holds its instructions.",
+    "description": "Any file of any skill. SKILL.md contains the instructions of the skill.",
 }
 _TOOL_TITLES = {
     "list_skills": "List skills",
@@ -78,7 +78,10 @@ _P = TypeVar("_P", bound=BaseModel)
 
 
 class SkillServer(Server[None]):
-    """The SDK's server for a skill provider. Without a prompt service, skills are the prompts."""
+    """The MCP server of a skill provider.
+
+    Without a prompt service, the skills are also the prompts.
+    """
 
     def __init__(
         self,
@@ -105,7 +108,7 @@ class SkillServer(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,  # noqa: ARG002 - the SDK's
     ) -> InitializationOptions:
-        """Return the capabilities for clients before protocol 2026, without the extension."""
+        """Return the capabilities for protocols before 2026, which have no extension."""
         stateful = self._is_stateful  # a stateless server cannot send notifications
         options = NotificationOptions(stateful, stateful, stateful)
         return super().create_initialization_options(options, experimental_capabilities, {})
@@ -203,8 +206,9 @@ def _list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
 
 
 def _call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
-    """Return the result of a tool call. Every `load_skill` returns the text: there is no history.
+    """Return the result of a tool call.
 
+    Every `load_skill` returns the instructions, since the server does not know the conversation.
     Raises: MCPError for an unknown tool.
     """
     for tool in SkillTools(index).tools():

@@ -82,7 +82,7 @@ class IndexView:
         self._reported_paths: set[str] = set()
 
     def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
-        """Return a cached page, if it is fresh. Never blocks."""
+        """Return a cached page; `None` if it is missing or stale. Never blocks."""
         page = self._pages.get((kind, cursor or ""))
         return None if page is None else page.fresh_value
 
@@ -98,28 +98,29 @@ class IndexView:
     def read_manifest(self, row: ViewedSkill, *, fresh: bool = False) -> Manifest | None:
         """Return the manifest of a skill; `None` if its files cannot be read.
 
-        A fresh one was compared with all files on the disk; others may be some seconds old.
+        With `fresh`, all files are compared with the disk. Otherwise, a change of SKILL.md may be
+        noticed some seconds later.
         """
         read = self._manifests.get_or_none if fresh else self._manifests.get_for_list
         return read(self.skill_view, row)
 
     def find(self, uri: str) -> tuple[ViewedSkill, str] | None:
-        """Return the skill of a URI, and the path in it."""
+        """Return the skill of a URI and the path in it; `None` if there is no such skill."""
         path, file = split_uri(uri) or ("", "")
         row = self._by_path.get(path)
         return None if row is None else (row, file)
 
     def resolve_uri(self, uri: str) -> tuple[ViewedSkill, str]:
-        """Return the skill and the file of a URI. Raises: MCPError."""
+        """Return the skill of a URI and the path in it. Raises: MCPError if not found."""
         found = self.find(uri)
         if found is None:
             raise build_invalid_params(f"resource not found: {quote_uri(uri)}")
         return found
 
     def list_children(self, uri: str) -> Iterator[JsonObject]:
-        """Yield the direct children of a directory; a folder occurs once for each of its files.
+        """Yield the children of a directory; a folder is repeated for each of its files.
 
-        Directories are skill folders, folders inside them and parents of several skills.
+        Directories are skill folders, folders inside them, and parents of skill folders.
         """
         if uri.startswith(SCHEME):  # skills below a directory that is not itself a skill
             parent = f"{uri.removeprefix(SCHEME)}/"
@@ -181,7 +182,7 @@ class SkillIndex:
         return self._view_cache.refresh().skill_view
 
     def get_cached_page(self, kind: ListKind, cursor: str | None) -> JsonObject | None:
-        """Return a cached page, if it is fresh. Never blocks."""
+        """Return a cached page; `None` if it is missing or stale. Never blocks."""
         view = self._view_cache.fresh_value
         return None if view is None else view.get_cached_page(kind, cursor)
 
@@ -190,7 +191,7 @@ class SkillIndex:
         return self._view_cache.get().get_page(kind, cursor)
 
     def get_skill_entry(self, params: SkillParams) -> JsonObject:
-        """Return one skill, compared with the disk. Raises: MCPError."""
+        """Return one skill, with current digests. Raises: MCPError."""
         view, uri = self._view_cache.get(), params.uri
         row, file = view.resolve_uri(uri)
         manifest = view.read_manifest(row, fresh=True) if file == SKILL_MD else None
@@ -216,7 +217,10 @@ class SkillIndex:
         return with_ttl({"contents": [serialize_contents(uri, file, data)]})
 
     def read_directory(self, params: DirectoryParams) -> JsonObject:
-        """Return a page of the children of a directory. Raises: MCPError if it is none."""
+        """Return a page of a directory's children.
+
+        Raises: MCPError if the URI is not that of a directory.
+        """
         children = {
             child["uri"]: child for child in self._view_cache.get().list_children(params.uri)
         }
@@ -230,7 +234,7 @@ class SkillIndex:
         return serialize_page("resources", [children[uri] for uri in uris[start:end]], next_cursor)
 
     def compute_file_state(self, uri: str) -> str:
-        """Return a string that changes with the file; "" if it is not served. Never raises."""
+        """Return a string that changes with the file; "" if it cannot be served."""
         view = self._view_cache.get()
         row, path = view.find(uri) or (None, "")
         manifest = None if row is None else view.read_manifest(row, fresh=True)

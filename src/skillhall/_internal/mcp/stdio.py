@@ -45,7 +45,10 @@ def _exit_when_stdout_closes() -> None:
 
 
 def log_to_stderr() -> None:
-    """Log warnings to stderr. Records of the SDK may contain client data and are dropped."""
+    """Log warnings to stderr.
+
+    Records of the SDK are dropped, since they may contain client data.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(levelname)s: %(message)s"))
     for name, level in (("skillhall.mcp", "WARNING"), ("mcp", "CRITICAL")):

@@ -26,7 +26,7 @@ _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class SessionLimits(NamedTuple):
-    """Limits for the sessions of clients before protocol 2026."""
+    """Limits for the sessions of clients with a protocol before 2026."""
 
     max_sessions: int
     idle_timeout: int  # seconds without a request or an open stream
@@ -89,7 +89,7 @@ class McpMiddleware:
             await send(message)
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the SDK respond. Its request ends on shutdown and after a body timeout."""
+        """Let the SDK respond. On shutdown or a body timeout, it sees a disconnect."""
         is_body_complete = is_response_open = False
 
         async def receive_message() -> Message:

@@ -1,4 +1,4 @@
-"""Subscriptions, and the poller that notifies subscribers, for both protocol versions."""
+"""Subscriptions of clients of both protocol versions, and the poller behind them."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Subscriptions:
         self._listen_handler = ListenHandler(self._bus)
         self._stream_count = 0
         self._stream_uris: Counter[str] = Counter()  # number of streams per URI
-        # The subscribed URIs of connected clients before protocol 2026.
+        # The subscribed URIs of connected clients with a protocol before 2026.
         self._sessions: WeakKeyDictionary[Connection, set[str]] = WeakKeyDictionary()
         self._baseline: ObservedState | None = None
         # A poll that began before a subscription must not replace the subscription's baseline.
@@ -97,7 +97,7 @@ class Subscriptions:
             self._stream_uris = +self._stream_uris  # without zero counts
 
     async def add_session(self, ctx: Context) -> None:
-        """Register a client before protocol 2026, unless it cannot receive notifications."""
+        """Register a client with a protocol before 2026 if it can receive notifications."""
         connection = _get_connection(ctx)
         if (
             ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS
@@ -108,7 +108,7 @@ class Subscriptions:
             self._sessions.setdefault(connection, set())
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
-        """Subscribe the client to a resource. Raises: MCPError for too many."""
+        """Subscribe the client to a resource. Raises: MCPError if it has too many."""
         uris = self._sessions.setdefault(_get_connection(ctx), set())
         _check_uri_limit([*uris, params.uri])
         uris.add(params.uri)
@@ -167,7 +167,7 @@ class Subscriptions:
         return ObservedState(revision, self._prompts.current().digest, file_states)
 
     async def _notify(self, before: ObservedState, after: ObservedState) -> None:
-        """Notify the subscribers of what changed between two polls."""
+        """Notify the subscribers of the changes between two polls."""
         has_new_skills = before.skills_revision != after.skills_revision
         has_new_prompts = before.prompts_digest != after.prompts_digest
         changed = [

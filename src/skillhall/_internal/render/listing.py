@@ -46,7 +46,7 @@ class ListingEntry(NamedEntry, Protocol):
 
 
 class ListingRow(NamedTuple):
-    """A skill of the listing, under the name that the tools use."""
+    """A skill in the listing, under the name that the tools use."""
 
     name: str
     description: str

@@ -91,7 +91,7 @@ class ApiRoute(APIRoute):
         super().__init__(path, run, **{**options, "openapi_extra": extra})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler with a check of the query."""
+        """Return FastAPI's handler, preceded by a check of the query."""
         handle = super().get_route_handler()
         fields = get_flat_params(self.dependant)
         names = {field.alias for field in fields if isinstance(field.field_info, Query)}
@@ -130,7 +130,7 @@ async def read_model(request: Request, model: type[_M], limit: int = MAX_JSON_BY
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        # Never the value, which may be a secret.
+        # The errors must not contain the value, which may be a secret.
         found = error.errors(include_url=False, include_context=False, include_input=False)
         problems = [
             {"where": ".".join(map(str, problem["loc"]))[:200], "problem": problem["msg"]}
@@ -141,7 +141,7 @@ async def read_model(request: Request, model: type[_M], limit: int = MAX_JSON_BY
 
 
 def describe_json(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the OpenAPI content of a JSON body, without references."""
+    """Return the OpenAPI content of a JSON body, with all references inlined."""
     schema = model.model_json_schema()
     definitions = schema.pop("$defs", {})
 

@@ -40,7 +40,8 @@ def build_fastapi_app(
 ) -> FastAPI:
     """Return an app with these routers that runs `on_startup` in the background.
 
-    `render_error_page` renders errors without a route for browsers, which get JSON otherwise.
+    `render_error_page` renders routing errors and internal errors for browsers; without it, they
+    get JSON.
     """
 
     @asynccontextmanager
@@ -52,7 +53,7 @@ def build_fastapi_app(
             await startup
 
     async def respond_with_page(request: Request, error: Exception) -> Response:
-        # Starlette raises an exception that is not HTTPException again; the middleware logs it.
+        # Starlette raises exceptions other than HTTPException again; the middleware logs them.
         is_unrouted = isinstance(error, HTTPException)
         failure = _routing_error(request, error) if is_unrouted else internal_error()
         if render_error_page is not None and is_browser_request(request.scope):
@@ -84,7 +85,7 @@ def build_fastapi_app(
 
 
 async def _respond_with_json(request: Request, error: Exception) -> Response:
-    """Return the error of a REST route."""
+    """Return the JSON response to an error of a REST route."""
     if isinstance(error, RequestValidationError):
         problem = error.errors()[0]
         value = problem["input"]
@@ -99,10 +100,10 @@ async def _respond_with_json(request: Request, error: Exception) -> Response:
 
 
 def _routing_error(request: Request, error: Exception) -> HttpError:
-    """Return the error for an unknown route, or for a method that the route does not have."""
+    """Return the error for an unknown route or an unsupported method."""
     if not isinstance(error, HTTPException) or error.status_code != _METHOD_NOT_ALLOWED:
         return HttpError("not_found", "route not found")
-    # The methods of all routes with this path; Starlette has those of the first.
+    # Starlette names only the methods of the first route with this path.
     scopes = {method: {**request.scope, "method": method} for method in _METHODS}
     allowed = {
         method
@@ -124,7 +125,7 @@ async def _get_openapi(request: Request) -> Response:
 
 
 def _complete_document(document: dict[str, Any]) -> dict[str, Any]:
-    """Add the schemas that routes refer to, and remove those of errors that never occur."""
+    """Add the schemas that routes refer to; remove those of errors that never occur."""
     components = document.setdefault("components", {})
     schemes = components.setdefault("securitySchemes", {})
     schemes[BEARER_SCHEME] = {"type": "http", "scheme": "bearer"}
@@ -145,7 +146,7 @@ class HeadAsGet:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, HEAD as GET."""
+        """Pass the request on; a HEAD request becomes a GET request."""
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return

@@ -14,7 +14,7 @@ NO_CACHE = {"cache-control": "no-cache"}
 
 
 def etag_matches(if_none_match: str | None, etag: str) -> bool:
-    """Whether If-None-Match contains this ETag. Weak and strong ones are equal."""
+    """Whether If-None-Match contains this ETag; weak and strong ETags count as equal."""
     if if_none_match is None:
         return False
     if if_none_match == etag:
@@ -25,7 +25,7 @@ def etag_matches(if_none_match: str | None, etag: str) -> bool:
 
 
 def etag_response(data: bytes, headers: Mapping[str, str], if_none_match: str | None) -> Response:
-    """Return the bytes with an ETag of their digest, or 304 if the client has them."""
+    """Return the bytes with their digest as the ETag, or 304 if the client has them."""
     etag = f'"{sha256_hex(data)}"'
     cache_headers = {**NO_CACHE, "etag": etag}
     if etag_matches(if_none_match, etag):

@@ -1,7 +1,8 @@
 """Cache of gzip-compressed lists, one per snapshot.
 
-All responses of a snapshot are equal up to their `meta`. That part is cached as deflate blocks
-that end at a byte boundary. The `meta` is compressed for each response and appended.
+All responses of a snapshot are equal except for the `meta` at their end. The equal part is cached
+as deflate blocks that end at a byte boundary. The `meta` is compressed for each response and
+appended.
 """
 
 from __future__ import annotations

@@ -63,7 +63,10 @@ class HealthMonitor:
             self._preloaded.set()
 
     async def check_readiness(self) -> dict[str, object]:
-        """Return the status of the sources and the database. Raises: HttpError if not ready."""
+        """Return the status of the sources and the database.
+
+        Raises: HttpError if the server is not ready.
+        """
         with suppress(TimeoutError):
             await asyncio.wait_for(self._preloaded.wait(), _READY_TIMEOUT)
         statuses = await self._workers.run(self._prompt_service.status)
@@ -109,7 +112,7 @@ async def get_liveness() -> Response:
     openapi_extra=PUBLIC,
 )
 async def get_readiness(health: _HealthDep) -> Response:
-    """Return the status of the sources and the database; 503 if one is not ready."""
+    """Return the status of the sources and the database, or 503 if not ready."""
     return SuccessResponse(await health.check_readiness())
 
 

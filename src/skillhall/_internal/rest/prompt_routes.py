@@ -80,7 +80,7 @@ async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter
     fields = {"repo": repo, "path": path, "branch": branch, "source": source}
     secret = token or dot_ai_token
     return _SourceParameters(
-        # Scripts also send `path` and `branch` empty.
+        # Scripts may send an empty `path` or `branch`, which means the default.
         {name: value for name, value in fields.items() if value and value.strip()},
         Secret(secret) if secret else None,
     )
@@ -183,5 +183,5 @@ async def render_prompt(
 
 @router.get(TOOLS_PATH, response_model=responses.ToolListResponse)
 async def list_tools() -> Response:
-    """List the tools that can be called by REST. Always empty, for clients of dot-ai."""
+    """List the tools callable over REST: none. The route exists for dot-ai clients."""
     return SuccessResponse({"tools": [], "total": 0, "categories": [], "tags": []})

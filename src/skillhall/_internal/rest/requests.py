@@ -39,7 +39,7 @@ class RefreshRequest(BaseModel):
     source: str | None = _non_blank_field("Name of an upload, instead of a repository.")
 
     def non_blank_fields(self) -> dict[str, str]:
-        """Return the fields that are set. As in the query, blank ones are not."""
+        """Return the fields that are set. Blank ones count as not set, as in the query."""
         return {name: value for name, value in self if value and value.strip()}
 
 
@@ -62,7 +62,7 @@ class UploadFileRequest(BaseModel):
 
     @property
     def mode_bits(self) -> int | None:
-        """Return the mode as a number."""
+        """The mode as a number; `None` if it is not set."""
         return int(self.mode, 8) if isinstance(self.mode, str) else self.mode
 
 
@@ -94,7 +94,9 @@ class EditSkillRequest(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    digest: str = Field(description="Digest of the skill as last read. Rejected if outdated.")
+    digest: str = Field(
+        description="Digest of the skill as last read. If it is outdated, the edit is rejected."
+    )
     name: str
     description: str
     body: str = Field(description="Instructions, in Markdown.")

@@ -137,7 +137,7 @@ class IngestResponse(SkippedListResponse):
 
 
 class ToolListResponse(BaseModel):
-    """The tools that can be called by REST. There are none."""
+    """The tools that can be called over REST. There are none."""
 
     tools: list[dict[str, Any]] = Field(max_length=0)
     total: Literal[0]
@@ -197,7 +197,7 @@ class SkillResponse(SkillSummaryResponse):
     files: list[SkillFileResponse]
     findings: list[FindingResponse]
     shadowed: list[SkillSummaryResponse] = Field(
-        description="Skills with the same id that this skill hides."
+        description="Skills with the same id that this skill shadows."
     )
     commit: str | None = Field(None, description="Commit of the repository.")
 
@@ -276,7 +276,7 @@ class ReadinessResponse(BaseModel):
 
 
 class PushResponse(BaseModel):
-    """An accepted push. `known` is whether a source uses the repository."""
+    """An accepted push. `known` tells whether a source uses the repository."""
 
     accepted: Literal[True]
     known: bool
@@ -305,7 +305,7 @@ def envelope(data: type[BaseModel]) -> type[BaseModel]:
     )
 
 
-Responses: TypeAlias = dict[int | str, dict[str, Any]]  # FastAPI's, by status
+Responses: TypeAlias = dict[int | str, dict[str, Any]]  # as in FastAPI's `responses`, by status
 
 
 def describe_errors(texts: dict[int, str]) -> Responses:

@@ -21,7 +21,7 @@ _VERSION_ETAG = re.compile(r'(?:W/)?"([0-9]{1,18})"')
 _UNKNOWN_VERSION = -1  # for an ETag that this server never sends
 
 Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-# Parameters that may be missing, but have no null.
+# For parameters that may be missing; the OpenAPI document does not allow null.
 OptionalText = Text | SkipJsonSchema[None]
 OptionalBlankText = str | SkipJsonSchema[None]
 
@@ -32,7 +32,7 @@ def path_text(description: str, **options: Any) -> Any:  # noqa: ANN401 - as Fas
 
 
 def _parse_limit(text: object) -> int:
-    # Stricter than `int`, which accepts "+1" and "1_0".
+    # Stricter than `int`, which accepts "+1" and "1_0". Nine digits suffice to reject long numbers.
     if isinstance(text, int):
         return text  # the default
     digits = str(text)
@@ -48,7 +48,7 @@ IfNoneMatch = Annotated[OptionalBlankText, Header(include_in_schema=False)]
 
 
 def app_state(name: str) -> Any:  # noqa: ANN401 - as FastAPI's `Depends`
-    """Return a dependency on a service of the app; `build_app` sets them."""
+    """Return a dependency on a service that `build_app` stores in the app's state."""
 
     async def read(request: Request) -> object:
         return getattr(request.app.state, name)
@@ -61,7 +61,7 @@ WorkspaceDep = Annotated[LazyWorkspace, app_state("workspace")]
 
 
 def parse_version(if_match: str | None) -> int | None:
-    """Return the version in If-Match; None without the header."""
+    """Return the version in If-Match; `None` without the header, -1 if it is invalid."""
     if if_match is None:
         return None
     match = _VERSION_ETAG.fullmatch(if_match.strip())

@@ -59,7 +59,7 @@ _WRITE_ERRORS = describe_errors(
         403: "System skills and skills of repositories are read-only.",
         409: "A skill with this id already exists.",
         422: "The skill or the archive was rejected.",
-        503: "The disk failed, or rate limited by the source's host.",
+        503: "Rate limited by the source's host, or the disk failed.",
         507: "The disk is full.",
     }
 )
@@ -78,7 +78,8 @@ _FORM_SCHEMA: dict[str, Any] = {
     "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
 _SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
-_Import = Callable[[Collection], tuple[ImportReport, str]]  # the report and the change
+# Runs an import and returns its report and the id of the change.
+_Import = Callable[[Collection], tuple[ImportReport, str]]
 router = APIRouter(tags=["skills"], route_class=ApiRoute)
 
 
@@ -138,7 +139,7 @@ async def _read_import(
     replace: Annotated[OptionalText, Query(description="`true` replaces existing skills.")] = None,
     filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
-    """Return an import of an archive, of a form with files, or of a source."""
+    """Return a function that imports the archive, the form or the source."""
     kind = content_type(request)
     if kind == "application/zip":
         data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
@@ -208,7 +209,10 @@ def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillReques
 def edit_skill(
     collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
 ) -> Response:
-    """Change the name, description and instructions of a user skill. The rest stays."""
+    """Change the name, description and instructions of a user skill.
+
+    Other fields and files stay unchanged.
+    """
     text = SkillText(body.name, body.description, body.body)
     skill, change = collection.edit(skill_id, text, body.digest)
     return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
@@ -258,7 +262,7 @@ def delete_skill(
     shadowed: Annotated[
         OptionalText,
         Query(
-            description="`true` deletes the user skill that a system skill with the same id hides."
+            description="`true` deletes the user skill that a system skill with this id shadows."
         ),
     ] = None,
 ) -> Response:
@@ -301,7 +305,7 @@ def get_skill_file(
 
 
 def _serialize_change(change: str) -> dict[str, object]:
-    """Return the id to undo a change with, if there is one."""
+    """Return the field with the id to undo a change; empty if there is no id."""
     return {"change": change} if change else {}
 
 

@@ -102,7 +102,7 @@ async def receive_push(
         ),
     ] = None,
 ) -> Response:
-    """Receive a push and refresh its repository. Other events are ignored."""
+    """Receive a push and mark its repository for a refresh. Ignore other events."""
     body = await webhook.read_signed_body(request)
     sent = [request.headers[name] for name in _EVENT_HEADERS if name in request.headers]
     event = sent[0].lower()[:64] if sent else "none"

@@ -86,7 +86,7 @@ def test_unknown_agent_error_lists_known_agents(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     with pytest.raises(ConfigInvalid, match="agent not found: 'b'") as caught:
         config.find_agent("b")
-    assert caught.value.hint == "its agents: a"
+    assert caught.value.hint == "agents in this file: a"
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""Framework adapters. Only the adapter's own module imports its framework."""
+"""Framework adapters. Each framework is imported only by its adapter's module."""

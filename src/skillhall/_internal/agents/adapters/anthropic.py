@@ -17,13 +17,16 @@ if TYPE_CHECKING:
 
 
 class AnthropicSkillTool(BetaBuiltinFunctionTool):
-    """A tool for the tool runner; `to_dict()` is its entry in the `tools` of a plain request."""
+    """A skill tool for the tool runner.
+
+    For a plain request, put the result of `to_dict()` into its `tools`.
+    """
 
     def __init__(self, tool: Tool) -> None:
         self._tool = tool
 
     def to_dict(self) -> BetaToolUnionParam:
-        """Return the tool's parameters."""
+        """Return the tool as an entry for `tools`."""
         entry = {
             "name": self._tool.name,
             "description": self._tool.description,
@@ -32,7 +35,7 @@ class AnthropicSkillTool(BetaBuiltinFunctionTool):
         return cast("BetaToolUnionParam", entry)
 
     def call(self, input: object) -> str:  # noqa: A002 - the SDK's name for it
-        """Call the tool. Raises: ToolError, which the model reads."""
+        """Call the tool. Raises: ToolError, whose text is passed to the model."""
         result = self._tool.call(input)
         if result.is_error:
             raise ToolError(result.text)
@@ -42,7 +45,7 @@ class AnthropicSkillTool(BetaBuiltinFunctionTool):
 def skill_tools(tools: AgentTools | SkillSource) -> list[AnthropicSkillTool]:
     """Return the tools for `client.beta.messages.tool_runner(tools=…)`.
 
-    Pass `AgentTools` for one conversation, so that no skill is loaded twice in it. Use its
-    `system_prompt()` as `system`.
+    Pass one `AgentTools` per conversation, so that no skill is loaded twice in it, and
+    use its `system_prompt()` as `system`.
     """
     return [AnthropicSkillTool(tool) for tool in to_agent_tools(tools).tools()]

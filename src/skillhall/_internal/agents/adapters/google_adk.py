@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class SkillsToolset(BaseToolset):
-    """The skills of an agent: `LlmAgent(model=…, tools=[SkillsToolset(skills)])`.
+    """Toolset that gives an agent skills: `LlmAgent(tools=[SkillsToolset(skills)])`.
 
     It is stateless: the events of each session show which skills are loaded.
     """

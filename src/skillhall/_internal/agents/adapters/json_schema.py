@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FunctionSchema(TypedDict):
-    """A function in the schema that most providers use."""
+    """A function, described as most providers expect it."""
 
     name: str
     description: str
@@ -31,7 +31,10 @@ class ToolSchema(TypedDict):
 
 
 def tool_schemas(tools: AgentTools | SkillSource) -> list[ToolSchema]:
-    """Return the current tools in the schema of OpenAI's chat API, which many providers accept."""
+    """Return the current tools in the format of OpenAI's chat API.
+
+    Many other providers accept this format too.
+    """
     return [
         {
             "type": "function",
@@ -48,9 +51,13 @@ def tool_schemas(tools: AgentTools | SkillSource) -> list[ToolSchema]:
 def call_tool(
     tools: AgentTools | SkillSource, name: str, arguments: str | Mapping[str, object]
 ) -> str:
-    """Call a tool and return the text for the model. `arguments` may be (invalid) JSON text."""
+    """Call a tool and return the text for the model.
+
+    `arguments` may be a JSON string. If it is not valid JSON, the result is an error.
+    """
     values: object = arguments
     if isinstance(arguments, str):
-        with suppress(ValueError, RecursionError):  # the tool reports invalid JSON to the model
+        # If it is not JSON, the tool rejects the string, so that the model sees an error.
+        with suppress(ValueError, RecursionError):
             values = json.loads(arguments or "{}")
     return to_agent_tools(tools).call(name, values).text

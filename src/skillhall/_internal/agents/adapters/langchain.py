@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
-    """The skills of an agent: `create_agent(model, middleware=[SkillsMiddleware(skills)])`.
+    """Middleware that gives an agent skills.
 
-    It is stateless: the messages of each thread show which skills are loaded.
+    Use it as in `create_agent(model, middleware=[SkillsMiddleware(skills)])`. It is stateless: the
+    messages of each thread show which skills are loaded.
     """
 
     def __init__(self, skills: SkillSource) -> None:
@@ -42,7 +43,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """The same."""
+        """As `wrap_model_call`, for async agents."""
         return await handler(await asyncio.to_thread(self._add_skills, request))
 
     def wrap_tool_call(
@@ -58,7 +59,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """The same."""
+        """As `wrap_tool_call`, for async agents."""
         if self._is_skill_tool(request):
             return await asyncio.to_thread(self._call_tool, request)
         return await handler(request)

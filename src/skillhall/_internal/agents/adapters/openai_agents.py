@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 
 def with_skills(agent: Agent[Any], skills: SkillSource) -> Agent[Any]:
-    """Return the agent with the current skills. Call it for each message; it is cheap.
+    """Return a copy of the agent with the current skills.
 
-    The agent's own instructions come first, if they are a string.
+    It is cheap, so call it for each message. The agent's own instructions come first if they are a
+    string; a function that returns instructions is replaced.
     """
     own = agent.instructions if isinstance(agent.instructions, str) else ""
     tools = AgentTools(skills)
@@ -47,7 +48,10 @@ class _RunTools:
         self._usage: Usage | None = None
 
     def get_tools(self, context: ToolContext[Any]) -> AgentTools:
-        """Return the same tools for all calls of a run. A run is identified by its usage object."""
+        """Return the same tools for all calls of a run.
+
+        A run is identified by its usage object.
+        """
         if context.usage is not self._usage:
             self._usage, self._tools = context.usage, AgentTools(self._skills)
             items: list[Any] = context.turn_input

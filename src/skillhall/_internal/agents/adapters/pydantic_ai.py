@@ -25,7 +25,7 @@ _ANY_VALIDATOR = SchemaValidator(core_schema.any_schema())  # the tools validate
 
 
 class SkillsToolset(AbstractToolset[Any]):
-    """The skills of an agent: `Agent(model, toolsets=[SkillsToolset(skills)])`.
+    """Toolset that gives an agent skills: `Agent(model, toolsets=[SkillsToolset(…)])`.
 
     The message history of each run shows which skills are loaded.
     """
@@ -85,7 +85,7 @@ class SkillsToolset(AbstractToolset[Any]):
 
 
 def iter_texts(messages: Sequence[ModelMessage]) -> Iterator[str]:
-    """Yield the texts of users and tools in a conversation."""
+    """Yield the texts of user messages and tool results in a conversation."""
     for message in messages:
         if isinstance(message, ModelRequest):
             for part in message.parts:

@@ -56,7 +56,7 @@ class Chat:
             yield self._pending_events.popleft()
         budgets = self.skills.agent.budgets
         limits = UsageLimits(total_tokens_limit=budgets.tokens)
-        if budgets.requests is not None:  # else the framework's own limit holds
+        if budgets.requests is not None:  # otherwise the framework's own limit applies
             limits = replace(limits, request_limit=budgets.requests)
         try:
             async with (

@@ -63,13 +63,13 @@ class Conversations:
         return len(self._by_id)
 
     def find(self, identity: str) -> Conversation | None:
-        """Return the conversation with this id, if it has not expired."""
+        """Return the conversation with this id; `None` if it does not exist or expired."""
         with self._lock:
             self._evict()
             return self._by_id.get(identity)
 
     def remove(self, identity: str) -> None:
-        """Remove a conversation. A running reply is completed."""
+        """Remove a conversation. A running reply is not stopped."""
         with self._lock:
             self._by_id.pop(identity, None)
 
@@ -85,7 +85,7 @@ class Conversations:
                 raise Busy(problem, "try again in a moment")
             if len(conversation.turns) >= MAX_TURNS:
                 problem = f"the conversation has reached {MAX_TURNS} messages"
-                raise Busy(problem, "start a new one")
+                raise Busy(problem, "start a new conversation")
             conversation.is_busy = True
             conversation.last_used = self.clock()
             self._running += 1

@@ -26,7 +26,7 @@ class SkillLoaded:
 class FileRead:
     """The model read a file."""
 
-    skill: str  # "" if it is a file of the run directory
+    skill: str  # "" if it was read with ReadFile
     path: str
     tokens: int
 

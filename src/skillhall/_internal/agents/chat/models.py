@@ -61,7 +61,7 @@ def open_model(name: str) -> Model:
     """Return the model `provider:name`. Raises: ModelUnavailable."""
     provider, colon, _ = name.partition(":")
     problem, code = "no provider in its name", "invalid_argument"
-    hint = f"write provider:name, as {EXAMPLE_MODELS}"
+    hint = f"write provider:name, such as {EXAMPLE_MODELS}"
     if colon:
         try:
             return infer_model(name)
@@ -78,7 +78,10 @@ def open_model(name: str) -> Model:
 
 
 def to_model_unavailable(error: AgentRunError | UserError, model_name: str) -> ModelUnavailable:
-    """Return the error for users, without the provider's text, which may contain the key."""
+    """Return the error for users.
+
+    It does not contain the provider's text, which may contain the API key.
+    """
     problem, hint, code = "unusable reply", "try again", "upstream_error"
     if isinstance(error, ModelHTTPError):
         status = error.status_code

@@ -1,4 +1,7 @@
-"""Runs a reply in its own thread and event loop, since tools read files synchronously."""
+"""A reply in its own thread and event loop.
+
+Tools read files synchronously, which would block the event loop of the server.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ class ReplyThread:
     """One reply. Create it in the event loop that reads its events."""
 
     def __init__(self, chat: Chat, message: str, on_finished: Callable[[], None]) -> None:
-        """Start the thread; it calls `on_finished` at its end."""
+        """Start the thread, which calls `on_finished` when it ends."""
         self._chat = chat
         self._message = message
         self._on_finished = on_finished

@@ -32,16 +32,19 @@ _BUDGET_KEYS = ("catalog", "requests", "tokens")
 
 @dataclass(frozen=True, slots=True)
 class AgentBudgets:
-    """The budgets of an agent; `None` means no limit."""
+    """The budgets of an agent; `None` if a budget is not set."""
 
     catalog: int | None = None  # tokens of the skill listing in the system prompt
-    requests: int | None = None  # model requests per message
+    requests: int | None = None  # model requests per message; `None`: the framework's own limit
     tokens: int | None = None  # of all requests for a message
 
 
 @dataclass(frozen=True, slots=True)
 class AgentDefinition:
-    """An agent of the config. Config files of other programs may have further keys."""
+    """An agent in the config.
+
+    Config files of other programs may have further keys, which are ignored.
+    """
 
     id: str
     display_name: str = ""
@@ -67,11 +70,16 @@ class AgentConfig:
             if agent.id == identity:
                 return agent
         known = ", ".join(agent.id for agent in self.agents)
-        raise ConfigInvalid(self.path, f"agent not found: {identity!r}", f"its agents: {known}")
+        raise ConfigInvalid(
+            self.path, f"agent not found: {identity!r}", f"agents in this file: {known}"
+        )
 
 
 def read_config(path: str | PathLike[str]) -> AgentConfig:
-    """Read a config: TOML if the name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
+    """Read a config file: TOML if its name ends in `.toml`, else JSON.
+
+    Raises: ConfigInvalid.
+    """
     document = read_config_document(Path(path).absolute())
     nodes = document.child("agents").require().as_list()
     agents = tuple(_parse_agent(node) for node in nodes)
@@ -84,7 +92,7 @@ def read_config(path: str | PathLike[str]) -> AgentConfig:
 
 
 def find_config(folder: str | PathLike[str]) -> str | None:
-    """Return the config file of a folder, if it has one."""
+    """Return the path of the config file in a folder; `None` if there is none."""
     return next((str(file) for name in CONFIG_FILES if (file := Path(folder, name)).exists()), None)
 
 
@@ -94,7 +102,7 @@ def schema_file() -> Path:
 
 
 def _parse_agent(node: ConfigNode) -> AgentDefinition:
-    # Only our own files: config files of other programs have keys that we do not know.
+    # Only in our own files: config files of other programs have keys that we do not know.
     if Path(node.document.file).name in CONFIG_FILES:
         node.reject_unknown_keys(_AGENT_KEYS)
     identity = node.child_or_alias("agentId", "id")
@@ -148,7 +156,7 @@ def _parse_source(node: ConfigNode) -> InstructionSource:
     base = node.child("base")
     if base.as_string() not in ("", "config"):
         raise base.build_requirement_error(
-            "be 'config'", "leave it out to start at the working directory"
+            "be 'config'", "remove it to start at the working directory"
         )
     node.reject_unknown_keys(_SOURCE_KEYS)
     return InstructionSource(

@@ -25,7 +25,10 @@ def find_json_line(text: str, path: KeyPath) -> int:
 
 
 def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
-    """Yield every value of a valid document with its first line; a member starts at its key."""
+    """Yield the path and the first line of every value; a member starts at its key.
+
+    The document must be valid JSON.
+    """
     stack: list[str | int] = []
     opened: list[str] = []
     is_key = False
@@ -59,8 +62,8 @@ def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
 
 
 def find_toml_line(text: str, path: KeyPath) -> int:
-    """Return the line of the statement that sets `path`, else its nearest parent."""
-    found: dict[int, int] = {}  # line by number of keys
+    """Return the line of the statement that sets `path` or its nearest parent, else 1."""
+    found: dict[int, int] = {}  # line by number of path segments
     lines = text.splitlines(keepends=True)[:MAX_TOML_LINES]
     start = 1
     for end, prefix in enumerate(accumulate(lines), start=1):

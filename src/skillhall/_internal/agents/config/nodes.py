@@ -31,7 +31,10 @@ class ConfigDocument:
 
 
 def read_config_document(file: Path) -> ConfigNode:
-    """Parse a config: TOML if the name ends in `.toml`, else JSON. Raises: ConfigInvalid."""
+    """Parse a config file: TOML if its name ends in `.toml`, else JSON.
+
+    Raises: ConfigInvalid.
+    """
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_CONFIG_BYTES + 1)  # one more byte shows that it is too large
@@ -52,7 +55,10 @@ def read_config_document(file: Path) -> ConfigNode:
 
 @dataclass(frozen=True, slots=True)
 class ConfigNode:
-    """A value of the document and its key path."""
+    """A value of the document and its key path.
+
+    The methods that return a value raise ConfigInvalid if it has another type.
+    """
 
     value: object
     path: KeyPath
@@ -85,7 +91,10 @@ class ConfigNode:
         return second if first.value is None and second.value is not None else first
 
     def reject_unknown_keys(self, known: Sequence[str]) -> None:
-        """Reject unknown keys, since a typo would otherwise be ignored silently."""
+        """Reject unknown keys, since a typo would otherwise be ignored silently.
+
+        Raises: ConfigInvalid.
+        """
         for name in self.value if isinstance(self.value, dict) else ():
             if name not in known:
                 child = self.child(name)
@@ -99,7 +108,7 @@ class ConfigNode:
         return self
 
     def as_list(self) -> list[ConfigNode]:
-        """Return the entries of a list; none if it is missing."""
+        """Return the entries of a list; an empty list if it is missing."""
         values = [] if self.value is None else self.value
         if not isinstance(values, list):
             raise self.build_requirement_error("be a list")
@@ -120,7 +129,7 @@ class ConfigNode:
         return value
 
     def as_strings(self) -> tuple[str, ...] | None:
-        """Return the strings of a list; `None`, unlike an empty list, if it is missing."""
+        """Return the strings of a list; `None` if it is missing, `()` if it is empty."""
         if self.value is None:
             return None
         if not isinstance(self.value, list) or not all(isinstance(v, str) for v in self.value):

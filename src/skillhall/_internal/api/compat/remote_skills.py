@@ -1,4 +1,4 @@
-"""Skills from GitHub, separate from `skills_module` because it imports network code."""
+"""Skills from GitHub, in a module of their own because it imports network code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ONE_SKILL_HINT = "write owner/repo/skill for one skill of a repository on GitHu
 
 
 def fetch_skill(ref: str, *, settings: Settings | None = None) -> SkillBundle:
-    """Fetch a skill from GitHub: `owner/repo/skill` or `owner/repo/path/to/skill[@ref]`.
+    """Fetch a skill from GitHub: `owner/repo/skill[@ref]` or `owner/repo/path[@ref]`.
 
     All files are fetched, or none; links are skipped with a finding. The token in GITHUB_TOKEN is
     used, if set. Raises: SourceRejected, SourceNotFound, NoSkillThere, SkillNotFound, RateLimited,
@@ -48,7 +48,7 @@ def fetch_skills(
 ) -> list[SkillBundle]:
     """Fetch several skills concurrently, in the order of `refs`; a string is one ref.
 
-    Raises: as `fetch_skill`, for the first that fails, after all have finished.
+    Raises: the same errors as `fetch_skill`, for the first ref that fails, after all have finished.
 
     ```python
     from skillhall import fetch_skills

@@ -63,11 +63,11 @@ class SupportsExecutable(Protocol):
 def setup_agent_environment(
     sandbox: Sandbox, skills: Iterable[SkillBundle | SkillMetadata]
 ) -> SkillList:
-    """Copy skills into the sandbox at `.skills/<name>/` and return them with their new paths.
+    """Copy skills to `.skills/<name>/` in a sandbox; return them with their new paths.
 
-    All skills are checked before anything is written; the first with a name wins. A sandbox with
-    `set_executable` gets the executable bits too.
-    Raises: what `load_skill_bundle` and the sandbox raise.
+    All skills are checked before anything is written. Of several skills with the same name, only
+    the first is copied. A sandbox with `set_executable` gets the executable bits too.
+    Raises: the errors of `load_skill_bundle` and of the sandbox.
 
     ```python
     from skillhall import discover_skills, setup_agent_environment
@@ -145,7 +145,10 @@ class MemorySandbox:
         self._make_folders(folder.parts, folder)
 
     def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
-        """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        """Set or clear the executable bit of a file.
+
+        Raises: SkillFileNotFound, UnsafePath, NotAFile.
+        """
         self.read_file(path)
         change = self.executable.add if executable else self.executable.discard
         change(RelativePath.parse(path).text)
@@ -183,7 +186,10 @@ class FolderSandbox:
             folder.write_file(name, data, folder.mode(name) if kind is EntryKind.FILE else 0o644)
 
     def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
-        """Set or clear the executable bit. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
+        """Set or clear the executable bit of a file.
+
+        Raises: SkillFileNotFound, UnsafePath, NotAFile.
+        """
         file = RelativePath.parse(path)
         try:
             with folder_at(FolderHandle(self.root, "/".join(file.parts[:-1]))) as folder:
@@ -234,4 +240,4 @@ class FolderSandbox:
 
 
 def _build_blocked_error(requested: RelativePath) -> UnsafePath:
-    return UnsafePath(requested.text, "a parent is a link or a file")
+    return UnsafePath(requested.text, "it leads through a link or a file")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Activation(TypedDict):
-    """A skill's instructions; empty if they were already returned in this conversation."""
+    """A skill's instructions; empty if they were returned before in the conversation."""
 
     name: str
     instructions: str
@@ -44,9 +44,9 @@ SkillToolResult: TypeAlias = Activation | ActivationFailure
 def create_skill_tool(
     skills: Iterable[SkillMetadata], sandbox: Sandbox | None = None
 ) -> SkillTool | None:
-    """Return the tool for `skills`, or `None` if all of them are hidden.
+    """Return the tool for `skills`, or `None` if no skill is visible to models.
 
-    With a sandbox, the paths of the skills are paths in it; without one, they are local files.
+    With a sandbox, the paths of the skills are paths in it; otherwise they are local paths.
 
     ```python
     from skillhall import create_skill_tool, discover_skills
@@ -63,7 +63,7 @@ def create_skill_tool(
 
 
 class SkillTool:
-    """The tool of one conversation. The instructions of a skill are returned once."""
+    """The tool of one conversation. A skill's instructions are returned only once."""
 
     name = "Skill"
     description = (
@@ -82,7 +82,7 @@ class SkillTool:
         return self.to_tool().parameters
 
     def to_tool(self) -> Tool:
-        """Return it in the form of all other tools."""
+        """Return this tool as a `Tool`."""
         schema = {
             "type": "string",
             "enum": list(self._skills),

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.root import Paths
 
-MAX_BUNDLE_BYTES = 100 * 1024 * 1024  # all files together, since a bundle is kept in memory
+MAX_BUNDLE_BYTES = 100 * 1024 * 1024  # of all files together, since a bundle is in memory
 EMPTY_LISTING = "<available_skills>\n</available_skills>"
-# What an error says, by order of priority. The last one is for all other codes.
+# Error messages by finding code, in order of priority. The last one is for all other codes.
 _PROBLEM_TEMPLATES: tuple[tuple[Collection[Code], str], ...] = (
     ((Code.NO_FRONTMATTER, Code.UNCLOSED_FRONTMATTER), "No YAML frontmatter found in {path}"),
     (MISSING_NAME_CODES, "Missing or invalid 'name' field in {path}"),
@@ -103,9 +103,10 @@ def discover_skills(
     paths: Paths | None = None,
     cwd: str | os.PathLike[str] | None = None,
 ) -> SkillList:
-    """Find the skills in `paths`, by default in the project's and the home's `.skills`.
+    """Find the skills in `paths`, by default `.skills` and `~/.skillhall/skills`.
 
-    The first skill with a name wins. Never raises: problems are in the list's `findings`.
+    Of several skills with the same name, the first wins. Never raises: problems are in the list's
+    `findings`.
 
     ```python
     from skillhall import discover_skills
@@ -160,8 +161,9 @@ def parse_skill_metadata(content: str | bytes, path: str | os.PathLike[str]) -> 
 
 
 def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
-    """Read all files of a skill's folder, hidden ones too; links are skipped with a finding.
+    """Read all files of a skill's folder, including hidden ones.
 
+    Links are skipped with a finding.
     Raises: SkillFileNotFound, SkillParseError, TooLarge, NotAFile, UnsafePath.
 
     ```python
@@ -177,7 +179,7 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
 
 
 def read_skill_bundle(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
-    """Read all files of a bundle, under the name in its SKILL.md.
+    """Read all files of a bundle; the result has the name in its SKILL.md.
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge.
     """
@@ -191,7 +193,7 @@ def read_skill_bundle(bundle: Bundle, folder: str, separator: str = "/") -> Skil
 
 
 def find_skill_md(files: Collection[str], folder: str) -> str:
-    """Return the path of the SKILL.md among `files`, in any case.
+    """Return the path of the SKILL.md among `files`, ignoring case.
 
     Raises: SkillFileNotFound.
     """
@@ -202,7 +204,9 @@ def find_skill_md(files: Collection[str], folder: str) -> str:
 
 
 def load_skill_bundles(skills: Iterable[SkillMetadata]) -> list[SkillBundle]:
-    """Read the bundles of discovered skills, in order. Raises: as `load_skill_bundle`.
+    """Read the bundles of discovered skills, in order.
+
+    Raises: the errors of `load_skill_bundle`.
 
     ```python
     from skillhall import discover_skills, load_skill_bundles

@@ -69,7 +69,10 @@ def stream_events(
     ] = None,
     last_event_id: Annotated[OptionalBlankText, Header(include_in_schema=False)] = None,
 ) -> Response:
-    """Stream new events, starting after Last-Event-ID or `after` if one is sent."""
+    """Stream new events, starting after Last-Event-ID or `after` if one is sent.
+
+    If that event is unknown or too old, a `reset` event comes first.
+    """
     text = (last_event_id or "").strip() or after or ""
     if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
         raise HttpError("invalid_argument", "after must be the id of an event")

@@ -73,7 +73,7 @@ class _Import(NamedTuple):
     folder: str = ""
 
     def read(self, importer: SkillImporter) -> ImportChoices:
-        """Read the skills. Raises: what the methods of the importer raise."""
+        """Read the skills. Raises: the errors of the importer."""
         if self.upload is not None:
             return importer.read_upload(*self.upload)
         if self.source is not None:
@@ -91,7 +91,7 @@ async def _read_import(
     same: Annotated[
         Text,
         Query(
-            description="What to do with skills of equal name.",
+            description="What to do with skills that the session already has.",
             json_schema_extra={"enum": [*ImportConflict]},
         ),
     ] = "refuse",

@@ -99,7 +99,7 @@ class EditBlockRequest(_StrictRequest):
 
 
 class MoveBlockRequest(_PlacedRequest):
-    """New place of a block. By default it goes to the end of the zone."""
+    """New position of a block. By default it goes to the end of the zone."""
 
 
 class SessionImportRequest(_StrictRequest):
@@ -127,7 +127,7 @@ class SaveTemplateRequest(_StrictRequest):
 
 
 class EditTemplateRequest(_StrictRequest):
-    """Changes to a template. The blocks of `session` replace those of the template."""
+    """Changes to a template. If `session` is set, its blocks replace the template's."""
 
     name: str | None = Field(None, min_length=1, max_length=MAX_NAME)
     description: str | None = Field(None, max_length=MAX_DESCRIPTION)

@@ -264,5 +264,8 @@ PRECONDITION_ERRORS = VERSION_CONFLICT | describe_errors({428: "If-Match is miss
 PLACEMENT_CONFLICT = describe_errors({409: "The block in `after` or `before` is not in the zone."})
 NAME_CONFLICT = describe_errors({409: "The name is taken."})
 SKILL_ERRORS = describe_errors(
-    {409: "The session has a skill with this name.", 422: "The skill or the archive was rejected."}
+    {
+        409: "The session already has a skill with this name.",
+        422: "The skill or the archive was rejected.",
+    }
 )

@@ -66,7 +66,7 @@ def list_sessions(
     cursor: Annotated[
         OptionalText,
         Query(
-            description="`nextCursor` of the last page.",
+            description="`nextCursor` of the previous page.",
             json_schema_extra={"pattern": f"^{_CURSOR_PATTERN}$"},
         ),
         AfterValidator(_check_cursor),

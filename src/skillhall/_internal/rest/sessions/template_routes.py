@@ -83,7 +83,7 @@ def edit_template(
     version: RequiredVersion,
     body: Json[requests.EditTemplateRequest],
 ) -> Response:
-    """Rename a template, or replace its blocks with those of a session."""
+    """Change a template's name or description, or replace its blocks with a session's."""
     edited = workspace.open().templates.edit(
         template, version, name=body.name, description=body.description, session=body.session
     )
@@ -114,7 +114,7 @@ def apply_template(
     body: Json[requests.ApplyTemplateRequest],
     revision: ExpectedRevision,
 ) -> Response:
-    """Add a template's blocks to a session, or replace the session's blocks."""
+    """Add a template's blocks to a session, or replace the session's blocks with them."""
     result = workspace.open().templates.apply(session, body.template, ApplyMode(body.how), revision)
     before = {} if result.before is None else {"before": serialize_snapshot(result.before)}
     return versioned_response({**serialize_session(result.session), **before})
