@@ -751,7 +751,7 @@ class UnsavedFilesError(InstallError):
 
 
 class NotInstalledError(InstallError):
-    """A skill that no lock file records."""
+    """A skill that is not recorded in any lock file."""
 
     template = "{path} was not installed by Skillhall"
     path: str

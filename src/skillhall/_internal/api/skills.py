@@ -287,7 +287,7 @@ class Skills(Mapping[str, Skill]):
         ```
         """
         if max_tokens is not None and format != "xml":
-            raise ValueError(f"max_tokens needs format='xml', not {format!r}")
+            raise ValueError(f"max_tokens requires format='xml', not {format!r}")
         if format == "markdown":
             return render_markdown(self._rows)
         if format == "json":

@@ -109,7 +109,7 @@ class AuthMiddleware:
         return True
 
     def _is_forbidden_cross_origin(self, headers: Mapping[bytes, bytes], scope: Scope) -> bool:
-        """Whether a page of another origin sent the request and may not do so."""
+        """Whether the request comes from a page of another origin that must not send it."""
         origin = headers.get(b"origin")
         if scope["path"].startswith(ORIGIN_CHECKED_PREFIXES):
             return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)

@@ -84,7 +84,7 @@ def _install_entry(
         if not matches_entry(entry, bundle):
             # Skills of MCP servers need a review, so changed ones are never installed unattended.
             if frozen or entry.commit or opened.reference.needs_approval:
-                raise LockMismatch(key, "the source has different files")
+                raise LockMismatch(key, "the files in the source differ from the locked ones")
             new_entry = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
         with open_transaction(project, "add") as transaction:
             # Another process may have changed the project while we were fetching.
@@ -134,7 +134,7 @@ def _install_npx_entry(
             contents = {path: file.data for path, file in files.items()}
             hashes = {compute_npx_hash(contents), compute_git_tree_id(files)}
             if has_portable_order(contents) and npx_entry.hash not in hashes:
-                raise LockMismatch(key, "the source has different files")
+                raise LockMismatch(key, "the files in the source differ from the locked ones")
         report = install(project, opened, [bundle], InstallTargets())
         if any(skill.reason == "rejected" for skill in report.skipped):
             raise SkillRejected(key, [judged.finding.message for judged in report.findings])

@@ -39,7 +39,7 @@ def quote_uri(uri: str) -> str:
 
 
 def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
-    """Return the MCP error for an exception. Details of bugs go only to the log.
+    """Return the MCP error for an exception. Details of unexpected errors go only to the log.
 
     `uri` is the requested resource, which the protocol requires in the error's data.
     """

@@ -118,7 +118,7 @@ class IndexView:
         return found
 
     def list_children(self, uri: str) -> Iterator[JsonObject]:
-        """Yield the children of a directory; a folder is repeated for each of its files.
+        """Yield the children of a directory; a subfolder is yielded once for each file in it.
 
         Directories are skill folders, folders inside them, and parents of skill folders.
         """
@@ -200,7 +200,7 @@ class SkillIndex:
         if reason := manifest.reason_not_served:
             code = "too_large" if manifest.limit_problem else "invalid_skill"
             raise build_invalid_params(
-                f"{quote_uri(uri)} is available only as resources: {reason}", code
+                f"{quote_uri(uri)} is available only as resources, file by file: {reason}", code
             )
         return with_ttl({"skill": serialize_skill(row, manifest)})
 

@@ -85,7 +85,7 @@ class SourceText(NamedTuple):
         return self.text.partition(":")[0].lower() if self.form is TextForm.SCHEME else ""
 
     def split_name(self) -> tuple[list[str], str | None]:
-        """Split a NAME into the names of its path and its percent-encoded ref, if any.
+        """Split a NAME into its path segments and its ref, which is still percent-encoded.
 
         Raises: SourceRejected.
         """

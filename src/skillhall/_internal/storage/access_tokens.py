@@ -70,7 +70,7 @@ class AccessTokens:
 
 
 class TokenCache:
-    """Cache of the tokens that are accepted at this moment. Call `close` when done.
+    """Cache of the currently accepted tokens. Call `close` when done.
 
     While the database is unavailable, the last known tokens are accepted.
     """

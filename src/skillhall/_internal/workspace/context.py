@@ -41,7 +41,7 @@ class Spending(NamedTuple):
 
     @property
     def level(self) -> BudgetLevel:
-        """Return how close the tokens are to the budget."""
+        """Return how close the token count is to the budget."""
         if self.share < _WARNING_SHARE:
             return "fine"
         return "warning" if self.share < _DANGER_SHARE else "danger"

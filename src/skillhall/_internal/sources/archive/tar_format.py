@@ -158,7 +158,7 @@ class _TarReader:
         return True
 
     def read_member_name(self, header: _Header) -> bytes:
-        """Return the name of a member of any known kind. Raises: ArchiveRejected."""
+        """Return the name of a file, folder, link or device. Raises: ArchiveRejected."""
         self.extraction.count_entries()
         if header.kind not in _FILES and header.size:  # readers disagree about where it ends
             self.extraction.reject("confusion", "a member that is not a file has content")

@@ -1,7 +1,7 @@
 """Folder walker: finds the candidates below a root.
 
-A subfolder is probed for SKILL.md before it is listed, only the head of that file is read, and a
-head with a known stat signature is not read at all. Every skipped entry gives one finding.
+A subfolder is probed for SKILL.md before its entries are listed. Only the head of that file is
+read, and not even that if its stat signature is known. Every skipped entry gives one finding.
 """
 
 from __future__ import annotations

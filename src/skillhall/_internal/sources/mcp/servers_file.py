@@ -77,7 +77,10 @@ def parse_server(
     """
     if len(arguments) == 1 and _URL_PATTERN.match(arguments[0]):
         if variables:
-            raise ConfigInvalid(label, "environment variables are for commands, not for URLs")
+            raise ConfigInvalid(
+                label,
+                "environment variables can be set only for a server with a command, not with a URL",
+            )
         return _check_server(McpServer(label, url=arguments[0], token_variable=token_variable))
     if token_variable:
         raise ConfigInvalid(

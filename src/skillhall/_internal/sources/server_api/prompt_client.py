@@ -321,7 +321,9 @@ def _decode_file(item: _ResponseObject, path: str) -> bytes:
         data = None
     # Only the canonical encoding is accepted: unused bits could hide data.
     if data is None or b64encode(data).decode() != text:
-        raise item.server.build_malformed_response_error(f"{path!r} of {item.label} is not base64")
+        raise item.server.build_malformed_response_error(
+            f"the content of {path!r} in {item.label} is not valid base64"
+        )
     if len(data) > MAX_FILE_SIZE:
         raise TooLarge(path, MAX_FILE_SIZE)
     return data
