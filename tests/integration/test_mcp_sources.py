@@ -296,7 +296,7 @@ def test_restore_accepts_only_locked_files(acme: CliSandbox) -> None:
     os.rename(acme.project / SKILLS / "pdf", acme.outside / "pdf")  # noqa: PTH104 - it is moved
     result = acme.run("install")
     assert result.code != 0
-    assert "different files" in result.err
+    assert "differ from the locked ones" in result.err
     assert not (acme.project / SKILLS / "pdf").exists()
     write_script(make_script(), acme.sources / f"{LABEL}.json")
     assert acme.run("install").code == 0
