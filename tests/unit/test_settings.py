@@ -10,6 +10,11 @@ def test_secret_is_not_in_repr() -> None:
     assert "s3cret" not in f"{settings!r} {settings} {Secret('s3cret')}"
 
 
+def test_empty_variable_keeps_the_default_of_a_flag() -> None:
+    settings = Settings.read({"SKILLHALL_FOLLOW_LINKS": "", "SKILLHALL_GIT": ""})
+    assert (settings.follow_links, settings.use_git) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("environment", "tokens"),
     [

@@ -235,7 +235,8 @@ def build_environment(variables: Iterable[str]) -> dict[str, str]:
 
 
 def _read_flag(env: Mapping[str, str], name: str, default: str = "on") -> bool:
-    return env.get(name, default).lower() not in ("off", "0", "no", "false")
+    # An empty variable counts as unset, so that it never turns on what is off by default.
+    return (env.get(name) or default).lower() not in ("off", "0", "no", "false")
 
 
 def _read_secret(env: Mapping[str, str], name: str) -> Secret | None:

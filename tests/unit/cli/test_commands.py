@@ -360,6 +360,8 @@ def test_init_rejects_existing_and_invalid_names(cli: Cli) -> None:
     assert cli("init", "a") == 6
     assert cli("init", "A_b") == 3
     assert "'a-b'" in cli.err
+    assert cli("init", "folder/pdf") == 3
+    assert "use --dir for the folder" in cli.err
     assert cli("init") == 2
 
 

@@ -29,4 +29,5 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Return the text without configured secrets or credentials in URLs, cut if long."""
-        return _USER_INFO.sub("//***@", self.redact_configured(text[:_MAX_REDACTED_CHARS]))
+        # Redacted before it is cut: the first half of a secret would not be recognized.
+        return _USER_INFO.sub("//***@", self.redact_configured(text))[:_MAX_REDACTED_CHARS]

@@ -7,6 +7,7 @@ import click
 from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.options import can_ask, flag, json_command
+from skillhall.errors import SkillRejected
 
 
 @json_command("init", 'skillhall init pdf-tools --description "Reads PDF files."')
@@ -34,7 +35,12 @@ def command(
             "Description", default=DEFAULT_DESCRIPTION, err=True
         )
     parent = os.path.abspath(os.path.expanduser(directory))  # noqa: PTH100, PTH111
-    created = create_skill(parent, str(name), description or DEFAULT_DESCRIPTION)
+    try:
+        created = create_skill(parent, name, description or DEFAULT_DESCRIPTION)
+    except SkillRejected as error:
+        if "/" in name:
+            error.hint = "NAME is only the name of the skill; use --dir for the folder"
+        raise
     return CommandResult(
         {"name": created.name, "path": created.path, "location": created.location},
         lines=[created.location],
