@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import anyio
-from anyio.to_thread import run_sync
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -20,6 +19,8 @@ from mcp.server.subscriptions import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhall._internal.cache import TTL_FACTOR
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.streaming import MAX_STREAMS
 from skillhall._internal.mcp.errors import LOG, build_invalid_params
 from skillhall.errors import SkillhallError
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         UnsubscribeRequestParams,
     )
 
+    from skillhall._internal.http.thread_pool import WorkerPool
     from skillhall._internal.mcp.prompt_handlers import PromptSource
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import SkillIndex
@@ -59,15 +61,20 @@ class Subscriptions:
     While there are subscribers, `run` compares the current state with the last one.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
         index: SkillIndex,
         prompts: PromptSource,
+        workers: WorkerPool,
+        *,
         min_interval: float = MIN_POLL_INTERVAL,
         ttl_factor: float = TTL_FACTOR,
+        max_streams: int = MAX_STREAMS,
     ) -> None:
         self._index = index
         self._prompts = prompts
+        self._workers = workers
+        self._max_streams = max_streams
         self._min_interval = min_interval
         self._ttl_factor = ttl_factor
         self._bus = InMemorySubscriptionBus()
@@ -86,10 +93,13 @@ class Subscriptions:
         """Serve one stream of protocol 2026 until it ends. Raises: MCPError."""
         uris = params.notifications.resource_subscriptions or []
         _check_uri_limit(uris)
-        await self._record_baseline(uris)
+        if self._stream_count >= self._max_streams:
+            message = f"the server has {self._stream_count} open streams, which is its limit"
+            raise HttpError("overloaded", f"{message}; try again later")
         self._stream_count += 1
         self._stream_uris.update(uris)
         try:
+            await self._record_baseline(uris)
             return await self._listen_handler(ctx, params)
         finally:
             self._stream_count -= 1
@@ -144,7 +154,7 @@ class Subscriptions:
             known = self._baseline
             unknown = [uri for uri in uris if known is None or uri not in known.file_states]
             if unknown or known is None:
-                observed = await run_sync(self._observe, unknown)
+                observed = await self._workers.run(self._observe, unknown)
                 known = known or observed
                 file_states = {**observed.file_states, **known.file_states}
                 self._baseline = known._replace(file_states=file_states)
@@ -154,7 +164,7 @@ class Subscriptions:
         subscribed = [*{*self._stream_uris, *session_uris}]
         async with self._poll_lock:
             try:
-                after = await run_sync(self._observe, subscribed, abandon_on_cancel=True)
+                after = await self._workers.run(self._observe, subscribed)
             except (SkillhallError, OSError) as error:  # retried with the next poll
                 LOG.warning("cannot poll for changes: %s", error)
                 return

@@ -27,6 +27,7 @@ _READY_TIMEOUT = 1.0  # seconds to wait for the first load
 _DATABASE_TIMEOUT = 2.0  # seconds
 _RETRY_HEADERS = ((b"retry-after", b"5"),)
 _THREADS = 2  # a pool of its own: slow repositories must not make the server look dead
+_DATABASE_CHECKS = 2  # at the same time
 _NOT_READY = describe_errors(
     {503: "The sources are not loaded yet, or the database is unavailable."}
 )
@@ -46,6 +47,8 @@ class HealthMonitor:
         self._check_database = check_database
         self._metrics = metrics
         self._workers = WorkerPool(_THREADS)
+        # A check that hangs keeps its thread.
+        self._database_workers = WorkerPool(_DATABASE_CHECKS, 0)
         self._preloaded = asyncio.Event()
         self._load_problem = ""
 
@@ -86,8 +89,8 @@ class HealthMonitor:
 
     async def _database_problem(self, check: Callable[[], str]) -> str:
         try:
-            return await asyncio.wait_for(self._workers.run(check), _DATABASE_TIMEOUT)
-        except TimeoutError:
+            return await asyncio.wait_for(self._database_workers.run(check), _DATABASE_TIMEOUT)
+        except (TimeoutError, HttpError):
             return "the database cannot be used: it does not respond"
 
     async def render_metrics(self) -> bytes:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from skillhall._internal.hints import find_hint
-from skillhall._internal.http.errors import error_status
+from skillhall._internal.http.errors import error_headers, error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
@@ -67,8 +67,8 @@ def render(
     response = HTMLResponse(text.encode("utf-8", "replace"), status, _PAGE_HEADERS)
     if request.notice is not None:  # shown once
         response.headers.append("set-cookie", f"{NOTICE_COOKIE}=; Path=/; Max-Age=0")
-    if isinstance(error, HttpError):
-        response.raw_headers.extend(error.headers)
+    if error is not None:
+        response.raw_headers.extend(error_headers(error))
     return response
 
 

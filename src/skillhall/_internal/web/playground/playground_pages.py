@@ -7,10 +7,16 @@ from starlette.responses import PlainTextResponse, Response
 from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills
 from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
 from skillhall._internal.agents.chat.conversations import MAX_MESSAGE_LENGTH, Conversation
+from skillhall._internal.agents.chat.reply_thread import REPLY_TIMEOUT
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
-from skillhall._internal.web.playground.chat_stream import PLAYGROUND_PATH, ChatStream, TurnRow
+from skillhall._internal.web.playground.chat_stream import (
+    PLAYGROUND_PATH,
+    ChatStream,
+    TurnRow,
+    is_stream,
+)
 from skillhall._internal.web.rendering import CSP_HEADER, form_status, render
 from skillhall._internal.web.site import Site
 from skillhall.errors import ModelUnavailable, SkillhallError
@@ -84,7 +90,10 @@ def send_message(request: PageRequest) -> Response:
         raise HttpError("invalid_argument", request.translations("playground.empty_message"))
     conversation = _get_conversation(request)
     turn = conversations.begin_turn(conversation, message)
-    response = ChatStream(request, turn, conversations.stream_reply(conversation, turn))
+    # A stream has begun to answer; others must get an answer in time.
+    timeout = REPLY_TIMEOUT if is_stream(request) else request.site.pools.timeout
+    events = conversations.stream_reply(conversation, turn, timeout)
+    response = ChatStream(request, turn, events)
     request.add_cookie(response, CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME)
     return response
 
