@@ -83,7 +83,8 @@ class ApiRoute(APIRoute):
         async def run(**values: Any) -> Any:  # noqa: ANN401 - the parameters of any endpoint
             if is_async:
                 return await endpoint(**values)
-            request = values.pop(_REQUEST_PARAMETER)
+            # FastAPI passes the request to one parameter only: to that of the endpoint, if any.
+            request = values.get("request") or values.pop(_REQUEST_PARAMETER)
             return await run_blocking(request, work, partial(endpoint, **values))
 
         signature = inspect.signature(endpoint, eval_str=True)
@@ -98,7 +99,7 @@ class ApiRoute(APIRoute):
                     content = describe_json(model)
                     extra["requestBody"] = {"required": marker.is_required, "content": content}
                     options["responses"] = BAD_REQUEST | options["responses"] | BODY_ERRORS
-        if not is_async:
+        if not is_async and "request" not in parameters:
             parameters[_REQUEST_PARAMETER] = _request_parameter()
         # FastAPI reads the parameters from here.
         vars(run)["__signature__"] = signature.replace(parameters=[*parameters.values()])
