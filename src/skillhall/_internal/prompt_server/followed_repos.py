@@ -108,7 +108,7 @@ class FollowedRepositories:
         self._list = FollowedList(prompt_sources.data_directory)
         self._list_lock = threading.Lock()  # keeps the file and the sources consistent
         self._sources_lock = threading.Lock()
-        self._pool = BoundedPool("followed", _MAX_CONCURRENT, 2 * MAX_FOLLOWED)
+        self._pool = BoundedPool("refresh", _MAX_CONCURRENT, 2 * MAX_FOLLOWED)
         self._refreshes: dict[FollowedRepository, Future[None]] = {}  # in progress or done
         self._sources: dict[FollowedRepository, _FollowedSource] = {}
         # Why repositories cannot be added or removed.
