@@ -14,6 +14,7 @@ from benchmarks import (
     races,
     searching,
     serving,
+    stalls,
     startup,
     walks,
     web,
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "mcp": mcp.run,
     "workspace": workspace.run,
     "web": web.run,
+    "stalls": stalls.run,
 }
 
 # Trials pass or fail instead of measuring.

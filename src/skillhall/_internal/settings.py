@@ -143,6 +143,7 @@ class Settings(NamedTuple):
     follow_links: bool = False  # whether links in a root may lead outside of all roots
     data_directory: str = ""  # persistent data, e.g. the history
     database_url: Secret | None = None  # default: a SQLite file in the data folder
+    database_timeout: str = "10"  # seconds
     home: str = ""
     allowed_networks: tuple[str, ...] = ()  # private networks that may be contacted, as CIDR
     github_url: str = GITHUB_URL
@@ -187,6 +188,8 @@ class Settings(NamedTuple):
             follow_links=_read_flag(env, "SKILLHALL_FOLLOW_LINKS", "off"),
             data_directory=env.get("SKILLHALL_DATA_DIR") or data_directory,
             database_url=_read_secret(env, "SKILLHALL_DATABASE_URL"),
+            database_timeout=env.get("SKILLHALL_DATABASE_TIMEOUT")
+            or cls._field_defaults["database_timeout"],
             home=os.path.expanduser("~"),
             allowed_networks=_split_list(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
             github_url=github_url,
