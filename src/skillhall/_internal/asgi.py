@@ -123,7 +123,6 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             service,
             is_stateful=not server.mcp_stateless,
             workers=pools[Work.DISK],
-            max_streams=limits.max_sessions,
         )
         app = McpMiddleware(app, mcp_server, shutdown, None if server.mcp_stateless else limits)
     secrets = (

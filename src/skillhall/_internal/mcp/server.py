@@ -25,7 +25,6 @@ from pydantic import BaseModel
 
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.cache import TTL_FACTOR
-from skillhall._internal.http.streaming import MAX_STREAMS
 from skillhall._internal.http.thread_pool import Work, WorkerPool, WorkerPools
 from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
 from skillhall._internal.mcp.prompt_handlers import PromptSource
@@ -93,7 +92,6 @@ class SkillServer(Server[None]):
         ttl_factor: float = TTL_FACTOR,
         poll_interval: float = MIN_POLL_INTERVAL,
         workers: WorkerPool | None = None,
-        max_streams: int = MAX_STREAMS,
     ) -> None:
         """`workers` run the handlers, which read only from disk."""
         self.index = SkillIndex(provider, ttl_factor)
@@ -105,7 +103,6 @@ class SkillServer(Server[None]):
             self._workers,
             min_interval=poll_interval,
             ttl_factor=ttl_factor,
-            max_streams=max_streams,
         )
         self._is_stateful = is_stateful
         super().__init__(

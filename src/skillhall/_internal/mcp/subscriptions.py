@@ -19,8 +19,6 @@ from mcp.server.subscriptions import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from skillhall._internal.cache import TTL_FACTOR
-from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.streaming import MAX_STREAMS
 from skillhall._internal.mcp.errors import LOG, build_invalid_params
 from skillhall.errors import SkillhallError
 
@@ -61,7 +59,7 @@ class Subscriptions:
     While there are subscribers, `run` compares the current state with the last one.
     """
 
-    def __init__(  # noqa: PLR0913 - each is an option of its own
+    def __init__(
         self,
         index: SkillIndex,
         prompts: PromptSource,
@@ -69,12 +67,10 @@ class Subscriptions:
         *,
         min_interval: float = MIN_POLL_INTERVAL,
         ttl_factor: float = TTL_FACTOR,
-        max_streams: int = MAX_STREAMS,
     ) -> None:
         self._index = index
         self._prompts = prompts
         self._workers = workers
-        self._max_streams = max_streams
         self._min_interval = min_interval
         self._ttl_factor = ttl_factor
         self._bus = InMemorySubscriptionBus()
@@ -93,13 +89,10 @@ class Subscriptions:
         """Serve one stream of protocol 2026 until it ends. Raises: MCPError."""
         uris = params.notifications.resource_subscriptions or []
         _check_uri_limit(uris)
-        if self._stream_count >= self._max_streams:
-            message = f"the server has {self._stream_count} open streams, which is its limit"
-            raise HttpError("overloaded", f"{message}; try again later")
+        await self._record_baseline(uris)
         self._stream_count += 1
         self._stream_uris.update(uris)
         try:
-            await self._record_baseline(uris)
             return await self._listen_handler(ctx, params)
         finally:
             self._stream_count -= 1

@@ -68,7 +68,7 @@ _WRITE_ERRORS = describe_errors(
         403: "System skills and skills of repositories are read-only.",
         409: "A skill with this id already exists.",
         422: "The skill or the archive was rejected.",
-        503: "Rate limited by the source's host, or the disk failed.",
+        503: "The server is busy, the source's host limits the rate, or the disk failed.",
         507: "The disk is full.",
     }
 )

@@ -19,6 +19,7 @@ from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute, run_blocking
 from skillhall._internal.rest.responses import (
+    BUSY_ERRORS,
     PUBLIC,
     Responses,
     describe_errors,
@@ -88,7 +89,7 @@ router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
     WEBHOOK_PATH,
     status_code=202,
     response_model=responses.PushResponse,
-    responses=_IGNORED | _ERRORS,
+    responses=_IGNORED | _ERRORS | BUSY_ERRORS,
     openapi_extra={**PUBLIC, "requestBody": _BODY},
 )
 async def receive_push(

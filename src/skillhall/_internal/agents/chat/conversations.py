@@ -80,6 +80,17 @@ class Conversations:
         with self._lock:
             self._by_id.pop(identity, None)
 
+    def check_capacity(self) -> None:
+        """Check that a reply can begin, before anything is prepared for it. Raises: Busy."""
+        with self._lock:
+            self._check_capacity()
+
+    def _check_capacity(self) -> None:
+        if self._running >= MAX_RUNNING_REPLIES:
+            self._rejected += 1
+            problem = f"too many replies in progress ({self._running})"
+            raise Busy(problem, "try again in a moment", "overloaded")
+
     def begin_turn(self, conversation: Conversation, message: str) -> Turn:
         """Reserve the next turn, for `stream_reply`. Raises: Busy, TooLarge."""
         if len(message) > MAX_MESSAGE_LENGTH:
@@ -87,10 +98,7 @@ class Conversations:
         with self._lock:
             if conversation.is_busy:
                 raise Busy("a reply is in progress", "wait until it is complete, or stop it")
-            if self._running >= MAX_RUNNING_REPLIES:
-                self._rejected += 1
-                problem = f"too many replies in progress ({self._running})"
-                raise Busy(problem, "try again in a moment", "overloaded")
+            self._check_capacity()
             if len(conversation.turns) >= MAX_TURNS:
                 problem = f"the conversation has reached {MAX_TURNS} messages"
                 raise Busy(problem, "start a new conversation")

@@ -88,6 +88,7 @@ def send_message(request: PageRequest) -> Response:
     message, conversations = request.field("message").strip(), request.site.conversations
     if not message:
         raise HttpError("invalid_argument", request.translations("playground.empty_message"))
+    conversations.check_capacity()  # opening a model is much more expensive
     conversation = _get_conversation(request)
     turn = conversations.begin_turn(conversation, message)
     # A stream has begun to answer; others must get an answer in time.
