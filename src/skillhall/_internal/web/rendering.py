@@ -79,6 +79,19 @@ def render_error(request: PageRequest, error: SkillhallError) -> HTMLResponse:
     return render(request, "error.html", heading, error=error, request_id=request_id)
 
 
+def render_problem(request: PageRequest, error: SkillhallError) -> HTMLResponse:
+    """Render only the box with an error, for scripts that insert it into their page."""
+    html = render_macro("parts.html", "problem_box", describe_error(request, error))
+    response = HTMLResponse(html, error_status(error).http_status, _PAGE_HEADERS)
+    response.raw_headers.extend(error_headers(error))
+    return response
+
+
+def render_macro(template: str, macro: str, *values: object) -> str:
+    """Render a macro of a template."""
+    return str(getattr(jinja_environment().get_template(template).module, macro)(*values))
+
+
 def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
     """Render the error of a request without a route, or of an unexpected exception."""
     page_request = PageRequest(request.scope, request.receive)

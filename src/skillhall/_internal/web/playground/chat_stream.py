@@ -24,7 +24,7 @@ from skillhall._internal.web.rendering import (
     CSP_HEADER,
     PageError,
     describe_error,
-    jinja_environment,
+    render_macro,
 )
 from skillhall._internal.web.translations import Translations
 
@@ -123,8 +123,7 @@ class ChatStream(Response):
         return self._render_macro("turn_article", TurnRow.from_turn(self._request, self._turn))
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
-        module = jinja_environment().get_template("chat_turn.html").module
-        return str(getattr(module, macro)(self._request.translations, value))
+        return render_macro("chat_turn.html", macro, self._request.translations, value)
 
 
 async def _send_line(send: Send, message: dict[str, object]) -> None:

@@ -17,9 +17,9 @@ from skillhall._internal.web.playground.chat_stream import (
     TurnRow,
     is_stream,
 )
-from skillhall._internal.web.rendering import CSP_HEADER, form_status, render
+from skillhall._internal.web.rendering import CSP_HEADER, form_status, render, render_problem
 from skillhall._internal.web.site import Site
-from skillhall.errors import ModelUnavailable, SkillhallError
+from skillhall.errors import Busy, ModelUnavailable, SkillhallError
 
 CONVERSATION_COOKIE = "skillhall_conversation"
 _COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
@@ -82,13 +82,23 @@ def start_over(request: PageRequest) -> Response:
     return redirect(PLAYGROUND_PATH)
 
 
-@on_error(show)
 def send_message(request: PageRequest) -> Response:
     """Send a message; scripts get the reply as a stream, others a redirect."""
+    try:
+        request.site.conversations.check_capacity()
+    except Busy as error:
+        # A refusal must be cheap: the whole page, or opening a model, costs much more.
+        if not is_stream(request):
+            raise
+        return render_problem(request, error)
+    return _send_message(request)
+
+
+@on_error(show)
+def _send_message(request: PageRequest) -> Response:
     message, conversations = request.field("message").strip(), request.site.conversations
     if not message:
         raise HttpError("invalid_argument", request.translations("playground.empty_message"))
-    conversations.check_capacity()  # opening a model is much more expensive
     conversation = _get_conversation(request)
     turn = conversations.begin_turn(conversation, message)
     # A stream has begun to answer; others must get an answer in time.
