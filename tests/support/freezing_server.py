@@ -9,6 +9,7 @@ commits, and their number is written to the file with the suffix `.count`.
 import os
 import signal
 import threading
+import time
 from pathlib import Path
 
 from sqlalchemy import Connection, event
@@ -35,6 +36,7 @@ def _after_statement(connection: Connection, *_: object) -> None:
     if _is_write(connection) and path.exists() and _state.statements == int(path.read_text()):
         path.unlink()
         os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(0.5)  # another thread may get the signal, so this one must not go on at once
 
 
 def _before_commit(connection: Connection) -> None:

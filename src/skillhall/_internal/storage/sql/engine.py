@@ -238,8 +238,11 @@ class Database:
                 connection.execute(text(statement), {"lock": EVENT_LOCK} if is_postgres else {})
         except SQLAlchemyError as error:
             raise _to_database_error(error) from None
-        if not is_postgres and (problem := self._file_problem.get()):
-            raise DatabaseUnavailable(problem)
+        if not is_postgres:
+            if not os.path.exists(self.path):  # open connections still write to it
+                raise DatabaseUnavailable("its file was deleted")
+            if problem := self._file_problem.get():
+                raise DatabaseUnavailable(problem)
 
 
 def lift_limits(connection: Connection) -> None:
