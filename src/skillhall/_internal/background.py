@@ -150,7 +150,7 @@ class BoundedPool:
             return self._queue.popleft()
 
     def _finish(self, job: _Job[object]) -> None:
-        # Before the future is done: whoever waits for it finds the thread free.
+        # Before the future is done, so that its callers find the thread free.
         with self._changed:
             self._busy -= 1
             self._release_owner(job.owner)

@@ -141,7 +141,7 @@ class WorkerPool:
 
 
 def _copy_result(finished: Future[_T], done: asyncio.Future[_T]) -> None:
-    if done.done() or finished.cancelled():  # nobody waits any more
+    if done.done() or finished.cancelled():  # the caller has given up
         return
     error = finished.exception()
     if error is None:
