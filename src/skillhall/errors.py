@@ -911,10 +911,10 @@ class ModelUnavailable(ModelError):
 class Busy(ModelError):
     """Too many requests are running already."""
 
-    code = "too_many_requests"
     template = "{problem}"
     problem: str
     hint: str = ""
+    code: str = "too_many_requests"  # `overloaded` if the requests of others are the reason
 
 
 def without_credentials(text: str) -> str:

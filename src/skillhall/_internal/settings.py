@@ -79,6 +79,11 @@ class ServerSettings(NamedTuple):
     mcp_stateless: bool = False  # for several servers behind a load balancer
     mcp_max_sessions: str = "1000"
     mcp_session_timeout: str = "1800"  # seconds of inactivity
+    request_timeout: str = "150"  # seconds until a request is given up
+    max_fetches: str = "16"  # of repositories and URLs for requests, at the same time
+    max_fetches_per_client: str = "8"
+    max_streams: str = "1000"  # of live events
+    max_streams_per_client: str = "250"
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -96,6 +101,13 @@ class ServerSettings(NamedTuple):
             mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,
             mcp_session_timeout=env.get("SKILLHALL_MCP_SESSION_TIMEOUT")
             or cls().mcp_session_timeout,
+            request_timeout=env.get("SKILLHALL_REQUEST_TIMEOUT") or cls().request_timeout,
+            max_fetches=env.get("SKILLHALL_MAX_FETCHES") or cls().max_fetches,
+            max_fetches_per_client=env.get("SKILLHALL_MAX_FETCHES_PER_CLIENT")
+            or cls().max_fetches_per_client,
+            max_streams=env.get("SKILLHALL_MAX_STREAMS") or cls().max_streams,
+            max_streams_per_client=env.get("SKILLHALL_MAX_STREAMS_PER_CLIENT")
+            or cls().max_streams_per_client,
         )
 
 
