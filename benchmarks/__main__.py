@@ -9,6 +9,7 @@ from benchmarks import (
     cloning,
     crowd,
     discovery,
+    growth,
     hammer,
     mcp,
     races,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "searching": searching.run,
     "serving": serving.run,
     "mcp": mcp.run,
+    "growth": growth.run,
     "workspace": workspace.run,
     "web": web.run,
 }
