@@ -88,9 +88,10 @@ def _serve(settings: Settings, log_level: str) -> None:
     database = open_database_services(settings)
     prompts = open_prompt_service(settings, services=database)
     workspace = open_lazy_workspace(settings, database)
+    collection = open_collection(settings, prompts, database)
     services = Services(
         prompts,
-        open_collection(settings, prompts, database),
+        collection,
         workspace,
         accepted_tokens=database.token_cache,
         check_database=database.database.find_problem if settings.database_url else None,
@@ -103,8 +104,10 @@ def _serve(settings: Settings, log_level: str) -> None:
 
     try:
         _print_warnings(database)
+        collection.watch()
         serve(services, settings, listening, started)
     finally:
+        collection.close()
         prompts.close()
         workspace.close()
         database.close()
