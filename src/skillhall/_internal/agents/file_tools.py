@@ -114,10 +114,13 @@ class SkillFileResolver:
 
 @dataclass(frozen=True, slots=True)
 class ReadTools:
-    """The read tools of a run directory. Every call reads the current files.
+    r"""The read tools of a run directory. Every call reads the current files.
 
     Raises: ValueError for an invalid extension in `extensions`, ConfigInvalid for one in the
     settings.
+
+    >>> ReadTools(".").read_file("skills/pdf-tools/references/forms.md")
+    'Forms.\n'
     """
 
     run_directory: str | os.PathLike[str]

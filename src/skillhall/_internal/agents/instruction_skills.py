@@ -39,7 +39,11 @@ logger = logging.getLogger("skillhall.agents")
 
 @dataclass(frozen=True, slots=True)
 class InstructionSource:
-    """A folder of skills and the globs that select from it."""
+    """A folder of skills and the globs that select from it.
+
+    >>> InstructionSource("skills", Globs(inline="pdf-*")).globs.inline
+    ('pdf-*',)
+    """
 
     root: str | PathLike[str]
     globs: Globs = field(default_factory=Globs)
@@ -106,6 +110,10 @@ class InstructionSkills:
     """The part of one agent's system prompt that comes from skills.
 
     The skills are read at construction and by `refresh`, and by `current` if a file has changed.
+
+    >>> skills = InstructionSkills([InstructionSource("skills")])
+    >>> "pdf-tools" in str(skills.current())
+    True
     """
 
     def __init__(

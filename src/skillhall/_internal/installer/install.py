@@ -42,7 +42,12 @@ from skillhall.errors import SkillNotInSource, UnsafePath
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedSkill:
-    """A skill that passed the checks, before or after it is written."""
+    """A skill that passed the checks, before or after it is written.
+
+    >>> (skill,) = Installer.project().add("./skills", skills=["pdf-tools"]).added
+    >>> skill.name, skill.path.endswith("/.agents/skills/pdf-tools")
+    ('pdf-tools', True)
+    """
 
     id: str  # name of its folder
     name: str
@@ -53,7 +58,13 @@ class AddedSkill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedSkill:
-    """A skill that was not added, with the reason."""
+    """A skill that was not added, with the reason.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> [skill.name for skill in installer.add("./skills", skills=["pdf-tools"]).skipped]
+    ['pdf-tools']
+    """
 
     id: str
     name: str
@@ -62,7 +73,12 @@ class SkippedSkill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddReport:
-    """Added and skipped skills, with findings."""
+    """Added and skipped skills, with findings.
+
+    >>> report = Installer.project().add("./skills", skills=["pdf-tools"])
+    >>> len(report.added), len(report.skipped)
+    (1, 0)
+    """
 
     added: list[AddedSkill] = field(default_factory=list)
     skipped: list[SkippedSkill] = field(default_factory=list)

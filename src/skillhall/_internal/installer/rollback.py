@@ -21,7 +21,13 @@ from skillhall.errors import Edited, NothingToUndo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change in the history."""
+    """A change in the history.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> installer.rollback("pdf-tools").verb
+    'add'
+    """
 
     id: str
     verb: str

@@ -62,7 +62,13 @@ class UpdateStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateResult:
-    """Result for one skill."""
+    """Result for one skill.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> [(result.key, result.status.value) for result in installer.update()]
+    [('.agents/skills/pdf-tools', 'current')]
+    """
 
     key: str
     status: UpdateStatus
