@@ -33,6 +33,7 @@ chosen by `kind`.
 from __future__ import annotations
 
 import re
+import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, dataclass_transform
 
@@ -1250,8 +1251,6 @@ def __getattr__(name: str) -> type[SkillhallError]:
     renamed = _RENAMED.get(name)
     if renamed is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import warnings  # noqa: PLC0415 - only for callers with the old spelling
-
     message = f"skillhall.errors.{name} is now called {renamed.__name__}"
     warnings.warn(message, DeprecationWarning, stacklevel=2)
     return renamed
