@@ -23,7 +23,7 @@ from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.base import Ref, RepositoryRef
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 

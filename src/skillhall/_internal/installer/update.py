@@ -34,8 +34,7 @@ from skillhall._internal.skill.merge import (
     merge_files,
 )
 from skillhall._internal.sources.base import OpenedSource
-from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.opener import open_reference
+from skillhall._internal.sources.opener import open_reference, parse_source_ref
 from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:

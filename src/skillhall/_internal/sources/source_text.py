@@ -1,6 +1,6 @@
 """Syntax of the text that names a source, shared by the kinds of sources.
 
-Each kind recognizes its own texts; see `kinds`. In a path or ref, characters with a special meaning
+Each kind recognizes its own texts; see `opener`. In a path or ref, characters with a special meaning
 are percent-encoded: `%20`, `%40`.
 """
 
