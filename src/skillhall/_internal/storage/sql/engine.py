@@ -57,6 +57,7 @@ _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are private
 # PostgreSQL's codes for serialization failure, deadlock and unavailable lock.
 _RETRYABLE_STATES = frozenset({"40001", "40P01", "55P03"})
 _DISK_FULL_STATE = "53100"
+_CANCELED_STATE = "57014"
 # PostgreSQL's classes of codes: connection, authorization, unknown database, resources, shutdown,
 # system error, read-only.
 _UNAVAILABLE_STATE_CLASSES = ("08", "28", "3D", "53", "57", "58", "25")
@@ -286,10 +287,7 @@ def parse_database_url(text: str | URL) -> URL:
 
 def _postgres_engine(url: URL, timeouts: DatabaseTimeouts) -> Engine:
     try:
-        # Events are numbered by a trigger, which must see what others have committed.
-        engine = create_engine(
-            url, pool_size=10, pool_timeout=timeouts.pool, isolation_level="READ COMMITTED"
-        )
+        engine = create_engine(url, pool_size=10, pool_timeout=timeouts.pool)
         from skillhall._internal.storage.sql import (  # noqa: PLC0415 - the driver is an extra
             postgres_connection,
         )
@@ -404,6 +402,8 @@ def _to_database_error(error: SQLAlchemyError) -> Exception:
         problem = "it cannot be reached" if is_gone else ""
         if state in _RETRYABLE_STATES:
             problem = "conflict with other writers"
+        elif state == _CANCELED_STATE:
+            problem = "a statement took too long"
     if is_full:
         return DatabaseFull()
     return DatabaseUnavailable(problem) if problem else error

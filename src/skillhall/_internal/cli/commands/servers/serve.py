@@ -95,9 +95,10 @@ def _serve(settings: Settings, log_level: str) -> None:
     database_problem = AdaptiveCache(
         database.database.find_problem, ttl_factor=0, min_ttl=_CHECK_INTERVAL
     )
+    collection = open_collection(settings, prompts, database)
     services = Services(
         prompts,
-        open_collection(settings, prompts, database),
+        collection,
         workspace,
         accepted_tokens=database.token_cache,
         check_database=database_problem.get,
@@ -110,8 +111,10 @@ def _serve(settings: Settings, log_level: str) -> None:
 
     try:
         _print_warnings(database)
+        collection.watch()
         serve(services, settings, listening, started)
     finally:
+        collection.close()
         prompts.close()
         workspace.close()
         database.close()
