@@ -1175,10 +1175,10 @@ class Busy(ModelError):
     three replies are running
     """
 
-    code = "too_many_requests"
     template = "{problem}"
     problem: str
     hint: str = ""
+    code: str = "too_many_requests"  # `overloaded` if the requests of others are the reason
 
 
 def without_credentials(text: str) -> str:
