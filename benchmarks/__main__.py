@@ -15,6 +15,7 @@ from benchmarks import (
     races,
     searching,
     serving,
+    stalls,
     startup,
     walks,
     web,
@@ -36,6 +37,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "growth": growth.run,
     "workspace": workspace.run,
     "web": web.run,
+    "stalls": stalls.run,
 }
 
 # Trials pass or fail instead of measuring.

@@ -53,7 +53,8 @@ from skillhall._internal.sources.archive.zip_writer import pack_bundle
 from skillhall._internal.sources.base import OpenedSource
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
-from skillhall._internal.sources.opener import open_client_source, open_source
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.token_scope import open_client_source
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,

@@ -50,6 +50,8 @@ _T = TypeVar("_T")
 class DatabaseStore(SkillStore):
     """User skills of a database, with the system skills of one run directory."""
 
+    is_in_database = True
+
     def __init__(
         self,
         run_directory: str,

@@ -45,6 +45,7 @@ class SkillStore(ABC):
     """Interface of skill stores; the same contract tests run on every implementation."""
 
     location: str  # path that identifies the store on this machine
+    is_in_database = False  # whether changes wait for a database
     live_catalog: LiveCatalog
 
     @abstractmethod
