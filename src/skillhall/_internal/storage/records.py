@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -172,6 +173,16 @@ class SharedSkill:
     version: int
     files: Mapping[str, StoredFile]
     updated: str
+    times: Mapping[str, int] = field(default_factory=dict)  # of files that were restored
+
+    def modified(self, path: str) -> int:
+        """Return the time of a file, in nanoseconds since 1970. Equal on all servers."""
+        if path in self.times:
+            return self.times[path]
+        try:
+            return int(datetime.fromisoformat(self.updated).timestamp()) * 1_000_000_000
+        except ValueError:  # a database that was edited by hand
+            return 0
 
 
 @dataclass(frozen=True, slots=True)
