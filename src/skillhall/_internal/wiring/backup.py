@@ -309,6 +309,11 @@ class _Restore:
         self._parts = {part.name: part for part in self._server.parts if self._has_folders}
         if self._to_tables:  # this server has its skills in tables and does not serve these
             del self._parts[UNSHARED_SKILLS], self._parts[UNSHARED_UPLOADS]
+        # A folder that neither exists nor is needed is not created: revisions depend on it.
+        for name, part in [*self._parts.items()]:
+            needed = after.entries[name].names or (self._to_folders and after.records[name].names)
+            if not needed and not os.path.isdir(part.path):  # noqa: PTH112
+                del self._parts[name]
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -394,8 +399,10 @@ class _Restore:
             if self._to_tables:
                 converter.finish(connection, seq)
             if self._to_folders:
-                stage_skills(connection, staged[SKILLS])
-                stage_uploads(connection, staged[UPLOADS])
+                if SKILLS in staged:
+                    stage_skills(connection, staged[SKILLS])
+                if UPLOADS in staged:
+                    stage_uploads(connection, staged[UPLOADS])
                 delete_converted_rows(connection)
             stager.finish(before)
             sync_disks()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import MetaData, func, insert, select, text
+from sqlalchemy import MetaData, delete, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
 from skillhall._internal.storage.backup_format import BackupHeader, FileChunk, TableStart
@@ -42,13 +42,14 @@ _ROWS_PER_QUERY = 500
 _BLOBS_PER_QUERY = 8  # a blob has up to 10 MiB
 _MAX_BATCH_BYTES = 4 * 1024 * 1024  # of inserted rows
 _BLOBS = "blobs"
+_NEW_DATABASE = '{"database":"new"}'  # data of the event of a restore into a new database
 
 
 class RestorePlan(NamedTuple):
     """How the rows of a backup replace those of a database."""
 
     header: BackupHeader
-    id: str  # recorded in the event of the restore, to tell later whether it was committed
+    id: str  # subject of the event, which tells later whether the restore was committed
     at: str
     skipped_tables: frozenset[str] = frozenset()
 
@@ -155,21 +156,20 @@ def finish_restore(database: Database, journal: RestoreJournal) -> None:
     if record is None:
         return
     restore_id, parts = record
-    is_committed = database.read(lambda connection: _has_restore(connection, restore_id))
+    query = select(events.c.data).where(
+        events.c.kind == DATABASE_RESTORED, events.c.subject == restore_id
+    )
+    data = database.read(lambda connection: connection.execute(query).scalar())
     for part in parts:
         staged = StagedPart(part, restore_id)
-        if is_committed:
-            staged.apply()
-        else:
+        if data is None:  # the database was not committed
             staged.discard()
+        else:
+            staged.apply()
     journal.delete()
-
-
-def _has_restore(connection: Connection, restore_id: str) -> bool:
-    query = select(func.count()).where(
-        events.c.kind == DATABASE_RESTORED, events.c.data.contains(restore_id, autoescape=True)
-    )
-    return bool(connection.execute(query).scalar_one())
+    if data == _NEW_DATABASE:
+        delete_event = delete(events).where(events.c.subject == restore_id)
+        database.write(lambda connection: connection.execute(delete_event))
 
 
 def _lock_tables(connection: Connection) -> None:
@@ -280,6 +280,9 @@ class _TableChecker:
 
 def _publish_reset(connection: Connection, last_seq: int, plan: RestorePlan) -> int:
     """Publish a reset event with a sequence number that no subscriber has seen yet."""
+    # Pages contain the number of the last event, and must be the same as before the backup. In a
+    # new database, where no client waits for it, the event is deleted after the restore.
+    data: dict[str, str | int | None] = {} if last_seq else {"database": "new"}
     next_seq = max(read_event_range(connection)[1], last_seq) + 1
     if connection.dialect.name == "postgresql":
         # With "false", the next number is :seq itself.
@@ -290,6 +293,4 @@ def _publish_reset(connection: Connection, last_seq: int, plan: RestorePlan) -> 
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(statement), {"seq": next_seq - 1})
-    return add_events(
-        connection, Event(DATABASE_RESTORED, "", "", 0, {"restore": plan.id}, plan.at)
-    )
+    return add_events(connection, Event(DATABASE_RESTORED, plan.id, "", 0, data, plan.at))
