@@ -81,7 +81,9 @@ def seal(lines: Lines) -> list[bytes]:
     end = {
         "rows": sum(isinstance(line, list) for line in lines),
         "files": sum("offset" not in line for line in files),
-        "bytes": sum(len(line["data"].get("text", "").encode()) for line in files),
+        "bytes": sum(
+            len(line["data"]["text"].encode()) for line in files if isinstance(line["data"], dict)
+        ),
         "skipped": [],
     }
     digest = hashlib.sha256(b"".join(sealed)).hexdigest()

@@ -173,10 +173,8 @@ class StagedPart:
     def apply(self) -> None:
         """Move the new entries to their place and remove the old ones. Idempotent.
 
-        Raises: OSError.
+        Call `discard` afterwards. Raises: OSError.
         """
-        if not os.path.isdir(self._path):
-            return
         plan = self._read_plan()
         with WritableFolder(self.part.path) as folder:
             for name, inode in plan.put.items():
@@ -185,14 +183,17 @@ class StagedPart:
                 if folder.entry_kind(name) is not None:
                     folder.remove_atomically(name)
             folder.sync()
-        self.discard()
 
-    def discard(self) -> None:
-        """Remove the staging folder, if there is one."""
+    def discard(self) -> bool:
+        """Remove the staging folder; return whether it is gone."""
         if self._file is not None:
             self._file.close()
             self._file = None
+        # The plan first: without it, `apply` does nothing.
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self._path, _PLAN))
         shutil.rmtree(self._path, ignore_errors=True)
+        return not os.path.lexists(self._path)
 
     def _put(self, folder: WritableFolder, name: str, inode: int) -> None:
         staged = os.path.join(self._name, _NEW, name)
@@ -207,8 +208,11 @@ class StagedPart:
             folder.remove_replaced(name)
 
     def _read_plan(self) -> _StagingPlan:
-        with open(os.path.join(self._path, _PLAN), "rb") as file:
-            data = json.loads(file.read())
+        try:
+            with open(os.path.join(self._path, _PLAN), "rb") as file:
+                data = json.loads(file.read())
+        except FileNotFoundError:  # `apply` was killed after its last step
+            return _StagingPlan({}, ())
         return _StagingPlan(data["put"], data["remove"])
 
 

@@ -160,12 +160,12 @@ def finish_restore(database: Database, journal: RestoreJournal) -> None:
         events.c.kind == DATABASE_RESTORED, events.c.subject == restore_id
     )
     data = database.read(lambda connection: connection.execute(query).scalar())
-    for part in parts:
-        staged = StagedPart(part, restore_id)
-        if data is None:  # the database was not committed
-            staged.discard()
-        else:
+    staged_parts = [StagedPart(part, restore_id) for part in parts]
+    if data is not None:  # the database was committed
+        for staged in staged_parts:
             staged.apply()
+    if [staged for staged in staged_parts if not staged.discard()]:
+        return  # tried again with the next start
     journal.delete()
     if data == _NEW_DATABASE:
         delete_event = delete(events).where(events.c.subject == restore_id)
@@ -197,8 +197,10 @@ def _insert_all_rows(
     entries: Iterable[BackupEntry],
     handle_chunk: HandleChunk | None,
 ) -> None:
-    tables = MetaData()
-    tables.reflect(connection)  # the tables of the backup's schema version
+    tables = METADATA
+    if plan.header.version != LATEST_VERSION:
+        tables = MetaData()
+        tables.reflect(connection)  # the tables of the backup's schema version
     checker = _TableChecker(tables)
     batch = _InsertBatch(connection)
     for entry in entries:
@@ -249,7 +251,7 @@ class _TableChecker:
         self._columns: list[str] = []
 
     def check(self, entry: BackupEntry) -> dict[str, object] | None:
-        """Return the row of an entry, or `None`. Raises: BackupRejected."""
+        """Return the row of an entry by column key, or `None`. Raises: BackupRejected."""
         if isinstance(entry, TableStart):
             self._start_table(entry)
         elif isinstance(entry, list):
@@ -260,7 +262,7 @@ class _TableChecker:
                 validate_row(self.table, row)
             except UnsafePath:
                 raise BackupRejected("it contains an invalid value") from None
-            return row
+            return {column.key: row[column.name] for column in self.table.columns}
         return None
 
     def finish(self) -> None:
