@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import (
+    backup,
     cloning,
     crowd,
     discovery,
@@ -14,6 +15,7 @@ from benchmarks import (
     races,
     searching,
     serving,
+    soak,
     startup,
     walks,
     web,
@@ -33,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "serving": serving.run,
     "mcp": mcp.run,
     "workspace": workspace.run,
+    "backup": backup.run,
     "web": web.run,
 }
 
@@ -41,6 +44,7 @@ TRIALS: dict[str, Callable[[float], bool]] = {
     "races": races.run,
     "hammer": hammer.run,
     "crowd": crowd.run,
+    "soak": soak.run,
 }
 WALKS = "walks"  # counts functions instead of seconds
 
@@ -51,7 +55,8 @@ def main() -> int:
     if options.benchmark == WALKS:
         return 0 if walks.run(verbose=options.verbose) else 1
     if options.benchmark in TRIALS:
-        return 0 if TRIALS[options.benchmark](options.seconds) else 1
+        seconds = options.seconds if options.minutes is None else options.minutes * 60
+        return 0 if TRIALS[options.benchmark](seconds) else 1
     plan = Plan(SCALES[options.scale], options.rounds, options.data, options.executable)
     chosen = list(BENCHMARKS) if options.benchmark == "all" else [options.benchmark]
     reports: list[Report] = []
@@ -89,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
         help="number of rounds, after a discarded first one",
     )
     parser.add_argument("--seconds", type=float, default=10, help="duration of a trial")
+    parser.add_argument("--minutes", type=float, help="the same, in minutes")
     parser.add_argument("--scale", choices=list(SCALES), default="full", help="sizes of the trees")
     parser.add_argument(
         "--data", type=Path, default=default_data_folder(), help="folder of the generated trees"

@@ -71,6 +71,12 @@ class Replica:
         assert line, self.log
         self.port = int(json.loads(line)["data"]["url"].rpartition(":")[2])
 
+    @property
+    def pid(self) -> int:
+        """Id of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Stop the server with a signal."""
         if self._process is not None:

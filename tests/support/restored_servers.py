@@ -4,7 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from mcp import Client
 
@@ -16,6 +16,7 @@ SESSIONS, TEMPLATES = "/api/v1/sessions", "/api/v1/templates"
 WELL_KNOWN = "/.well-known/agent-skills/index.json"
 _CHANGING_HEADERS = {"date", "x-request-id"}  # different in each response
 _META = re.compile(rb',"meta":\{"timestamp":"[^"]*","requestId":"[^"]*"')
+T = TypeVar("T")
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -52,7 +53,7 @@ def expect(response: Any, status: int) -> Any:  # noqa: ANN401 - JSON
 
 
 def read_answers(server: Replica, *, most: int = 50) -> dict[str, Answer]:
-    """Request everything that a server shows; at most `most` skills and sessions each."""
+    """Request everything that a server shows; about `most` skills and sessions of each kind."""
     answers = {path: read_answer(server, path) for path in _list_paths(server, most)}
     for name, result in run_http_client(server.port, lambda client: _ask_mcp(client, most)).items():
         answers[name] = 200, {}, json.dumps(result).encode()
@@ -73,23 +74,36 @@ def _list_paths(server: Replica, most: int) -> Iterator[str]:
     yield from (SKILLS, PROMPTS, SESSIONS, TEMPLATES, WELL_KNOWN)
     yield from (f"{SKILLS}?q=body", f"{PROMPTS}?source=team")
     yield from ("/skills", "/sessions", "/templates", "/sources")
-    listed = server.request("GET", f"{SKILLS}?limit=1000").json["data"]["skills"]
-    for skill in listed[:most]:
-        one = f"{SKILLS}/{skill['id']}"
-        yield from (one, f"{one}/archive", f"/skill/{skill['id']}", f"/skill/{skill['id']}/files")
+    cursor, ids = "", list[str]()
+    while True:
+        page = f"{SKILLS}?limit=1000{cursor}"
+        yield page
+        data = server.request("GET", page).json["data"]
+        ids += [skill["id"] for skill in data["skills"]]
+        if "nextCursor" not in data:
+            break
+        cursor = f"&cursor={data['nextCursor']}"
+    for skill in _sample(ids, most):
+        one = f"{SKILLS}/{skill}"
+        yield from (one, f"{one}/archive", f"/skill/{skill}", f"/skill/{skill}/files")
         for file in server.request("GET", one).json["data"]["files"]:
             yield f"{one}/files/{file['path']}"
-    for session in server.request("GET", SESSIONS).json["data"]["sessions"][:most]:
-        one = f"{SESSIONS}/{session['id']}"
+    sessions = [item["id"] for item in server.request("GET", SESSIONS).json["data"]["sessions"]]
+    for session in _sample(sessions, most):
+        one = f"{SESSIONS}/{session}"
         yield from (one, f"{one}/context", f"{one}/snapshots", f"{one}/export")
-        yield from (f"/session/{session['id']}", f"/session/{session['id']}/context")
+        yield from (f"/session/{session}", f"/session/{session}/context")
+
+
+def _sample(items: list[T], most: int) -> list[T]:
+    return items[:: max(1, len(items) // most)]
 
 
 async def _ask_mcp(client: Client, most: int) -> dict[str, Any]:
     resources = await list_all(client, "resources/list", "resources")
     skills = await list_all(client, "skills/list", "skills")
     results: dict[str, Any] = {"resources/list": resources, "skills/list": skills}
-    for resource in resources[:most]:
+    for resource in _sample(resources, most):
         uri = resource["uri"]
         results[uri] = await send_request(client, "resources/read", uri=uri)
     return results

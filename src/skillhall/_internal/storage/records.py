@@ -164,6 +164,14 @@ class StoredFile:
     mode: int
 
 
+def parse_time(text: str) -> int:
+    """Return a stored time in nanoseconds since 1970, without fractions of a second."""
+    try:
+        return int(datetime.fromisoformat(text).timestamp()) * 1_000_000_000
+    except ValueError:  # a database that was edited by hand
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class SharedSkill:
     """Skill shared by all servers of one database."""
@@ -177,12 +185,7 @@ class SharedSkill:
 
     def modified(self, path: str) -> int:
         """Return the time of a file, in nanoseconds since 1970. Equal on all servers."""
-        if path in self.times:
-            return self.times[path]
-        try:
-            return int(datetime.fromisoformat(self.updated).timestamp()) * 1_000_000_000
-        except ValueError:  # a database that was edited by hand
-            return 0
+        return self.times[path] if path in self.times else parse_time(self.updated)
 
 
 @dataclass(frozen=True, slots=True)

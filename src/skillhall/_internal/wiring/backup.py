@@ -94,7 +94,7 @@ LEFT_OUT = (
     "clones and caches of repositories, and their skills: fetched again when needed",
     "the search index and the head cache: computed again",
     "environment variables: settings, and secrets such as SKILLHALL_AUTH_TOKEN",
-    "pending imports: kept in memory only",
+    "pending imports: only in memory",
     "projects: skills that 'skillhall add' installed outside of the run directory, and lock files",
 )
 _FOLLOWING_NOTE = (
@@ -311,7 +311,7 @@ class _Restore:
             del self._parts[UNSHARED_SKILLS], self._parts[UNSHARED_UPLOADS]
         # A folder that neither exists nor is needed is not created: revisions depend on it.
         for name, part in [*self._parts.items()]:
-            needed = after.entries[name].names or (self._to_folders and after.records[name].names)
+            needed = after.entries[name].ids or (self._to_folders and after.records[name].ids)
             if not needed and not os.path.isdir(part.path):  # noqa: PTH112
                 del self._parts[name]
 
@@ -358,11 +358,11 @@ class _Restore:
         """Yield what is served differently than by the server that was backed up."""
         if not self._has_folders:
             yield _FORMAT_1_NOTE
-        if self._server.is_postgres and self._after.followed.names:
-            yield _FOLLOWING_NOTE.format(count=len(self._after.followed.names))
+        if self._server.is_postgres and self._after.followed.ids:
+            yield _FOLLOWING_NOTE.format(count=len(self._after.followed.ids))
         for part in (UNSHARED_SKILLS, UNSHARED_UPLOADS):
             if part not in self._parts:
-                for name in sorted(self._after.entries[part].names):
+                for name in sorted(self._after.entries[part].ids):
                     yield _UNSHARED_NOTE.format(name=f"{part}/{name}")
 
     def would_lose(self, before: ServerSummary) -> bool:
@@ -372,7 +372,7 @@ class _Restore:
         shipped = read_shipped_skills().keys()
         for name in self._parts.keys() - MERGED_PARTS:
             present, restored = before.entries[name], self._after.entries[name]
-            replaced = present.names.keys() - (shipped if name == SYSTEM_SKILLS else set())
+            replaced = present.ids - (shipped if name == SYSTEM_SKILLS else set())
             if not all(present.is_equal(entry, restored) for entry in replaced):
                 return True
         return False
@@ -387,7 +387,7 @@ class _Restore:
 
         def work(connection: Connection) -> None:
             # A transaction may be retried: start again.
-            stager = _Stager(self._settings, self._server, staged, self._find_kept(before))
+            stager = _Stager(self._settings, self._server, staged, self._find_unchanged(before))
             converter = FolderToTables()
 
             def handle_chunk(connection: Connection, chunk: FileChunk) -> None:
@@ -415,13 +415,13 @@ class _Restore:
             # After an error, the database tells whether the restore was committed.
             finish_restore(self._database, journal)
 
-    def _find_kept(self, before: ServerSummary) -> dict[str, set[str]]:
+    def _find_unchanged(self, before: ServerSummary) -> dict[str, set[str]]:
         """Return the entries of each part that are already as in the backup."""
-        kept = {}
+        unchanged = {}
         for name in self._parts:
             present, restored = before.entries[name], self._after.entries[name]
-            kept[name] = {entry for entry in present.names if present.is_equal(entry, restored)}
-        return kept
+            unchanged[name] = {entry for entry in present.ids if present.is_equal(entry, restored)}
+        return unchanged
 
 
 class _Stager:
@@ -432,12 +432,12 @@ class _Stager:
         settings: Settings,
         server: _Server,
         staged: Mapping[str, StagedPart],
-        kept: Mapping[str, set[str]],
+        unchanged: Mapping[str, set[str]],
     ) -> None:
         self._contents = ContentStore(settings.data_directory)
         self._scope = server.history_scope
         self._staged = staged
-        self._kept = kept
+        self._unchanged = unchanged
         self._data = b""  # of a file that is not written chunk by chunk
         for part in staged.values():
             part.prepare()
@@ -448,7 +448,7 @@ class _Stager:
         if chunk.part == CONTENTS:
             if data := self._collect(chunk):
                 self._contents.put(data)
-        elif chunk.part not in self._staged or entry in self._kept[chunk.part]:
+        elif chunk.part not in self._staged or entry in self._unchanged[chunk.part]:
             return
         elif chunk.part == HISTORY and entry == STORE_HISTORY:
             if data := self._collect(chunk):
@@ -465,8 +465,8 @@ class _Stager:
         for name, part in self._staged.items():
             removed = set[str]()
             if name not in MERGED_PARTS:
-                removed = before.entries[name].names.keys() - self._kept[name]
-            elif name == HISTORY and STORE_HISTORY not in self._kept[name]:
+                removed = {*before.entries[name].ids} - self._unchanged[name]
+            elif name == HISTORY and STORE_HISTORY not in self._unchanged[name]:
                 removed = {scope}
             part.save_plan(removed)
 

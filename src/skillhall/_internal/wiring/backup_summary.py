@@ -34,6 +34,7 @@ from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from collections.abc import Set as AbstractSet
 
     from sqlalchemy import Connection
 
@@ -43,7 +44,7 @@ SKILLS, SYSTEM_SKILLS, UPLOADS = "skills", "system-skills", "uploads"  # parts o
 DATA = "data"
 RECORD_KINDS = ("sessions", "templates", "tokens")
 _MAX_CONFIG_BYTES = 1024 * 1024  # larger files in the data folder are not parsed
-_MODULUS = 2**256
+_MODULUS = 2**128
 # Kind of record, column with its id, and column with its name, for each table that a summary
 # covers.
 _RECORD_TABLES = {
@@ -73,36 +74,44 @@ class Difference(NamedTuple):
 class RecordSummary:
     """Names and digests of records of one kind, by id."""
 
+    # There can be very many records, so little is stored for each.
     def __init__(self) -> None:
-        self.names: dict[str, str] = {}
-        self._digests: defaultdict[str, int] = defaultdict(int)
+        self._digests: dict[str, int] = {}
+        self._names: dict[str, str] = {}  # that are not the id
+
+    @property
+    def ids(self) -> AbstractSet[str]:
+        """The ids of all records."""
+        return self._digests.keys()
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all records, sorted."""
+        return self._list_names(self.ids)
 
     def add(self, identity: str, facts: object, name: str = "") -> None:
         """Add facts about a record, in any order."""
-        if name:
-            self.names[identity] = name
+        if name and name != identity:
+            self._names[identity] = name
         digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).digest()
-        total = self._digests[identity] + int.from_bytes(digest, "big")
+        total = self._digests.get(identity, 0) + int.from_bytes(digest[:16], "big")
         self._digests[identity] = total % _MODULUS
 
     def is_equal(self, identity: str, other: RecordSummary) -> bool:
-        """Whether a record has the same facts in both."""
-        return (
-            identity in self.names
-            and identity in other.names
-            and self._digests[identity] == other._digests[identity]
-        )
+        """Whether a record that is in this summary has the same facts in both."""
+        return self._digests[identity] == other._digests.get(identity)
+
+    def _list_names(self, ids: Iterable[str]) -> list[str]:
+        return sorted(self._names.get(identity, identity) for identity in ids)
 
     def compare(self, after: RecordSummary) -> Difference:
         """Return how the records differ from later ones."""
-        added = after.names.keys() - self.names.keys()
-        removed = self.names.keys() - after.names.keys()
-        common = self.names.keys() & after.names.keys()
+        common = self.ids & after.ids
         changed = {identity for identity in common if not self.is_equal(identity, after)}
         return Difference(
-            tuple(sorted(after.names[identity] for identity in added)),
-            tuple(sorted(self.names[identity] for identity in removed)),
-            tuple(sorted(after.names[identity] for identity in changed)),
+            tuple(after._list_names(after.ids - self.ids)),
+            tuple(self._list_names(self.ids - after.ids)),
+            tuple(after._list_names(changed)),
             len(common) - len(changed),
         )
 
@@ -155,12 +164,12 @@ class ServerSummary:
             return
         name, digest = chunk.path.parts[0], self._file_digest.hexdigest()
         facts = (chunk.path.text, chunk.mode, chunk.modified, digest)
-        self.entries[chunk.part].add(name, facts, name)
+        self.entries[chunk.part].add(name, facts)
         path = chunk.path.text.partition("/")[2]
         if path and chunk.part in (SKILLS, SYSTEM_SKILLS):
             skills = self.folder_skills if chunk.part == SKILLS else self.system_skills
-            if name not in skills.names:
-                skills.add(name, "", name)  # as the row of a shared skill
+            if name not in skills.ids:
+                skills.add(name, "")  # as the row of a shared skill
             skills.add(name, _file_facts(path, chunk.mode, digest))
         elif path and chunk.part == UPLOADS:
             self._add_upload_file(path, chunk, digest)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import and_, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
 from skillhall._internal.prompt_server.uploads.folder_uploads import (
@@ -20,9 +20,9 @@ from skillhall._internal.prompt_server.uploads.folder_uploads import (
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
 from skillhall._internal.storage.backup_format import CHUNK_BYTES, FileChunk
+from skillhall._internal.storage.records import parse_time
 from skillhall._internal.storage.sql import tables
 from skillhall._internal.storage.sql.file_rows import UPLOAD_OWNER, read_blob, read_files
-from skillhall._internal.storage.sql.skill_rows import SharedSkillReader
 from skillhall._internal.wiring.backup_summary import SKILLS, UPLOADS
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ CONVERTED_TABLES = (
 )
 _ORIGIN = "restored"
 _MAX_ROWS = 500
+_ROWS_PER_QUERY = 8  # a file has up to 10 MiB
 _MAX_BYTES = 4 * 1024 * 1024  # of contents that are inserted together
 _MANIFEST_MODE = 0o600
 
@@ -154,15 +155,21 @@ class FolderToTables:
 
 def stage_skills(connection: Connection, staged: StagedPart) -> None:
     """Write the skills in the tables to the staging folder. Raises: OSError."""
-    reader = SharedSkillReader(connection)
-    for identity in sorted(reader.versions()):
-        skill = reader.find(identity)
-        if skill is not None:
-            for path, file in skill.files.items():
-                target = RelativePath.parse(f"{identity}/{path}")
-                chunk = FileChunk(SKILLS, target, file.mode, skill.modified(path), b"")
-                for piece in split_file(chunk, reader.read_blob(file.digest) or b""):
-                    staged.write(piece)
+    skills, files, times = tables.shared_skills, tables.shared_skill_files, tables.shared_file_times
+    is_same_file = and_(times.c.skill_id == files.c.skill_id, times.c.path == files.c.path)
+    # One query: a query for each of many skills would take most of the time of a restore.
+    query = (
+        select(skills.c.updated, files, times.c.modified, tables.blobs.c.data)
+        .join(files, files.c.skill_id == skills.c.id)
+        .join(tables.blobs, tables.blobs.c.digest == files.c.digest)
+        .outerjoin(times, is_same_file)
+    )
+    rows = connection.execute(query, execution_options={"yield_per": _ROWS_PER_QUERY})
+    for row in rows:
+        modified = parse_time(row.updated_at) if row.modified is None else row.modified
+        target = RelativePath.parse(f"{row.skill_id}/{row.path}")
+        for piece in split_file(FileChunk(SKILLS, target, row.mode, modified, b""), row.data):
+            staged.write(piece)
 
 
 def stage_uploads(connection: Connection, staged: StagedPart) -> None:
