@@ -10,12 +10,14 @@ from benchmarks import (
     cloning,
     crowd,
     discovery,
+    growth,
     hammer,
     mcp,
     races,
     searching,
     serving,
     soak,
+    stalls,
     startup,
     walks,
     web,
@@ -34,9 +36,11 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "searching": searching.run,
     "serving": serving.run,
     "mcp": mcp.run,
+    "growth": growth.run,
     "workspace": workspace.run,
     "backup": backup.run,
     "web": web.run,
+    "stalls": stalls.run,
 }
 
 # Trials pass or fail instead of measuring.

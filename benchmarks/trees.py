@@ -27,6 +27,7 @@ REPEAT_DISTANCE = (
 )
 SUPPORTED = 0.35  # share of cluttered skills with scripts/ or references/
 SETTLED_SECONDS = 2.5  # the head cache does not trust files younger than two seconds
+FILES_EVERY = 3  # every third skill of a run directory has scripts
 COMMITS = 20
 LARGE_FILES = 10  # per commit; older versions are history
 LARGE_FILE = 2_500_000  # bytes, so that all commits together have 50 MB
@@ -41,7 +42,7 @@ TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of ski
 class TreeSpec:
     """Parameters that determine every byte of a tree."""
 
-    layout: Literal["flat", "cluttered", "git"]
+    layout: Literal["flat", "served", "cluttered", "git"]
     skills: int
     seed: int = 1
     generator: int = GENERATOR
@@ -144,6 +145,17 @@ def _build_flat(root: Path, spec: TreeSpec) -> Counter[str]:
     root.mkdir()
     for index in range(spec.skills):
         writer.write(root / name_at(index))
+    return writer.made
+
+
+def _build_served(root: Path, spec: TreeSpec) -> Counter[str]:
+    """Build a run directory; the first skills are the same for every size."""
+    writer = _SkillWriter(spec)
+    for index in range(spec.skills):
+        folder = root / ".agents/skills" / name_at(index)
+        writer.write(folder)
+        if index % FILES_EVERY == 0:
+            _add_files(folder / "scripts", ["run.py", "check.py"])
     return writer.made
 
 
@@ -265,6 +277,7 @@ _CLUTTER: tuple[Callable[[Random, Path], int], ...] = (_add_package, _add_git_ob
 _CLUTTER_WEIGHTS = (60, 15, 15)
 _BUILDERS: dict[str, Callable[[Path, TreeSpec], Counter[str]]] = {
     "flat": _build_flat,
+    "served": _build_served,
     "cluttered": _build_cluttered,
     "git": _build_git,
 }

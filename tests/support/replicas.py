@@ -46,6 +46,7 @@ class Replica:
     variables: Mapping[str, str]
     headers: dict[str, str] = field(default_factory=dict)
     port: int = 0
+    command: tuple[str, ...] = (sys.executable, "-m", "skillhall")
     _process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -53,7 +54,7 @@ class Replica:
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "skillhall", "serve", "--port", "0", "--json"],
+                [*self.command, "serve", "--port", "0", "--json"],
                 env={
                     **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
                     "HOME": str(self.folder),
@@ -73,7 +74,6 @@ class Replica:
 
     @property
     def pid(self) -> int:
-        """Id of the running process."""
         assert self._process is not None
         return self._process.pid
 

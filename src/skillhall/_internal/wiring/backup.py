@@ -37,6 +37,7 @@ from skillhall._internal.storage.folder_backup import (
 )
 from skillhall._internal.storage.history import move_change, scope_folder_name
 from skillhall._internal.storage.sql.backup import (
+    KeepAlive,
     RestorePlan,
     allow_long_transaction,
     check_rows,
@@ -180,7 +181,9 @@ def _write_backup(
         version = current_version(connection)  # the first query: the snapshot is of this moment
         writer = BackupWriter(stream, BackupHeader(FORMAT_2, version, utc_now(), kind, LEFT_OUT))
         chunks = chain(_read_files(server, skipped), read_part(server.contents, skipped))
+        keep_alive = KeepAlive(connection)
         for number, chunk in enumerate(chunks):
+            keep_alive.send()
             writer.write_chunk(chunk)
             if progress is not None and number % 100 == 0:
                 progress("files", number, 0)

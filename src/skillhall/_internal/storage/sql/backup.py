@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import MetaData, delete, func, insert, select, text
@@ -16,6 +17,7 @@ from skillhall._internal.storage.folder_backup import (
 )
 from skillhall._internal.storage.records import DATABASE_RESTORED, Event
 from skillhall._internal.storage.sql.backup_validation import validate_row
+from skillhall._internal.storage.sql.engine import lift_limits
 from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
 from skillhall._internal.storage.sql.file_rows import lock_files
 from skillhall._internal.storage.sql.migrations import (
@@ -42,6 +44,8 @@ _ROWS_PER_QUERY = 500
 _BLOBS_PER_QUERY = 8  # a blob has up to 10 MiB
 _MAX_BATCH_BYTES = 4 * 1024 * 1024  # of inserted rows
 _BLOBS = "blobs"
+_MAX_IDLE_SECONDS = 60  # of a transaction; the server then ends it
+_KEEP_ALIVE_SECONDS = 5.0
 _NEW_DATABASE = '{"database":"new"}'  # data of the event of a restore into a new database
 
 
@@ -69,10 +73,28 @@ def backup_tables() -> list[Table]:
 
 
 def allow_long_transaction(connection: Connection) -> None:
-    """Lift the time limits of one transaction, which copies everything."""
+    """Let a transaction that copies everything take as long as it needs.
+
+    Syncing the disk can take longer than the usual limit between two statements.
+    """
+    lift_limits(connection)
     if connection.dialect.name == "postgresql":
-        for name in ("statement_timeout", "idle_in_transaction_session_timeout"):
-            connection.execute(text(f"SET LOCAL {name} = 0"))
+        limit = f"SET LOCAL idle_in_transaction_session_timeout = '{_MAX_IDLE_SECONDS}s'"
+        connection.exec_driver_sql(limit)
+
+
+class KeepAlive:
+    """Sends a query now and then while a transaction works on files."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._last = time.monotonic()
+
+    def send(self) -> None:
+        """Send a query if the last one was a while ago."""
+        if time.monotonic() - self._last > _KEEP_ALIVE_SECONDS:
+            self._connection.exec_driver_sql("SELECT 1")
+            self._last = time.monotonic()
 
 
 def has_rows(connection: Connection) -> bool:
@@ -202,9 +224,10 @@ def _insert_all_rows(
         tables = MetaData()
         tables.reflect(connection)  # the tables of the backup's schema version
     checker = _TableChecker(tables)
-    batch = _InsertBatch(connection)
+    batch, keep_alive = _InsertBatch(connection), KeepAlive(connection)
     for entry in entries:
         if isinstance(entry, FileChunk):
+            keep_alive.send()
             if handle_chunk is not None:
                 handle_chunk(connection, entry)
             continue
