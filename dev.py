@@ -54,8 +54,16 @@ COMPILE = (
     "pip compile --universal --python-version 3.11 --all-extras --group dev"
     f" --generate-hashes --no-header --no-annotate pyproject.toml -o {LOCK}"
 ).split()
-# With these variables, a child process would look for modules outside `.venv`.
-LEAKS = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "__PYVENV_LAUNCHER__")
+# With these variables, a child process would look for modules outside `.venv`, or compile every
+# module again: the tests start hundreds of processes.
+LEAKS = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+    "__PYVENV_LAUNCHER__",
+    "PYTHONDONTWRITEBYTECODE",
+)
 CRASHED = 2  # exit code of mypy for a crash; 1 is for type errors
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 

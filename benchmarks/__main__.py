@@ -9,11 +9,13 @@ from benchmarks import (
     cloning,
     crowd,
     discovery,
+    growth,
     hammer,
     mcp,
     races,
     searching,
     serving,
+    stalls,
     startup,
     walks,
     web,
@@ -32,8 +34,10 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "searching": searching.run,
     "serving": serving.run,
     "mcp": mcp.run,
+    "growth": growth.run,
     "workspace": workspace.run,
     "web": web.run,
+    "stalls": stalls.run,
 }
 
 # Trials pass or fail instead of measuring.

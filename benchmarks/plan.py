@@ -17,11 +17,19 @@ class Scale:
     growth_from: int
     growth_by: int
     few: int = 100
+    served: tuple[int, ...] = (100, 1_000, 10_000, 50_000)  # skills of a server
 
 
 SCALES = {
     "full": Scale(flat=60_000, registry=60_000, mirror=15_000, growth_from=1_000, growth_by=15_000),
-    "small": Scale(flat=2_000, registry=2_000, mirror=1_000, growth_from=500, growth_by=1_000),
+    "small": Scale(
+        flat=2_000,
+        registry=2_000,
+        mirror=1_000,
+        growth_from=500,
+        growth_by=1_000,
+        served=(100, 1_000),
+    ),
 }
 
 

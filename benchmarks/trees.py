@@ -30,6 +30,7 @@ from tests.support.git_server import GitRepo
 
 GENERATOR = 1  # increase it when the same parameters give different files
 SETTLED_SECONDS = 2.5  # the head cache does not trust files younger than two seconds
+FILES_EVERY = 3  # every third skill of a run directory has scripts
 COMMITS = 20
 LARGE_FILES = 10  # per commit; older versions are history
 LARGE_FILE = 2_500_000  # bytes, so that all commits together have 50 MB
@@ -48,7 +49,7 @@ TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of ski
 class TreeSpec:
     """Parameters that determine every byte of a tree."""
 
-    layout: Literal["flat", "registry", "mirror", "git"]
+    layout: Literal["flat", "served", "registry", "mirror", "git"]
     skills: int
     seed: int = 1
     generator: int = GENERATOR
@@ -154,6 +155,19 @@ def _build_flat(root: Path, spec: TreeSpec) -> Counter[str]:
     return writer.made
 
 
+def _build_served(root: Path, spec: TreeSpec) -> Counter[str]:
+    """Build a run directory; the first skills are the same for every size."""
+    writer = _SkillWriter(spec)
+    for index in range(spec.skills):
+        folder = root / ".agents/skills" / name_at(index)
+        writer.write(folder)
+        if index % FILES_EVERY == 0:
+            (folder / "scripts").mkdir()
+            for name in ("run.py", "check.py"):
+                _write_file(folder / "scripts" / name, SMALL_FILE)
+    return writer.made
+
+
 def _build_registry(root: Path, spec: TreeSpec) -> Counter[str]:
     """Build one folder of skills named `owner--repository--skill`, with two files each."""
     rng = Random(f"{spec.layout}/{spec.seed}")
@@ -250,6 +264,7 @@ def _repositories(rng: Random) -> Iterator[str]:
 
 _BUILDERS: dict[str, Callable[[Path, TreeSpec], Counter[str]]] = {
     "flat": _build_flat,
+    "served": _build_served,
     "registry": _build_registry,
     "mirror": _build_mirror,
     "git": _build_git,

@@ -2,6 +2,12 @@
 
 The public names of the library. Each is imported when it is first used, so that `import skillhall`
 costs next to nothing.
+
+```python
+from skillhall import Skills
+
+print(Skills.load("skills").listing())
+```
 """
 
 from __future__ import annotations

@@ -61,7 +61,11 @@ __all__ = [
 
 
 class LocalSkills(FolderStore):
-    """The skills of a run directory: `.agents/skills` and `.agents/sys.skills`."""
+    """The skills of a run directory: `.agents/skills` and `.agents/sys.skills`.
+
+    >>> LocalSkills(".").list().items
+    ()
+    """
 
 
 show_public_path(__name__)

@@ -12,6 +12,18 @@ SkillhallError
 └── ModelError          ModelUnavailable, Busy
 ```
 
+```python
+from skillhall import Skills
+from skillhall.errors import NotFoundError, SkillhallError, SourceError
+
+try:
+    Skills.open("acme/no-such-repository")
+except (NotFoundError, SourceError) as error:
+    print(error.kind, error)
+except SkillhallError as error:
+    print(error.code, error)
+```
+
 An error is a code and facts. `code` determines the exit code and the HTTP status, `kind` is unique
 for each exception class, and the facts are attributes. The message is one sentence that names no
 option, route, command or button: each surface (command line, REST, web page) adds its own hint,
@@ -21,6 +33,7 @@ chosen by `kind`.
 from __future__ import annotations
 
 import re
+import warnings
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, dataclass_transform
 
@@ -207,7 +220,11 @@ class SkillhallError(Exception):
 
 
 class NotFoundError(SkillhallError):
-    """Something that was named does not exist."""
+    """Something that was named does not exist.
+
+    >>> print(NotFoundError("there is no such skill"))
+    there is no such skill
+    """
 
     code = "not_found"
 
@@ -229,7 +246,11 @@ class InvalidSkillError(SkillhallError):
 
 
 class InvalidInputError(SkillhallError):
-    """An argument, path or text that cannot be accepted."""
+    """An argument, path or text that cannot be accepted.
+
+    >>> print(InvalidInputError("the path is not relative"))
+    the path is not relative
+    """
 
     code = "invalid_argument"
 
@@ -286,13 +307,21 @@ class StoreError(SkillhallError):
 
 
 class ConfigError(SkillhallError):
-    """A configuration that cannot be used."""
+    """A configuration that cannot be used.
+
+    >>> print(ConfigError("the config has no agents"))
+    the config has no agents
+    """
 
     code = "invalid_config"
 
 
 class ModelError(SkillhallError):
-    """A language model that cannot be used."""
+    """A language model that cannot be used.
+
+    >>> print(ModelError("the model is not available"))
+    the model is not available
+    """
 
     code = "upstream_error"
 
@@ -320,17 +349,29 @@ class SkillNotFound(NotFoundError, KeyError):
 
 
 class SkillNotInSource(SkillNotFound):
-    """The opened source contains no skill with this name."""
+    """The opened source contains no skill with this name.
+
+    >>> print(SkillNotInSource("pdf"))
+    there is no skill named 'pdf'
+    """
 
 
 class McpSkillNotFound(SkillNotFound):
-    """The MCP server with this label has no such skill."""
+    """The MCP server with this label has no such skill.
+
+    >>> print(McpSkillNotFound("pdf", label="acme"))
+    there is no skill named 'pdf'
+    """
 
     label: str = ""
 
 
 class SkillFileNotFound(NotFoundError):
-    """The skill has no such file."""
+    """The skill has no such file.
+
+    >>> print(SkillFileNotFound("references/forms.md"))
+    there is no file 'references/forms.md'
+    """
 
     template = "there is no file {path!r}"
     path: str
@@ -338,7 +379,11 @@ class SkillFileNotFound(NotFoundError):
 
 
 class PromptNotFound(NotFoundError):
-    """The source has no prompt with this name."""
+    """The source has no prompt with this name.
+
+    >>> print(PromptNotFound("review"))
+    Prompt not found: review
+    """
 
     code = "prompt_not_found"
     template = "Prompt not found: {name}"
@@ -346,7 +391,11 @@ class PromptNotFound(NotFoundError):
 
 
 class SourceUnknown(NotFoundError):
-    """No upload has this name, or it was removed to make room for others."""
+    """No upload has this name, or it was removed to make room for others.
+
+    >>> print(SourceUnknown("team-prompts"))
+    Unknown source: team-prompts
+    """
 
     code = "invalid_argument"
     template = "Unknown source: {name}"
@@ -357,7 +406,11 @@ class SourceUnknown(NotFoundError):
 
 
 class RecordNotFound(NotFoundError):
-    """No session, block, template or snapshot has this id."""
+    """No session, block, template or snapshot has this id.
+
+    >>> print(RecordNotFound("session", "s1"))
+    there is no session with the id 's1'
+    """
 
     template = "there is no {record} with the id {id!r}"
     record: str  # the kind of record, such as "session"
@@ -365,14 +418,22 @@ class RecordNotFound(NotFoundError):
 
 
 class TokenNotFound(NotFoundError):
-    """No access token has this id or label."""
+    """No access token has this id or label.
+
+    >>> print(TokenNotFound("laptop"))
+    there is no token with the id or label 'laptop'
+    """
 
     template = "there is no token with the id or label {name!r}"
     name: str
 
 
 class UnknownProfile(NotFoundError):
-    """No profile has this name."""
+    """No profile has this name.
+
+    >>> print(UnknownProfile("loose", ["lenient", "specification"]))
+    there is no profile named 'loose'; known profiles: lenient, specification
+    """
 
     template = "there is no profile named {name!r}; known profiles: {known}"
     name: str
@@ -380,7 +441,11 @@ class UnknownProfile(NotFoundError):
 
 
 class UnknownAgent(NotFoundError):
-    """No coding agent has this id; `close` lists the nearest ids."""
+    """No coding agent has this id; `close` lists the nearest ids.
+
+    >>> print(UnknownAgent("claude", close=["claude-code"]))
+    there is no agent named 'claude'
+    """
 
     template = "there is no agent named {name!r}"
     name: str
@@ -388,7 +453,11 @@ class UnknownAgent(NotFoundError):
 
 
 class UnknownMcpServer(NotFoundError):
-    """No MCP server has this label; `close` lists the nearest labels."""
+    """No MCP server has this label; `close` lists the nearest labels.
+
+    >>> print(UnknownMcpServer("acme"))
+    there is no MCP server named 'acme'
+    """
 
     template = "there is no MCP server named {label!r}"
     label: str
@@ -399,7 +468,11 @@ class UnknownMcpServer(NotFoundError):
 
 
 class SkillRejected(InvalidSkillError):
-    """A SKILL.md that the profile rejects; each of `reasons` is one line."""
+    """A SKILL.md that the profile rejects; each of `reasons` is one line.
+
+    >>> print(SkillRejected("pdf/SKILL.md", ["it has no description"]))
+    pdf/SKILL.md: it has no description
+    """
 
     path: str
     reasons: Sequence[str]
@@ -409,7 +482,11 @@ class SkillRejected(InvalidSkillError):
 
 
 class SkillParseError(InvalidSkillError):
-    """A SKILL.md that `parse_skill_metadata` rejects; `problem` names file and field."""
+    """A SKILL.md that `parse_skill_metadata` rejects; `problem` names file and field.
+
+    >>> print(SkillParseError("SKILL.md", "SKILL.md: 'name' is missing"))
+    SKILL.md: 'name' is missing
+    """
 
     template = "{problem}"
     path: str
@@ -417,11 +494,19 @@ class SkillParseError(InvalidSkillError):
 
 
 class EditRefused(InvalidSkillError, ValueError):
-    """An edit that would change other content too, or that cannot be made."""
+    """An edit that would change other content too, or that cannot be made.
+
+    >>> print(EditRefused("the name cannot be changed here"))
+    the name cannot be changed here
+    """
 
 
 class NotASkill(InvalidSkillError):
-    """A folder without a SKILL.md in a place where the lock file has a skill."""
+    """A folder without a SKILL.md in a place where the lock file has a skill.
+
+    >>> print(NotASkill(".claude/skills/pdf"))
+    .claude/skills/pdf is not a skill: no SKILL.md found
+    """
 
     code = "conflict"
     template = "{path} is not a skill: no SKILL.md found"
@@ -432,7 +517,11 @@ class NotASkill(InvalidSkillError):
 
 
 class UnsafePath(InvalidInputError):
-    """A path that is not plain and relative, or that leaves its root."""
+    """A path that is not plain and relative, or that leaves its root.
+
+    >>> print(UnsafePath("../secret", "it leaves its folder"))
+    '../secret' is rejected: it leaves its folder
+    """
 
     code = "invalid_path"
     template = "{path!r} is rejected: {reason}"
@@ -441,7 +530,11 @@ class UnsafePath(InvalidInputError):
 
 
 class NotAFile(InvalidInputError):
-    """A folder, pipe or device where a regular file was expected."""
+    """A folder, pipe or device where a regular file was expected.
+
+    >>> print(NotAFile("references"))
+    'references' is not a regular file
+    """
 
     code = "not_a_file"
     template = "{path!r} is not a regular file"
@@ -449,7 +542,11 @@ class NotAFile(InvalidInputError):
 
 
 class TooLarge(InvalidInputError):
-    """More bytes, files or folders than the limit."""
+    """More bytes, files or folders than the limit.
+
+    >>> print(TooLarge("video.mp4", 1000))
+    'video.mp4' exceeds the limit of 1000 bytes
+    """
 
     code = "too_large"
     template = "{path!r} exceeds the limit of {limit} {unit}"
@@ -459,7 +556,11 @@ class TooLarge(InvalidInputError):
 
 
 class FieldRefused(InvalidInputError):
-    """A value that a field of a session, block or template cannot have."""
+    """A value that a field of a session, block or template cannot have.
+
+    >>> print(FieldRefused("title", "it must not be empty"))
+    title: it must not be empty
+    """
 
     template = "{field}: {problem}"
     field: str
@@ -468,7 +569,11 @@ class FieldRefused(InvalidInputError):
 
 
 class TextRefused(InvalidInputError):
-    """Text with characters that neither a database nor JSON can store."""
+    """Text with characters that neither a database nor JSON can store.
+
+    >>> print(TextRefused("content", "it contains a NUL character"))
+    content: it contains a NUL character
+    """
 
     code = "invalid_text"
     template = "{field}: {problem}"
@@ -477,7 +582,11 @@ class TextRefused(InvalidInputError):
 
 
 class MissingArguments(InvalidInputError):
-    """A prompt was requested without required arguments; empty ones count as missing."""
+    """A prompt was requested without required arguments; empty ones count as missing.
+
+    >>> print(MissingArguments(["language"]))
+    Missing required arguments: language
+    """
 
     names: Sequence[str]
 
@@ -486,7 +595,11 @@ class MissingArguments(InvalidInputError):
 
 
 class InvalidArguments(InvalidInputError):
-    """A prompt was given arguments that are lists, objects or non-finite numbers."""
+    """A prompt was given arguments that are lists, objects or non-finite numbers.
+
+    >>> print(InvalidArguments(["files"]))
+    Arguments must be text, numbers or booleans: files
+    """
 
     names: Sequence[str]
 
@@ -495,14 +608,22 @@ class InvalidArguments(InvalidInputError):
 
 
 class UploadRejected(InvalidInputError):
-    """An upload that breaks a rule; none of it is stored."""
+    """An upload that breaks a rule; none of it is stored.
+
+    >>> print(UploadRejected("an upload has at most 100 files"))
+    an upload has at most 100 files
+    """
 
     template = "{problem}"
     problem: str
 
 
 class AgentHasNoHook(InvalidInputError):
-    """Coding agents for which no start hook can be installed."""
+    """Coding agents for which no start hook can be installed.
+
+    >>> print(AgentHasNoHook(["cursor"]))
+    hooks can only be installed for Claude Code, not for cursor
+    """
 
     agents: Sequence[str]
 
@@ -515,7 +636,11 @@ class AgentHasNoHook(InvalidInputError):
 
 
 class SourceRejected(SourceError):
-    """A source that is rejected before a process is started or a connection opened."""
+    """A source that is rejected before a process is started or a connection opened.
+
+    >>> print(SourceRejected("scheme", "ftp://acme.dev/skills.zip"))
+    'ftp://acme.dev/skills.zip' is rejected: its scheme is not supported
+    """
 
     code = "source_rejected"
     template = "{text!r} is rejected: {problem}"
@@ -530,7 +655,11 @@ class SourceRejected(SourceError):
 
 
 class SourceNotFound(SourceError):
-    """The source does not exist on its host, or we have no access to it."""
+    """The source does not exist on its host, or we have no access to it.
+
+    >>> print(SourceNotFound("acme/skills"))
+    nothing was found at 'acme/skills'
+    """
 
     code = "not_found"
     template = "nothing was found at {text!r}"
@@ -547,7 +676,11 @@ class SourceNotFound(SourceError):
 
 
 class PackageNotInstalled(SourceError):
-    """No Python package with this name is installed."""
+    """No Python package with this name is installed.
+
+    >>> print(PackageNotInstalled("acme-skills"))
+    the Python package 'acme-skills' is not installed
+    """
 
     code = "not_found"
     template = "the Python package {package!r} is not installed"
@@ -555,7 +688,11 @@ class PackageNotInstalled(SourceError):
 
 
 class NoSkillThere(SourceError):
-    """The source exists and contains no SKILL.md."""
+    """The source exists and contains no SKILL.md.
+
+    >>> print(NoSkillThere("acme/website"))
+    No SKILL.md found in 'acme/website'
+    """
 
     code = "not_found"
     template = "No SKILL.md found in {text!r}"
@@ -565,7 +702,11 @@ class NoSkillThere(SourceError):
 
 
 class SourceUnavailable(SourceError):
-    """The host cannot be reached, or its response cannot be used."""
+    """The host cannot be reached, or its response cannot be used.
+
+    >>> print(SourceUnavailable("github.com", "the response has the status 500"))
+    github.com: the response has the status 500
+    """
 
     template = "{host}: {problem}"
     host: str
@@ -582,13 +723,21 @@ class SourceUnavailable(SourceError):
 
 
 class SourceTimedOut(SourceUnavailable):
-    """The host took too long."""
+    """The host took too long.
+
+    >>> print(SourceTimedOut("github.com", "no response within 30 s"))
+    github.com: no response within 30 s
+    """
 
     code = "upstream_timeout"
 
 
 class RateLimited(SourceError):
-    """The host limits the rate of requests."""
+    """The host limits the rate of requests.
+
+    >>> print(RateLimited("github.com", 30))
+    rate limited by github.com; retry in 30 s
+    """
 
     code = "rate_limited"
     template = "rate limited by {host}; retry in {seconds} s"
@@ -604,7 +753,11 @@ class RateLimited(SourceError):
 
 
 class ArchiveRejected(SourceError):
-    """A zip or tar file that is rejected as a whole; `detail` is the problem."""
+    """A zip or tar file that is rejected as a whole; `detail` is the problem.
+
+    >>> print(ArchiveRejected("skills.zip", "link", "'a' is a link"))
+    the archive 'skills.zip' is rejected: 'a' is a link
+    """
 
     code = "archive_rejected"
     template = "the archive {name!r} is rejected: {detail}"
@@ -619,7 +772,11 @@ class ArchiveRejected(SourceError):
 
 
 class PromptsSourceError(SourceError):
-    """A repository of prompts that cannot be read and has no cached version."""
+    """A repository of prompts that cannot be read and has no cached version.
+
+    >>> print(PromptsSourceError("acme/prompts", "the branch does not exist"))
+    'acme/prompts' cannot be read: the branch does not exist
+    """
 
     template = "{source!r} cannot be read: {problem}"
     _redacted_names = ("source",)
@@ -629,7 +786,11 @@ class PromptsSourceError(SourceError):
 
 
 class SkillsNotServed(SourceError):
-    """An MCP server that does not declare the extension for skills."""
+    """An MCP server that does not declare the extension for skills.
+
+    >>> str(SkillsNotServed("acme")).partition(" (")[0]
+    'acme: this server does not offer skills'
+    """
 
     code = "not_found"
     template = (
@@ -640,7 +801,11 @@ class SkillsNotServed(SourceError):
 
 
 class ServedSkillRejected(SourceError):
-    """A skill of an MCP server that fails a check; `finding` is the finding code."""
+    """A skill of an MCP server that fails a check; `finding` is the finding code.
+
+    >>> print(ServedSkillRejected("acme", "skill://pdf/SKILL.md", "mcp-digest", "a file differs"))
+    skill://pdf/SKILL.md from acme is rejected [mcp-digest]: a file differs
+    """
 
     code = "invalid_skill"
     template = "{uri} from {label} is rejected [{finding}]: {problem}"
@@ -651,7 +816,11 @@ class ServedSkillRejected(SourceError):
 
 
 class NotAuthenticated(SourceError):
-    """A server that needs a valid token; `variable` is its environment variable."""
+    """A server that needs a valid token; `variable` is its environment variable.
+
+    >>> print(NotAuthenticated("skills.acme.dev", "ACME_TOKEN"))
+    skills.acme.dev rejected the request: token missing or invalid
+    """
 
     code = "unauthenticated"
     template = "{host} rejected the request: token missing or invalid"
@@ -665,7 +834,11 @@ class NotAuthenticated(SourceError):
 
 
 class ServerRefused(SourceError):
-    """A server that rejects a request and says why."""
+    """A server that rejects a request and says why.
+
+    >>> print(ServerRefused("skills.acme.dev", 403, "this token can only read"))
+    skills.acme.dev: this token can only read
+    """
 
     _CODES: ClassVar[Mapping[int, str]] = MappingProxyType(
         {
@@ -694,7 +867,11 @@ class ServerRefused(SourceError):
 
 
 class LockInvalid(InstallError):
-    """A lock file that cannot be used; the message names the file and the field."""
+    """A lock file that cannot be used; the message names the file and the field.
+
+    >>> print(LockInvalid("skillhall.lock", "it is not valid JSON"))
+    skillhall.lock: it is not valid JSON
+    """
 
     code = "invalid_config"
     template = "{path}: {problem}"
@@ -704,7 +881,11 @@ class LockInvalid(InstallError):
 
 
 class LockNotFound(InstallError):
-    """There is no Skillhall lock file; `other` is the one of another tool, if any."""
+    """There is no Skillhall lock file; `other` is the one of another tool, if any.
+
+    >>> print(LockNotFound("skillhall.lock"))
+    no skillhall.lock found: Skillhall has not installed any skills here
+    """
 
     code = "not_found"
     template = "no {path} found: Skillhall has not installed any skills here"
@@ -718,7 +899,11 @@ class LockNotFound(InstallError):
 
 
 class LockMismatch(InstallError):
-    """A skill that differs from the lock file."""
+    """A skill that differs from the lock file.
+
+    >>> print(LockMismatch(".claude/skills/pdf", "SKILL.md differs"))
+    .claude/skills/pdf does not match the lock file: SKILL.md differs
+    """
 
     code = "precondition_failed"
     template = "{path} does not match the lock file: {problem}"
@@ -727,7 +912,11 @@ class LockMismatch(InstallError):
 
 
 class Conflict(InstallError):
-    """Something with this path or name already exists."""
+    """Something with this path or name already exists.
+
+    >>> print(Conflict(".claude/skills/pdf"))
+    .claude/skills/pdf already exists
+    """
 
     template = "{path} already exists"
     path: str
@@ -735,7 +924,11 @@ class Conflict(InstallError):
 
 
 class Edited(InstallError):
-    """A skill with local changes since it was installed."""
+    """A skill with local changes since it was installed.
+
+    >>> print(Edited(".claude/skills/pdf", ["SKILL.md"]))
+    .claude/skills/pdf has local changes: SKILL.md
+    """
 
     template = "{path} has local changes: {files}"
     path: str
@@ -743,7 +936,11 @@ class Edited(InstallError):
 
 
 class UnsavedFilesError(InstallError):
-    """A folder with links, version control or other content that cannot be restored."""
+    """A folder with links, version control or other content that cannot be restored.
+
+    >>> print(UnsavedFilesError(".claude/skills/pdf", [".git"]))
+    .claude/skills/pdf contains files that cannot be restored: .git
+    """
 
     template = "{path} contains files that cannot be restored: {files}"
     path: str
@@ -751,14 +948,22 @@ class UnsavedFilesError(InstallError):
 
 
 class NotInstalledError(InstallError):
-    """A skill that is not recorded in any lock file."""
+    """A skill that is not recorded in any lock file.
+
+    >>> print(NotInstalledError(".claude/skills/pdf"))
+    .claude/skills/pdf was not installed by Skillhall
+    """
 
     template = "{path} was not installed by Skillhall"
     path: str
 
 
 class AgentHasNoPlace(InstallError):
-    """A coding agent without a skill folder in the home folder."""
+    """A coding agent without a skill folder in the home folder.
+
+    >>> print(AgentHasNoPlace("cursor"))
+    cursor has no skill folder in your home folder
+    """
 
     code = "not_found"
     template = "{agent} has no skill folder in your home folder"
@@ -766,7 +971,11 @@ class AgentHasNoPlace(InstallError):
 
 
 class NothingToUndo(InstallError):
-    """No change of this skill can be undone."""
+    """No change of this skill can be undone.
+
+    >>> print(NothingToUndo("pdf"))
+    there is no change to undo for 'pdf'
+    """
 
     code = "not_found"
     template = "there is no change to undo for {name!r}"
@@ -780,6 +989,9 @@ class ReadOnly(StoreError):
     """A system skill, or a skill of a repository, which cannot be changed here.
 
     `shadows` is true if a user skill with the same id exists, which is not served.
+
+    >>> print(ReadOnly("pdf"))
+    System skills are read-only
     """
 
     code = "read_only"
@@ -799,7 +1011,11 @@ class ReadOnly(StoreError):
 
 
 class StaleVersionError(StoreError):
-    """A skill that changed since the caller read it; `digest` is its current digest."""
+    """A skill that changed since the caller read it; `digest` is its current digest.
+
+    >>> print(StaleVersionError("pdf"))
+    pdf was changed by someone else
+    """
 
     code = "precondition_failed"
     template = "{name} was changed by someone else"
@@ -808,7 +1024,11 @@ class StaleVersionError(StoreError):
 
 
 class VersionConflict(StoreError):
-    """A change based on an older version; `current` is the record as stored now."""
+    """A change based on an older version; `current` is the record as stored now.
+
+    >>> print(VersionConflict("session", "s1", 1, 2, None))
+    the session 's1' was changed by someone else
+    """
 
     code = "precondition_failed"
     template = "the {record} {id!r} was changed by someone else"
@@ -820,35 +1040,55 @@ class VersionConflict(StoreError):
 
 
 class BlockMovedError(StoreError):
-    """A position next to a block that was moved or deleted."""
+    """A position next to a block that was moved or deleted.
+
+    >>> print(BlockMovedError("b1"))
+    the block 'b1' is no longer in that zone
+    """
 
     template = "the block {id!r} is no longer in that zone"
     id: str
 
 
 class ReviewGone(StoreError):
-    """A pending import that expired or was dropped to make room for others."""
+    """A pending import that expired or was dropped to make room for others.
+
+    >>> print(ReviewGone())
+    this import has expired
+    """
 
     code = "not_found"
     template = "this import has expired"
 
 
 class FolderScanOff(StoreError):
-    """Folder scans are disabled on this server."""
+    """Folder scans are disabled on this server.
+
+    >>> print(FolderScanOff())
+    folder scans are disabled on this server
+    """
 
     code = "forbidden"
     template = "folder scans are disabled on this server"
 
 
 class FollowingOff(StoreError):
-    """Repositories cannot be followed by servers that share a database."""
+    """Repositories cannot be followed by servers that share a database.
+
+    >>> print(FollowingOff())
+    servers that share a database cannot follow repositories
+    """
 
     code = "forbidden"
     template = "servers that share a database cannot follow repositories"
 
 
 class BackupRejected(StoreError):
-    """A file that is not a complete backup; nothing was changed."""
+    """A file that is not a complete backup; nothing was changed.
+
+    >>> print(BackupRejected("its last line is missing"))
+    the backup cannot be used: its last line is missing
+    """
 
     code = "invalid_argument"
     template = "the backup cannot be used: {problem}"
@@ -856,7 +1096,11 @@ class BackupRejected(StoreError):
 
 
 class DatabaseUnavailable(StoreError):
-    """The database cannot be used; nothing was changed."""
+    """The database cannot be used; nothing was changed.
+
+    >>> print(DatabaseUnavailable("it is locked"))
+    the database cannot be used: it is locked
+    """
 
     code = "db_unavailable"
     template = "the database cannot be used: {problem}"
@@ -865,7 +1109,11 @@ class DatabaseUnavailable(StoreError):
 
 
 class DatabaseNewer(DatabaseUnavailable):
-    """A database of a newer Skillhall version, which this version does not change."""
+    """A database of a newer Skillhall version, which this version does not change.
+
+    >>> print(DatabaseNewer(9, 8))
+    the database cannot be used: its version is 9; this version of Skillhall supports up to 8
+    """
 
     version: int = 0
     known: int = 0
@@ -876,7 +1124,11 @@ class DatabaseNewer(DatabaseUnavailable):
 
 
 class DatabaseFull(StoreError):
-    """The disk of the database is full; nothing was changed."""
+    """The disk of the database is full; nothing was changed.
+
+    >>> print(DatabaseFull())
+    the disk that stores the database is full
+    """
 
     code = "storage_full"
     template = "the disk that stores the database is full"
@@ -886,7 +1138,11 @@ class DatabaseFull(StoreError):
 
 
 class ConfigInvalid(ConfigError):
-    """A config file that cannot be used; `line` is 0 if no single line is at fault."""
+    """A config file that cannot be used; `line` is 0 if no single line is at fault.
+
+    >>> print(ConfigInvalid("skillhall.toml", "there is no agent", line=3))
+    skillhall.toml:3: there is no agent
+    """
 
     path: str
     problem: str
@@ -899,7 +1155,11 @@ class ConfigInvalid(ConfigError):
 
 
 class ModelUnavailable(ModelError):
-    """A model that cannot be called, or does not respond; `code` says why."""
+    """A model that cannot be called, or does not respond; `code` says why.
+
+    >>> print(ModelUnavailable("openai:gpt-5", "the API key is missing"))
+    the model 'openai:gpt-5' cannot be used: the API key is missing
+    """
 
     template = "the model {model!r} cannot be used: {problem}"
     model: str
@@ -909,12 +1169,16 @@ class ModelUnavailable(ModelError):
 
 
 class Busy(ModelError):
-    """Too many requests are running already."""
+    """Too many requests are running already.
 
-    code = "too_many_requests"
+    >>> print(Busy("three replies are running"))
+    three replies are running
+    """
+
     template = "{problem}"
     problem: str
     hint: str = ""
+    code: str = "too_many_requests"  # `overloaded` if the requests of others are the reason
 
 
 def without_credentials(text: str) -> str:
@@ -987,8 +1251,6 @@ def __getattr__(name: str) -> type[SkillhallError]:
     renamed = _RENAMED.get(name)
     if renamed is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import warnings  # noqa: PLC0415 - only for callers with the old spelling
-
     message = f"skillhall.errors.{name} is now called {renamed.__name__}"
     warnings.warn(message, DeprecationWarning, stacklevel=2)
     return renamed

@@ -22,12 +22,11 @@ from skillhall._internal.installer.locked_install import LockedInstallStatus, in
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.update import UpdateStatus, find_outdated, update
 from skillhall._internal.settings import Settings
-from skillhall._internal.sources import kinds
+from skillhall._internal.sources import opener
 from skillhall._internal.sources.archive.source import read_loose_files
 from skillhall._internal.sources.base import OpenedSource, Ref, SourceContext
-from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.mcp.servers_file import add_server, parse_server
-from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.opener import open_source, parse_source_ref
 from skillhall._internal.sources.source_text import SourceText
 from tests.support.github_server import GitHubServer, run_github_server
 from tests.support.mcp_servers import make_contents, make_entry, make_script, write_script
@@ -178,7 +177,7 @@ def new_kind_of_source(settings: Settings) -> Iterator[Source]:
         MemoryRef.contents.update(files)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kinds, "KINDS", (*kinds.KINDS, parse_memory))
+        patch.setattr(opener, "KINDS", (*opener.KINDS, parse_memory))
         yield Source("memory:pdf", settings, publish)
 
 

@@ -19,7 +19,7 @@ from skillhall._internal.skill.finding import Code
 from skillhall._internal.sources.github.client import GitHubAccess
 from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import read_github
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.repo_layout import RepositorySkills
 from skillhall.errors import (
     ArchiveRejected,

@@ -4,10 +4,12 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import re
 import secrets
 import shutil
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -21,12 +23,14 @@ from mcp_types import TextContent
 
 from skillhall._internal.cli.runner import run
 from tests.support.databases import make_postgres_database
+from tests.support.freezing_server import FREEZE_FILE, NEVER
 from tests.support.git_server import GitRepo, run_git_server
 from tests.support.mcp_clients import run_http_client
 from tests.support.postgres import PostgresServer
 from tests.support.replicas import (
     DEADLINE,
     PROMPTS,
+    ROOT,
     SKILLS,
     Replica,
     new_name,
@@ -336,6 +340,53 @@ def test_imported_skills_survive_restarts_and_cleared_caches(pair: list[Replica]
     # Caches may be cleared at any time, even while the server runs.
     shutil.rmtree(first.folder / "cache" / "shared")
     wait_until(lambda: first.body(other_name) == "later")
+
+
+@pytest.fixture
+def freezing(pair: list[Replica], database: str, tmp_path: Path) -> Iterator[Replica]:
+    """Third server, which stops itself in its next change."""
+    variables = {
+        **pair[0].variables,
+        FREEZE_FILE: str(tmp_path / "freeze"),
+        "SKILLHALL_DATABASE_TIMEOUT": "4",
+        "PYTHONPATH": str(ROOT),
+    }
+    command = (sys.executable, "-m", "tests.support.freezing_server")
+    server = Replica(tmp_path / "third", variables, BEARER, command=command)
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop(signal.SIGKILL)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux has /proc")
+def test_frozen_server_stops_no_other_server(pair: list[Replica], freezing: Replica) -> None:
+    def create_session() -> str:
+        reply = pair[0].request("POST", SESSIONS, {"name": new_name("session")})
+        return f"{SESSIONS}/{reply.json['data']['id']}/blocks"
+
+    block = {"type": "note", "content": "Hello."}
+    locked, other = create_session(), create_session()
+    file = Path(freezing.variables[FREEZE_FILE])
+    file.write_text(str(NEVER), encoding="ascii")
+    assert freezing.request("POST", locked, block).status == 201
+    last = file.with_suffix(".count").read_text(encoding="ascii")
+    file.write_text(last, encoding="ascii")  # all locks are held before the commit
+    with ThreadPoolExecutor(1) as pool:
+        change = pool.submit(freezing.request, "POST", locked, block)
+        wait_until(lambda: process_state(freezing.pid) == "T")
+        assert pair[0].request("POST", other, block).status == 201
+        assert pair[0].request("POST", locked, block).status == 201
+        assert pair[0].get_readiness()["success"]
+        os.kill(freezing.pid, signal.SIGCONT)
+        assert change.result(DEADLINE).status == 503
+    assert len(pair[1].request("GET", locked).json["data"]["blocks"]) == 2
+
+
+def process_state(pid: int) -> str:
+    stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    return stat.rpartition(")")[2].split()[0]
 
 
 def test_database_outage_is_reported_and_recovered(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import gzip
 import json
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.prompt_server.prompt_model import PromptArgument, Stale
 from skillhall.errors import RateLimited, SourceRejected, SourceTimedOut, TooLarge
 from tests.support.prompt_services import MemoryPromptService, make_prompt
+from tests.support.replicas import wait_until
 from tests.support.servers import HttpResponse, RunningServer, make_settings, run_server
 
 TOPIC = PromptArgument("topic", "What about.", required=True)
@@ -544,3 +546,21 @@ def test_unavailable_database_makes_the_server_not_ready() -> None:
         assert int(reply.headers["Retry-After"]) > 0
         assert server.request("GET", "/healthz").status == 200
         assert server.request("GET", "/api/v1/prompts").status == 200
+
+
+def test_hanging_database_makes_the_server_not_ready() -> None:
+    calls, released = [], threading.Event()
+
+    def hang() -> str:
+        calls.append(1)
+        assert released.wait(120)
+        return ""
+
+    with run_server(services=Services(MemoryPromptService(), check_database=hang)) as server:
+        with ThreadPoolExecutor(2) as pool:
+            for reply in pool.map(lambda _: server.request("GET", "/readyz"), range(2)):
+                assert (reply.status, reply.code) == (503, "NOT_READY")
+                assert "does not respond" in reply.message
+        assert len(calls) == 1  # a check that hangs is not started again
+        released.set()
+        wait_until(lambda: server.request("GET", "/readyz").status == 200)

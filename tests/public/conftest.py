@@ -1,11 +1,13 @@
 """A project folder with skills and a GitHub server, for programs that a reader would write."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.support.github_api_server import Repository, run_github_api_server
+from tests.support.mcp_servers import LABEL, make_script, write_script
 from tests.support.skills import make_skill, make_skill_md
 
 HIDDEN = make_skill_md("deploy", "Deploys.", "# Ship it\n", disable_model_invocation="true")
@@ -42,3 +44,12 @@ def github(project: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Repositor
         monkeypatch.setenv("SKILLHALL_ALLOW_NETWORKS", "127.0.0.0/8")
         monkeypatch.setenv("SKILLHALL_GITHUB_API_URL", server.api_url)
         yield repository
+
+
+@pytest.fixture
+def mcp_server(project: Path) -> None:
+    """The configured MCP server `acme`, with the skill `pdf`."""
+    command = write_script(make_script(), project / "script.json")
+    servers = {"version": 1, "servers": {LABEL: {"command": command}}}
+    (project / "data").mkdir()
+    (project / "data" / "mcp-servers.json").write_text(json.dumps(servers), "utf-8")

@@ -1,42 +1,63 @@
-"""Every public name has a docstring, and its example or that of its module runs."""
+"""Every public name has a docstring with an example, and all examples run."""
 
+import doctest
 import inspect
 import re
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
 import skillhall
-from tests.support.github_api_server import Repository
 from tests.support.library_reference import MODULES
 
-EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
-# `mcp_source` needs a configured MCP server; its guide has the example.
-MODULES_WITH_EXAMPLES = [name for name in MODULES if name != "mcp_source"]
-NAMES = [name for name in skillhall.__all__ if name != "__version__"]
+FENCE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PUBLIC_MODULES = ["skillhall", "skillhall.errors", *(f"skillhall.{name}" for name in MODULES)]
+GITHUB = '"acme/'  # in examples that open a repository
+# Values without a docstring of their own.
+CONSTANTS = {"__version__"}
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_public_name_has_a_docstring_with_an_example_that_runs(
-    name: str, project: Path, github: Repository
+def find_names(module: str) -> list[str]:
+    return [name for name in import_module(module).__all__ if name not in CONSTANTS]
+
+
+def run_examples(
+    label: str, value: object, names: dict[str, object], request: pytest.FixtureRequest
 ) -> None:
-    examples = EXAMPLE.findall(inspect.getdoc(getattr(skillhall, name)) or "")
-    assert examples
-    for example in examples:
-        exec(compile(example, f"the example of {name}", "exec"), {})  # noqa: S102 - our own text
+    """Run the programs and the interpreter sessions of a docstring; there must be one."""
+    docstring = inspect.getdoc(value) or ""
+    if GITHUB in docstring:
+        request.getfixturevalue("github")
+    programs = FENCE.findall(docstring)
+    session = doctest.DocTestParser().get_doctest(docstring, names, label, None, None)
+    assert programs or session.examples, f"{label} has no example"
+    for program in programs:
+        exec(compile(program, f"the example of {label}", "exec"), {})  # noqa: S102 - our own text
+    output: list[str] = []
+    doctest.DocTestRunner(verbose=False).run(session, out=output.append)
+    assert not output, "".join(output)
 
 
-@pytest.mark.parametrize("name", MODULES_WITH_EXAMPLES)
-def test_public_module_has_an_example_that_runs(
-    name: str, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def prepare(mcp_server: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "never sent")
-    (example,) = EXAMPLE.findall(inspect.getdoc(import_module(f"skillhall.{name}")) or "")
-    exec(compile(example, f"the example of {name}", "exec"), {})  # noqa: S102 - our own text
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_name_of_a_public_module_has_a_docstring(name: str) -> None:
-    module = import_module(f"skillhall.{name}")
-    assert all(inspect.getdoc(getattr(module, each)) for each in module.__all__)
+@pytest.mark.parametrize("module", PUBLIC_MODULES)
+def test_public_module_has_an_example_that_runs(
+    module: str, request: pytest.FixtureRequest
+) -> None:
+    run_examples(module, import_module(module), {}, request)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"), [(module, name) for module in PUBLIC_MODULES for name in find_names(module)]
+)
+def test_public_name_has_a_docstring_with_an_example_that_runs(
+    module: str, name: str, request: pytest.FixtureRequest
+) -> None:
+    home = import_module(module)
+    # Sessions use the names of `skillhall` and of their module without importing them.
+    names = {each: getattr(skillhall, each) for each in find_names("skillhall")}
+    names |= {each: getattr(home, each) for each in find_names(module)}
+    run_examples(f"{module}.{name}", getattr(home, name), names, request)

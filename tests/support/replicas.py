@@ -46,6 +46,7 @@ class Replica:
     variables: Mapping[str, str]
     headers: dict[str, str] = field(default_factory=dict)
     port: int = 0
+    command: tuple[str, ...] = (sys.executable, "-m", "skillhall")
     _process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -53,7 +54,7 @@ class Replica:
         (self.folder / "work").mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "skillhall", "serve", "--port", "0", "--json"],
+                [*self.command, "serve", "--port", "0", "--json"],
                 env={
                     **{name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ},
                     "HOME": str(self.folder),
@@ -70,6 +71,11 @@ class Replica:
         line = self._process.stdout.readline()
         assert line, self.log
         self.port = int(json.loads(line)["data"]["url"].rpartition(":")[2])
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> None:
         """Stop the server with a signal."""

@@ -4,7 +4,14 @@ import threading
 
 import pytest
 
-from skillhall._internal.background import run_low_priority
+from skillhall._internal.background import (
+    BoundedPool,
+    OwnerLimitReached,
+    PoolFull,
+    run_low_priority,
+)
+
+DEADLINE = 120  # seconds
 
 
 def test_low_priority_work_returns_its_result() -> None:
@@ -25,3 +32,50 @@ def test_only_the_worker_thread_has_a_lower_priority() -> None:
     lowest = 19
     assert run_low_priority(priority) > before or before == lowest
     assert priority() == before
+
+
+def test_pool_runs_as_much_work_as_it_has_threads() -> None:
+    pool, meeting = BoundedPool("test", 3), threading.Barrier(3)
+    futures = [pool.submit(lambda: meeting.wait(DEADLINE)) for _ in range(3)]
+    assert sorted(future.result(DEADLINE) for future in futures) == [0, 1, 2]
+    assert pool.submit(threading.get_ident).result(DEADLINE) != threading.get_ident()
+    with pytest.raises(ZeroDivisionError):
+        pool.submit(lambda: 1 // 0).result(DEADLINE)
+    assert pool.status == ("test", 3, 0, 0, 0)
+
+
+def test_full_pool_refuses_work_until_a_thread_is_free() -> None:
+    pool, release = BoundedPool("test", 2, 1), threading.Event()
+    started = threading.Semaphore(0)
+
+    def work() -> None:
+        started.release()
+        assert release.wait(DEADLINE)
+
+    futures = [pool.submit(work) for _ in range(2)]
+    for _ in futures:
+        assert started.acquire(timeout=DEADLINE)
+    waiting = pool.submit(work)
+    with pytest.raises(PoolFull):
+        pool.submit(work)
+    assert pool.status == ("test", 2, 2, 1, 1)
+    assert pool.give_up(waiting)
+    assert not pool.give_up(futures[0])  # it keeps its thread
+    assert pool.status == ("test", 2, 2, 0, 2)
+    last = pool.submit(work)
+    release.set()
+    for future in (*futures, last):
+        future.result(DEADLINE)
+    assert pool.status.busy == 0
+
+
+def test_pool_limits_the_work_of_one_owner() -> None:
+    pool, release = BoundedPool("test", 4, max_per_owner=2), threading.Event()
+    futures = [pool.submit(lambda: release.wait(DEADLINE), "ada") for _ in range(2)]
+    with pytest.raises(OwnerLimitReached):
+        pool.submit(lambda: True, "ada")
+    assert pool.submit(lambda: True, "bob").result(DEADLINE)
+    release.set()
+    for future in futures:
+        future.result(DEADLINE)
+    assert pool.submit(lambda: True, "ada").result(DEADLINE)

@@ -24,7 +24,8 @@ from skillhall._internal.http.credentials import AcceptedTokens, Credentials
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
-from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.http.streaming import OpenStreams
+from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import is_weak_token
@@ -92,22 +93,24 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     """Build the app: request log, authentication, MCP, fast path, then FastAPI."""
     service, server, collection = services.prompt_service, settings.server, services.collection
     workspace, shutdown = services.workspace, services.shutdown.wait
-    metrics = Metrics(service.status)
+    pools, streams = _build_pools(server, collection), _build_open_streams(server)
+    metrics = Metrics(service.status, pools.status, streams)
     monitor = HealthMonitor(service, metrics, services.check_database)
     credentials = Credentials(server, services.accepted_tokens)
-    responder = PromptResponder(service)
+    responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
-        site = Site(collection, service, settings, WORKERS, credentials, shutdown, workspace)
+        site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
+        metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, well_known.router, build_web_router(site)]
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
     error_page = None if collection is None else render_unrouted_page
-    fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
+    fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page, pools)
     # The dependencies of the routes read these.
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
-    state.health, state.wait_for_shutdown = monitor, shutdown
+    state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
@@ -115,7 +118,12 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             _parse_positive("SKILLHALL_MCP_MAX_SESSIONS", server.mcp_max_sessions),
             _parse_positive("SKILLHALL_MCP_SESSION_TIMEOUT", server.mcp_session_timeout),
         )
-        mcp_server = SkillServer(collection, service, is_stateful=not server.mcp_stateless)
+        mcp_server = SkillServer(
+            collection,
+            service,
+            is_stateful=not server.mcp_stateless,
+            workers=pools[Work.DISK],
+        )
         app = McpMiddleware(app, mcp_server, shutdown, None if server.mcp_stateless else limits)
     secrets = (
         server.auth_token,
@@ -125,6 +133,23 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     )
     app = AuthMiddleware(app, server, credentials)
     return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
+
+
+def _build_pools(server: ServerSettings, collection: Collection | None) -> WorkerPools:
+    limits = PoolLimits(
+        _parse_positive("SKILLHALL_REQUEST_TIMEOUT", server.request_timeout),
+        _parse_positive("SKILLHALL_MAX_FETCHES", server.max_fetches),
+        _parse_positive("SKILLHALL_MAX_FETCHES_PER_CLIENT", server.max_fetches_per_client),
+    )
+    in_database = collection is not None and collection.store.is_in_database
+    return WorkerPools(limits, store_in_database=in_database)
+
+
+def _build_open_streams(server: ServerSettings) -> OpenStreams:
+    return OpenStreams(
+        _parse_positive("SKILLHALL_MAX_STREAMS", server.max_streams),
+        _parse_positive("SKILLHALL_MAX_STREAMS_PER_CLIENT", server.max_streams_per_client),
+    )
 
 
 def listen(settings: ServerSettings) -> socket.socket:

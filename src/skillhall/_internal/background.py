@@ -1,12 +1,13 @@
-"""Threads for background work: periodic polls and low-priority jobs."""
+"""Threads: bounded pools, periodic polls and low-priority jobs."""
 
 from __future__ import annotations
 
 import os
 import sys
 import threading
+from collections import Counter, deque
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,6 +16,144 @@ _T = TypeVar("_T")
 
 _NICE_INCREMENT = 5
 _MAX_INTERVAL = 86400.0  # seconds; `Event.wait` overflows with much larger values
+_IDLE_SECONDS = 10.0  # until a thread without work ends
+
+
+class PoolFull(Exception):
+    """All threads of a pool are busy, and no more work may wait for them."""
+
+
+class OwnerLimitReached(PoolFull):
+    """One owner has as much work in a pool as it may have."""
+
+
+class PoolStatus(NamedTuple):
+    """Numbers of a pool, for metrics."""
+
+    name: str
+    threads: int  # at most
+    busy: int  # threads with work, including work whose caller has given up
+    waiting: int
+    rejected: int  # in total
+
+
+class _Job(NamedTuple, Generic[_T]):
+    work: Callable[[], _T]
+    future: Future[_T]
+    owner: str
+
+
+class BoundedPool:
+    """Limited number of daemon threads with a limited queue.
+
+    Unlike `ThreadPoolExecutor`, it refuses work instead of queueing without limit, and the process
+    does not wait for its threads when it exits.
+    """
+
+    def __init__(
+        self, name: str, threads: int, queue_size: int = 0, *, max_per_owner: int = 0
+    ) -> None:
+        """`max_per_owner` limits the running and waiting work of one owner; 0 means no limit."""
+        self.name = name
+        self._max_threads = threads
+        self._queue_size = queue_size
+        self._max_per_owner = max_per_owner
+        self._queue: deque[_Job[object]] = deque()
+        self._owners: Counter[str] = Counter()
+        self._changed = threading.Condition()
+        self._thread_count = 0
+        self._busy = 0
+        self._rejected = 0
+
+    @property
+    def status(self) -> PoolStatus:
+        """Current numbers."""
+        waiting = len(self._queue)
+        return PoolStatus(self.name, self._max_threads, self._busy, waiting, self._rejected)
+
+    def submit(self, work: Callable[[], _T], owner: str = "") -> Future[_T]:
+        """Run `work` in a thread as soon as one is free.
+
+        Cancelling the future works until then. Raises: PoolFull, OwnerLimitReached.
+        """
+        job = _Job(work, Future[_T](), owner)
+        with self._changed:
+            is_limited = bool(owner and self._max_per_owner)
+            if is_limited and self._owners[owner] >= self._max_per_owner:
+                self._rejected += 1
+                raise OwnerLimitReached
+            self._drop_cancelled()
+            free_threads = self._max_threads - self._busy
+            if len(self._queue) >= free_threads + self._queue_size:
+                self._rejected += 1
+                raise PoolFull
+            if owner:
+                self._owners[owner] += 1
+            self._queue.append(job)  # type: ignore[arg-type] # its result is not used here
+            idle_threads = self._thread_count - self._busy
+            if idle_threads >= len(self._queue) or self._thread_count == self._max_threads:
+                self._changed.notify()
+            else:
+                self._thread_count += 1
+                name = f"skillhall-{self.name}"
+                threading.Thread(target=self._run, name=name, daemon=True).start()
+        return job.future
+
+    def give_up(self, future: Future[_T]) -> bool:
+        """Cancel work that waited too long and count it as rejected; False if it has started."""
+        if not future.cancel():
+            return False
+        with self._changed:
+            self._rejected += 1
+            self._drop_cancelled()
+        return True
+
+    def _drop_cancelled(self) -> None:
+        if any(job.future.cancelled() for job in self._queue):
+            jobs = [*self._queue]
+            self._queue.clear()
+            for job in jobs:
+                if job.future.cancelled():
+                    self._release_owner(job.owner)
+                else:
+                    self._queue.append(job)
+
+    def _release_owner(self, owner: str) -> None:
+        if owner:
+            self._owners[owner] -= 1
+            if not self._owners[owner]:
+                del self._owners[owner]
+
+    def _run(self) -> None:
+        while (job := self._next_job()) is not None:
+            if job.future.set_running_or_notify_cancel():
+                try:
+                    result = job.work()
+                except BaseException as error:  # noqa: BLE001 - raised again by the future
+                    self._finish(job)
+                    job.future.set_exception(error)
+                else:
+                    self._finish(job)
+                    job.future.set_result(result)
+                    del result
+            else:
+                self._finish(job)
+            del job  # an idle thread must not keep the work alive
+
+    def _next_job(self) -> _Job[object] | None:
+        with self._changed:
+            while not self._queue:
+                if not self._changed.wait(_IDLE_SECONDS) and not self._queue:
+                    self._thread_count -= 1
+                    return None
+            self._busy += 1
+            return self._queue.popleft()
+
+    def _finish(self, job: _Job[object]) -> None:
+        # Before the future is done, so that its callers find the thread free.
+        with self._changed:
+            self._busy -= 1
+            self._release_owner(job.owner)
 
 
 def run_low_priority(work: Callable[[], _T]) -> _T:

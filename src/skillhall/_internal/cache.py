@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
-from skillhall.errors import ReviewGone
+from skillhall.errors import Busy, ReviewGone
 
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
@@ -168,6 +168,7 @@ class LruCache(Generic[K, T]):
 MAX_PENDING_SIZE = 256 * 1024 * 1024  # bytes or characters of all values
 MAX_PENDING = 32
 MAX_PENDING_AGE = 3600.0  # seconds
+MIN_PENDING_AGE = 600.0  # seconds; younger values are never dropped to make room
 
 
 class _PendingValue(NamedTuple, Generic[T]):
@@ -178,24 +179,32 @@ class _PendingValue(NamedTuple, Generic[T]):
 
 @dataclass(slots=True)
 class PendingStore(Generic[T]):
-    """Pending values by unguessable ids, limited by number, size and age; thread-safe."""
+    """Pending values by unguessable ids, limited by number, size and age; thread-safe.
+
+    At a limit, values older than `MIN_PENDING_AGE` are dropped; if there are none, a new value is
+    refused.
+    """
 
     clock: Callable[[], float] = time.monotonic
     _values: OrderedDict[str, _PendingValue[T]] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, value: T, size: int) -> str:
-        """Add a value and return its id."""
+        """Add a value and return its id. Raises: Busy if there are too many."""
         key = secrets.token_urlsafe(12)
         with self._lock:
+            self._evict(MAX_PENDING_AGE)
+            while self._values and not self._has_room(size):
+                if not self._evict(MIN_PENDING_AGE, at_most=1):
+                    problem = f"{len(self._values)} imports are waiting for a decision"
+                    raise Busy(problem, "finish one of them, or try again later", "overloaded")
             self._values[key] = _PendingValue(value, size, self.clock())
-            self._evict()
         return key
 
     def find(self, key: str) -> T:
         """Return the value with this id. Raises: ReviewGone."""
         with self._lock:
-            self._evict()
+            self._evict(MAX_PENDING_AGE)
             pending = self._values.get(key)
         if pending is None:
             raise ReviewGone
@@ -206,13 +215,14 @@ class PendingStore(Generic[T]):
         with self._lock:
             self._values.pop(key, None)
 
-    def _evict(self) -> None:
-        oldest = self.clock() - MAX_PENDING_AGE
-        for key in [key for key, pending in self._values.items() if pending.created < oldest]:
+    def _has_room(self, size: int) -> bool:
+        used = sum(pending.size for pending in self._values.values())
+        return len(self._values) < MAX_PENDING and used + size <= MAX_PENDING_SIZE
+
+    def _evict(self, age: float, at_most: int = MAX_PENDING) -> bool:
+        """Drop values older than `age`, the oldest first; return whether there were any."""
+        oldest = self.clock() - age
+        expired = [key for key, pending in self._values.items() if pending.created < oldest]
+        for key in expired[:at_most]:
             del self._values[key]
-        # The newest value stays, however large it is.
-        while len(self._values) > 1 and (
-            len(self._values) > MAX_PENDING
-            or sum(pending.size for pending in self._values.values()) > MAX_PENDING_SIZE
-        ):
-            self._values.popitem(last=False)
+        return bool(expired)

@@ -79,6 +79,11 @@ class ServerSettings(NamedTuple):
     mcp_stateless: bool = False  # for several servers behind a load balancer
     mcp_max_sessions: str = "1000"
     mcp_session_timeout: str = "1800"  # seconds of inactivity
+    request_timeout: str = "150"  # seconds until a request is given up
+    max_fetches: str = "16"  # of repositories and URLs for requests, at the same time
+    max_fetches_per_client: str = "8"
+    max_streams: str = "1000"  # of live events
+    max_streams_per_client: str = "250"
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -96,6 +101,13 @@ class ServerSettings(NamedTuple):
             mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,
             mcp_session_timeout=env.get("SKILLHALL_MCP_SESSION_TIMEOUT")
             or cls().mcp_session_timeout,
+            request_timeout=env.get("SKILLHALL_REQUEST_TIMEOUT") or cls().request_timeout,
+            max_fetches=env.get("SKILLHALL_MAX_FETCHES") or cls().max_fetches,
+            max_fetches_per_client=env.get("SKILLHALL_MAX_FETCHES_PER_CLIENT")
+            or cls().max_fetches_per_client,
+            max_streams=env.get("SKILLHALL_MAX_STREAMS") or cls().max_streams,
+            max_streams_per_client=env.get("SKILLHALL_MAX_STREAMS_PER_CLIENT")
+            or cls().max_streams_per_client,
         )
 
 
@@ -131,6 +143,7 @@ class Settings(NamedTuple):
     follow_links: bool = False  # whether links in a root may lead outside of all roots
     data_directory: str = ""  # persistent data, e.g. the history
     database_url: Secret | None = None  # default: a SQLite file in the data folder
+    database_timeout: str = "10"  # seconds
     home: str = ""
     allowed_networks: tuple[str, ...] = ()  # private networks that may be contacted, as CIDR
     github_url: str = GITHUB_URL
@@ -175,6 +188,8 @@ class Settings(NamedTuple):
             follow_links=_read_flag(env, "SKILLHALL_FOLLOW_LINKS", "off"),
             data_directory=env.get("SKILLHALL_DATA_DIR") or data_directory,
             database_url=_read_secret(env, "SKILLHALL_DATABASE_URL"),
+            database_timeout=env.get("SKILLHALL_DATABASE_TIMEOUT")
+            or cls._field_defaults["database_timeout"],
             home=os.path.expanduser("~"),
             allowed_networks=_split_list(env.get("SKILLHALL_ALLOW_NETWORKS", "")),
             github_url=github_url,

@@ -31,7 +31,7 @@ from skillhall._internal.installer.lock import (
 )
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall.errors import LockInvalid
 from tests.support.skills import make_skill
 

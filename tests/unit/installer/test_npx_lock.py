@@ -27,7 +27,7 @@ from skillhall._internal.installer.npx_lock import (
 from skillhall._internal.installer.project import Project
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 
 THEIRS = Path(__file__).parents[2] / "support" / "npx_locks"
 NOW = datetime(2027, 1, 2, 3, 4, 5, 678_900, tzinfo=UTC)

@@ -143,6 +143,22 @@ def test_refresh_does_not_use_a_fetch_that_started_earlier() -> None:
     assert 2 <= source.fetches <= 5
 
 
+def test_caller_does_not_wait_for_a_source_that_hangs() -> None:
+    time, source, release = ManualClock(), FakeSource(), threading.Event()
+    source.release = release
+    refreshing = RefreshingSource(100, time.clock)
+    for seconds in (0.01, DEADLINE):  # the second caller knows that it is slow
+        with pytest.raises(SkillhallError, match=r"no response for"):
+            refreshing.snapshot(source.fetch, seconds)
+    release.set()
+    assert refreshing.refresh(source.fetch).commit == "1"
+    time.seconds, source.commit, source.release = time.seconds + 100, "2", threading.Event()
+    assert refreshing.snapshot(source.fetch, 0.01).commit == "1"
+    assert source.fetches <= 3  # callers never start a second one
+    source.release.set()
+    assert refreshing.refresh(source.fetch).commit == "2"
+
+
 def test_expire_during_a_fetch_is_not_lost() -> None:
     source, release = FakeSource(), threading.Event()
     source.release = release

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, PendingStore
+from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, MIN_PENDING_AGE, PendingStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
-from skillhall.errors import ReviewGone, StaleVersionError
+from skillhall.errors import Busy, ReviewGone, StaleVersionError
 from tests.support.bundles import make_bundle
 from tests.support.skills import make_skill, make_skill_md
 
@@ -69,14 +69,20 @@ def test_pending_imports_are_limited_in_number_and_age(pending_imports: PendingI
     assert isinstance(clock, Clock)
     bundle = make_bundle({"SKILL.md": make_skill_md("a")})
     first = pending_imports.add("x", [bundle])
-    for _ in range(MAX_PENDING):
+    for _ in range(MAX_PENDING - 1):
         last = pending_imports.add("x", [bundle])
+    with pytest.raises(Busy, match="32 imports are waiting for a decision"):
+        pending_imports.add("x", [bundle])
+    assert pending_imports.find(first.id)
+    clock.now = MIN_PENDING_AGE + 1  # the oldest one has been left alone: it makes room
+    newest = pending_imports.add("x", [bundle])
     with pytest.raises(ReviewGone):
         pending_imports.find(first.id)
     assert pending_imports.find(last.id)
     clock.now = MAX_PENDING_AGE + 1
     with pytest.raises(ReviewGone):
         pending_imports.find(last.id)
+    assert pending_imports.find(newest.id)
 
 
 def test_pending_import_does_not_show_hidden_files_of_the_replaced_skill(

@@ -49,7 +49,13 @@ class UserMessage(NamedTuple):
 
 
 class AgentTools:
-    """The tools of one conversation. A skill's instructions are returned only once."""
+    """The tools of one conversation. A skill's instructions are returned only once.
+
+    >>> tools = AgentTools(Skills.load("skills"))
+    >>> result = tools.call("load_skill", {"name": "pdf-tools"})
+    >>> tools.loaded_names
+    ('pdf-tools',)
+    """
 
     def __init__(
         self,

@@ -98,9 +98,7 @@ class CollectionSkills(AgentSkills):
         return str(tools.load_skill(row.name).content)
 
     def _find_visible(self, skill: CatalogSkill) -> ViewedSkill | None:
-        return next(
-            (row for row in self.current_view() if row.skill.location == skill.location), None
-        )
+        return self.current_view().find_skill(skill)
 
     def _snapshot_of(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
         skills = [current.skills[skill_id] for skill_id in current.ids]

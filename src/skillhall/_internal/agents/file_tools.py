@@ -75,7 +75,10 @@ class SkillFileResolver:
 
         The file may not exist, which only `read` reports.
         """
-        normalized = _normalize(path)
+        # Without `//`, `.` and `..`; the `skill://` of a URI stays.
+        slashed = _to_posix(path)
+        scheme = SCHEME if slashed.startswith(SCHEME) else ""
+        normalized = scheme + posixpath.normpath(slashed.removeprefix(scheme))
         read = self.skill_view.read_file
         row = self._skills_by_location.get(normalized)
         if row is not None:
@@ -114,10 +117,13 @@ class SkillFileResolver:
 
 @dataclass(frozen=True, slots=True)
 class ReadTools:
-    """The read tools of a run directory. Every call reads the current files.
+    r"""The read tools of a run directory. Every call reads the current files.
 
     Raises: ValueError for an invalid extension in `extensions`, ConfigInvalid for one in the
     settings.
+
+    >>> ReadTools(".").read_file("skills/pdf-tools/references/forms.md")
+    'Forms.\n'
     """
 
     run_directory: str | os.PathLike[str]
@@ -206,7 +212,14 @@ class ReadTools:
     def _read_run_directory_text(self, path: str) -> str:
         """Return the text at `path`. The path is checked before the disk is read."""
         with _read_errors_as_tool_errors():
-            requested = self._resolve_requested_path(path)
+            full = self._to_absolute_path(path)  # `path` may be absolute
+            # If the run directory is a link, absolute paths may start with the link or its target.
+            roots = (self._to_absolute_path("."), os.path.realpath(self.run_directory))
+            starts = [root.rstrip(os.sep) + os.sep for root in roots]
+            start = next((start for start in starts if full.startswith(start)), None)
+            if start is None:
+                raise ToolError(PATH_OUTSIDE)
+            requested = RelativePath.parse(full[len(start) :].replace(os.sep, "/"))
             admit = partial(_reject_private, self._find_own_folders())
             admit(requested.text)  # `read_contained_file` repeats this check behind links
             self._reject_type(requested.text)
@@ -214,16 +227,6 @@ class ReadTools:
             file = read_contained_file(root, requested, MAX_FILE_BYTES, admit)
         self._reject_type(file.path)  # a link may lead to another type
         return _decode_text(file.data)
-
-    def _resolve_requested_path(self, path: str) -> RelativePath:
-        """Return the path relative to the run directory. `path` may be absolute."""
-        full = self._to_absolute_path(path)
-        # If the run directory is a link, absolute paths may start with the link or its target.
-        for root in (self._to_absolute_path("."), os.path.realpath(self.run_directory)):
-            start = root.rstrip(os.sep) + os.sep
-            if full.startswith(start):
-                return RelativePath.parse(full[len(start) :].replace(os.sep, "/"))
-        raise ToolError(PATH_OUTSIDE)
 
     def _to_absolute_path(self, path: str) -> str:
         return os.path.normpath(Path(self.run_directory).absolute() / path)
@@ -340,10 +343,3 @@ def _decode_text(data: bytes) -> str:
 
 def _to_posix(path: str) -> str:
     return path if os.sep == "/" else path.replace(os.sep, "/")
-
-
-def _normalize(path: str) -> str:
-    """Return the path without `//`, `.` and `..`; the `skill://` of a URI stays."""
-    slashed = _to_posix(path)
-    scheme = SCHEME if slashed.startswith(SCHEME) else ""
-    return scheme + posixpath.normpath(slashed.removeprefix(scheme))

@@ -39,7 +39,11 @@ logger = logging.getLogger("skillhall.agents")
 
 @dataclass(frozen=True, slots=True)
 class InstructionSource:
-    """A folder of skills and the globs that select from it."""
+    """A folder of skills and the globs that select from it.
+
+    >>> InstructionSource("skills", Globs(inline="pdf-*")).globs.inline
+    ('pdf-*',)
+    """
 
     root: str | PathLike[str]
     globs: Globs = field(default_factory=Globs)
@@ -106,6 +110,10 @@ class InstructionSkills:
     """The part of one agent's system prompt that comes from skills.
 
     The skills are read at construction and by `refresh`, and by `current` if a file has changed.
+
+    >>> skills = InstructionSkills([InstructionSource("skills")])
+    >>> "pdf-tools" in str(skills.current())
+    True
     """
 
     def __init__(
@@ -175,7 +183,14 @@ class InstructionLoader:
             catalog = load_roots([root], self._profile, with_bodies=True)
             findings += catalog.findings
             skills = [skill._replace(root_number=number) for skill in catalog]
-            selection = select_skills(self._filter_usable(skills, findings), globs)
+            usable = []
+            for skill in filter(is_visible_to_models, skills):
+                unmet = check_requirements(skill.frontmatter, self._host)
+                if unmet is None:
+                    usable.append(skill)
+                else:
+                    findings += judge([unmet.with_location(skill.location, skill.name)])
+            selection = select_skills(usable, globs)
             listed += selection.listed
             inlined += selection.inlined
             selected += (*selection.listed, *selection.inlined)
@@ -195,23 +210,6 @@ class InstructionLoader:
             tuple(findings),
             fingerprint,
         )
-
-    def _filter_usable(
-        self, skills: Iterable[CatalogSkill], findings: list[JudgedFinding]
-    ) -> list[CatalogSkill]:
-        """Return the visible skills whose requirements are met.
-
-        For each visible skill whose requirements are not met, a finding is added.
-        """
-        usable = []
-        for skill in filter(is_visible_to_models, skills):
-            finding = check_requirements(skill.frontmatter, self._host)
-            if finding is None:
-                usable.append(skill)
-            else:
-                located = finding.with_location(skill.location, skill.name)
-                findings += self._profile.load_policy.judge([located])
-        return usable
 
     def _read_body(self, skill: CatalogSkill, findings: list[JudgedFinding]) -> str | None:
         """Return the body of an inlined skill; `None` if it is rejected.

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.tool_definition import Tool, ToolError, string_schema
@@ -66,11 +67,6 @@ class LoadedSkills:
         self._digests.clear()
 
 
-def get_skill_uri(row: ViewedSkill) -> str:
-    """Return the skill's URI, which reveals no local path."""
-    return row.uri
-
-
 @dataclass(frozen=True, slots=True)
 class SkillTools:
     """The skill tools for the skills of one provider.
@@ -81,7 +77,8 @@ class SkillTools:
 
     provider: SkillProvider
     loaded_skills: LoadedSkills | None = None
-    get_directory: Callable[[ViewedSkill], str] = get_skill_uri  # the directory shown to models
+    # The directory shown to models; the default is the URI, which reveals no local path.
+    get_directory: Callable[[ViewedSkill], str] = attrgetter("uri")
     tool_names: Collection[str] = SKILL_TOOL_NAMES  # the tools that the model has
 
     def tools(self) -> tuple[Tool, ...]:

@@ -36,7 +36,11 @@ _UNSCANNED_CODES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """Finding of the risk scan, with its tier and the id to dismiss it."""
+    """Finding of the risk scan, with its tier and the id to dismiss it.
+
+    >>> [risk.judged.message for risk in scan("skills").risks if risk.tier == "high"]
+    []
+    """
 
     id: str  # depends only on the path in the skill and the content, not on the machine
     tier: Tier
@@ -45,7 +49,11 @@ class Risk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScannedSkill:
-    """One skill and its risks."""
+    """One skill and its risks.
+
+    >>> [skill.name for skill in scan("skills").skills]
+    ['csv-report', 'deploy', 'pdf-tools']
+    """
 
     path: str
     name: str
@@ -54,7 +62,11 @@ class ScannedSkill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanReport:
-    """Scanned skills in path order, and findings about unreadable ones."""
+    """Scanned skills in path order, and findings about unreadable ones.
+
+    >>> scan("skills").is_clean
+    True
+    """
 
     skills: tuple[ScannedSkill, ...]
     unscanned: tuple[JudgedFinding, ...]

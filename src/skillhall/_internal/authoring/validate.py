@@ -34,7 +34,11 @@ _UNREAD_SKILL = ParsedSkill(EMPTY_FRONTMATTER, "", ())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationResult:
-    """One candidate, whether the profile accepts it, and all of its findings."""
+    """One candidate, whether the profile accepts it, and all of its findings.
+
+    >>> [(result.name, result.accepted) for result in validate("skills/pdf-tools").results]
+    [('pdf-tools', True)]
+    """
 
     path: str  # the folder; the file itself for a flat file
     location: str  # the SKILL.md, if there is one
@@ -45,7 +49,12 @@ class ValidationResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationReport:
-    """Results in path order, and findings of the scan that concern no candidate."""
+    """Results in path order, and findings of the scan that concern no candidate.
+
+    >>> report = validate("skills")
+    >>> report.accepted, len(report.results)
+    (True, 3)
+    """
 
     profile: str
     results: tuple[ValidationResult, ...]

@@ -91,6 +91,10 @@ class SkillView:
             raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
         return row
 
+    def find_skill(self, skill: CatalogSkill) -> ViewedSkill | None:
+        """Return the row of a skill; `None` if it is not in the view."""
+        return self._by_location.get(skill.location)
+
     def has(self, name: str) -> bool:
         """Whether a skill has this name or id."""
         return name in self.skills or name in self._by_id

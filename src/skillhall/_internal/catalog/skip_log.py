@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill.risks.excerpt import escape_invisible
+from skillhall._internal.skill.risks.rule_engine import escape_invisible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

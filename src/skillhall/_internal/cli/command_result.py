@@ -22,7 +22,7 @@ from skillhall._internal.cli.terminal import (
 )
 from skillhall._internal.policy.effects import JudgedFinding
 
-_JSON_META_KEY = f"{__name__}.json"
+JSON_META_KEY = f"{__name__}.json"  # whether the command prints JSON, in the context's `meta`
 
 
 class FileContent(NamedTuple):
@@ -113,14 +113,9 @@ def _get_command_name() -> str:
     return " ".join(names)
 
 
-def request_json(*, requested: bool) -> None:
-    """Remember whether the running command prints JSON."""
-    click.get_current_context().meta[_JSON_META_KEY] = requested
-
-
 def is_json() -> bool:
     """Whether the running command prints JSON."""
-    return bool(click.get_current_context().meta.get(_JSON_META_KEY))
+    return bool(click.get_current_context().meta.get(JSON_META_KEY))
 
 
 def format_errors(errors: Iterable[tuple[str, ErrorInfo]]) -> Iterator[str]:

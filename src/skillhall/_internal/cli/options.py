@@ -7,10 +7,10 @@ from typing import Any, TypeAlias, TypeVar
 import click
 
 from skillhall._internal.cli.command_result import (
+    JSON_META_KEY,
     CommandResult,
     is_json,
     print_result,
-    request_json,
 )
 from skillhall._internal.cli.param_types import ProfileParam, complete_configured_agent
 from skillhall._internal.cli.search_options import SearchOptions
@@ -122,7 +122,7 @@ def json_command(
         @wraps(function)
         def run(*, output_format: str, as_json: bool, **parameters: object) -> int | None:
             output_format = "json" if as_json else output_format
-            request_json(requested=output_format == "json")
+            click.get_current_context().meta[JSON_META_KEY] = output_format == "json"
             if formats:
                 parameters["output_format"] = output_format
             return print_result(function(**parameters))

@@ -74,14 +74,11 @@ class _LinkWalker:
                     if not self.remaining_names:
                         data = read_file(self.open_folders[-1], name, max_bytes)
                         return ContainedFile(path, data)
-                    self._enter_folder(name)
+                    self.open_folders.append(self.open_folders[-1].open_folder(name))
+                    self.folder_names.append(name)
                 except OSError:
                     self._follow_link(name)
         raise NotAFile(self.requested_path)
-
-    def _enter_folder(self, name: str) -> None:
-        self.open_folders.append(self.open_folders[-1].open_folder(name))
-        self.folder_names.append(name)
 
     def _enter_parent(self) -> None:
         # The parent's handle is still open, so the parent cannot have been replaced.

@@ -15,6 +15,7 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Self
 
+from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.fs.handles import (
     REPLACED_PREFIX,
     EntryKind,
@@ -141,9 +142,6 @@ class WritableFolder(Folder):
 
         The old folder is then at `replacement` or, without an atomic swap, at its backup name.
         """
-        # Imported here because ctypes is slow to load and only replacements need it.
-        from skillhall._internal.fs.atomic_swap import swap_names  # noqa: PLC0415
-
         if self._handle is not None and swap_names(self._handle, replacement, name):
             return
         backup = f"{REPLACED_PREFIX}{name}"

@@ -16,6 +16,7 @@ from skillhall._internal.http.request import (
     HEADERS_KEY,
     OVERSIZED_HEAD_KEY,
     REQUEST_ID_KEY,
+    TOKEN_ID_KEY,
 )
 from skillhall._internal.http.request_revocation import OpenRequests
 from skillhall._internal.settings import ServerSettings
@@ -64,6 +65,7 @@ class AuthMiddleware:
                     return _redirect_to_sign_in(scope)(scope, receive, send)
                 return error_response(error, scope[REQUEST_ID_KEY])(scope, receive, send)
             if credential is not None and credential.token is not None:
+                scope[TOKEN_ID_KEY] = credential.token.id
                 return self._open_requests.handle(credential, self._app, scope, receive, send)
         return self._app(scope, receive, send)
 

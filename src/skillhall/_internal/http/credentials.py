@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from starlette.types import Scope
 
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import TOKEN_ID_KEY
 from skillhall._internal.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -206,6 +207,11 @@ def client_address(scope: Scope) -> str:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
         return address.exploded[:19]
     return text
+
+
+def client_id(scope: Scope) -> str:
+    """Return what identifies a client for limits: its access token, else its address."""
+    return str(scope.get(TOKEN_ID_KEY) or client_address(scope))
 
 
 def _sha256(data: bytes) -> bytes:

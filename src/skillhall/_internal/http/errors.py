@@ -62,11 +62,13 @@ ERROR_STATUSES: Mapping[str, ErrorStatus] = {
     "invalid_config": ErrorStatus(500, "INVALID_CONFIG"),
     "upstream_error": ErrorStatus(502, "UPSTREAM_ERROR"),
     "not_ready": ErrorStatus(503, "NOT_READY"),
+    "overloaded": ErrorStatus(503, "OVERLOADED"),
     "shutting_down": ErrorStatus(503, "SHUTTING_DOWN"),
     "rate_limited": ErrorStatus(503, "RATE_LIMITED"),
     "storage_unavailable": ErrorStatus(503, "STORAGE_UNAVAILABLE"),
     "db_unavailable": ErrorStatus(503, "DB_UNAVAILABLE"),
     "upstream_timeout": ErrorStatus(504, "UPSTREAM_TIMEOUT"),
+    "server_timeout": ErrorStatus(504, "SERVER_TIMEOUT"),
     "storage_full": ErrorStatus(507, "STORAGE_FULL"),
 }
 # Hints that name routes and variables; `hints.py` has those that suit every surface.
@@ -83,7 +85,7 @@ HINTS: Mapping[str, str] = {
 }
 # Clients of the prompt routes expect this code.
 _PROMPTS_SOURCE_STATUS = ErrorStatus(502, "PROMPTS_SOURCE_ERROR")
-_DATABASE_RETRY_AFTER = 5  # seconds
+_RETRY_AFTER = 5  # seconds until the database or a thread may be available again
 _SHUTDOWN_RETRY_AFTER = 5  # seconds until this server or its replacement may be up
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 
@@ -110,7 +112,7 @@ def error_response(error: SkillhallError | OSError, request_id: str) -> Response
     if details:
         report["details"] = details
     response = failure_response(status.http_status, report, request_id)
-    response.raw_headers.extend(_error_headers(error))
+    response.raw_headers.extend(error_headers(error))
     return response
 
 
@@ -143,11 +145,12 @@ def _error_details(error: SkillhallError) -> Mapping[str, object] | None:
     return None
 
 
-def _error_headers(error: SkillhallError) -> tuple[tuple[bytes, bytes], ...]:
+def error_headers(error: SkillhallError) -> tuple[tuple[bytes, bytes], ...]:
+    """Return the headers for an error, such as Retry-After."""
     if isinstance(error, HttpError):
         return error.headers
     if isinstance(error, RateLimited):
         return ((b"retry-after", b"%d" % max(1, error.seconds)),)
-    if error.code == "db_unavailable":
-        return ((b"retry-after", b"%d" % _DATABASE_RETRY_AFTER),)
+    if error.code in ("db_unavailable", "overloaded"):
+        return ((b"retry-after", b"%d" % _RETRY_AFTER),)
     return ()

@@ -4,9 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine
+from collections import Counter
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 
 from starlette.types import Receive
+
+from skillhall._internal.http.http_error import HttpError
+
+MAX_STREAMS = 1000
+MAX_STREAMS_PER_CLIENT = 250
+_RETRY_HEADERS = ((b"retry-after", b"60"),)
+
+
+class OpenStreams:
+    """Limit on the streams of one server. Use it in the event loop only."""
+
+    def __init__(
+        self, max_streams: int = MAX_STREAMS, max_per_client: int = MAX_STREAMS_PER_CLIENT
+    ) -> None:
+        self._max_streams = max_streams
+        self._max_per_client = max_per_client
+        self._by_client: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return self._by_client.total()
+
+    @contextlib.contextmanager
+    def add(self, client: str) -> Iterator[None]:
+        """Count a stream of a client. Raises: HttpError if there are too many."""
+        if len(self) >= self._max_streams:
+            message = f"the server has {len(self)} open streams, which is its limit"
+            raise HttpError("overloaded", f"{message}; try again later", headers=_RETRY_HEADERS)
+        if self._by_client.get(client, 0) >= self._max_per_client:
+            message = f"you have {self._max_per_client} open streams, which is the limit"
+            raise HttpError("overloaded", f"{message}; close one", headers=_RETRY_HEADERS)
+        self._by_client[client] += 1
+        try:
+            yield
+        finally:
+            self._by_client[client] -= 1
+            if not self._by_client[client]:
+                del self._by_client[client]
 
 
 async def run_until_disconnect(

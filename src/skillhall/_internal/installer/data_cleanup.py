@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -74,11 +74,15 @@ def clean_up_data(directory: str, clock: Callable[[], float] = time.time) -> Cle
     histories = 0
     referenced: set[str] = set()
     for name, (scope, changed) in list_scopes(directory).items():
-        if changed < clock() - HISTORY_RETENTION and not _scope_exists(scope):
+        # The scope of a skill store is the name "local" in its folder, which need not exist.
+        root = os.path.dirname(scope) if os.path.basename(scope) == "local" else scope
+        if changed < clock() - HISTORY_RETENTION and not os.path.exists(root):
             delete_scope(directory, name)
             histories += 1
-        else:
-            referenced |= {digest for lock in _read_locks(scope) for digest in find_digests(lock)}
+            continue
+        for lock in ((scope, PROJECT_LOCK), (get_user_lock_folder(scope), USER_LOCK)):
+            with suppress(OSError, SkillhallError):
+                referenced |= find_digests(read_lock_data(*lock) or b"")
     referenced |= find_referenced_digests(directory)
     contents = ContentStore(directory).sweep(referenced, CONTENT_RETENTION, clock)
     for path in (directory, os.path.join(directory, "history")):
@@ -86,15 +90,3 @@ def clean_up_data(directory: str, clock: Callable[[], float] = time.time) -> Cle
             with WritableFolder(path) as folder, folder.lock():
                 folder.remove_stale_staging(clock() - UNFINISHED_RETENTION)
     return CleanupReport(contents, histories)
-
-
-def _scope_exists(scope: str) -> bool:
-    # The scope of a skill store is the name "local" in its folder, which need not exist.
-    return os.path.exists(os.path.dirname(scope) if os.path.basename(scope) == "local" else scope)
-
-
-def _read_locks(scope: str) -> Iterator[bytes]:
-    for folder, name in ((scope, PROJECT_LOCK), (get_user_lock_folder(scope), USER_LOCK)):
-        with suppress(OSError, SkillhallError):
-            if (data := read_lock_data(folder, name)) is not None:
-                yield data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
 from types import MappingProxyType
@@ -42,7 +42,12 @@ from skillhall.errors import SkillNotInSource, UnsafePath
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedSkill:
-    """A skill that passed the checks, before or after it is written."""
+    """A skill that passed the checks, before or after it is written.
+
+    >>> (skill,) = Installer.project().add("./skills", skills=["pdf-tools"]).added
+    >>> skill.name, skill.path.endswith("/.agents/skills/pdf-tools")
+    ('pdf-tools', True)
+    """
 
     id: str  # name of its folder
     name: str
@@ -53,7 +58,13 @@ class AddedSkill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedSkill:
-    """A skill that was not added, with the reason."""
+    """A skill that was not added, with the reason.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> [skill.name for skill in installer.add("./skills", skills=["pdf-tools"]).skipped]
+    ['pdf-tools']
+    """
 
     id: str
     name: str
@@ -62,7 +73,12 @@ class SkippedSkill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddReport:
-    """Added and skipped skills, with findings."""
+    """Added and skipped skills, with findings.
+
+    >>> report = Installer.project().add("./skills", skills=["pdf-tools"])
+    >>> len(report.added), len(report.skipped)
+    (1, 0)
+    """
 
     added: list[AddedSkill] = field(default_factory=list)
     skipped: list[SkippedSkill] = field(default_factory=list)
@@ -160,14 +176,8 @@ def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill 
     if any(judged.effect is Effect.REJECT for judged in judged_findings):
         report.skipped.append(SkippedSkill(id=skill_id, name=name, reason="rejected"))
         return None
-    path = os.path.join(folder, skill_id)
-    return AddedSkill(
-        id=skill_id,
-        name=name,
-        path=path,
-        digest=compute_bundle_digest(bundle),
-        bundle=bundle,
-    )
+    path, digest = os.path.join(folder, skill_id), compute_bundle_digest(bundle)
+    return AddedSkill(id=skill_id, name=name, path=path, digest=digest, bundle=bundle)
 
 
 def _record(report: AddReport, skill: AddedSkill, *, is_added: bool) -> None:
@@ -251,19 +261,34 @@ class _Installation(NamedTuple):
 
     def plan(self, skill: AddedSkill, entries: Mapping[str, LockEntry]) -> _InstallPlan:
         """Return the change that installing the skill would make."""
-        project, key = self.project, f"{self.install_targets.folder}/{skill.id}"
+        project, targets = self.project, self.install_targets
+        key = f"{targets.folder}/{skill.id}"
         files, before = read_file_states(skill.bundle), entries.get(key)
-        entry = self.build_entry(skill)
-        known = {target.path: target for target in before.targets} if before else {}
-        new = [target for target in entry.targets if target.path not in known]
-        unknown_fields = before.unknown_fields if before else {}
-        entry = replace(entry, targets=(*known.values(), *new), unknown_fields=unknown_fields)
+        known = before.targets if before else ()
+        paths = [f"{folder}/{skill.id}" for folder in targets.other_folders]
+        new = [
+            LockTarget(path, targets.kind)
+            for path in paths
+            if path not in [target.path for target in known]
+        ]
+        reference, source_path = self.opened_source.reference.for_bundle(skill.bundle)
+        entry = LockEntry(
+            source=reference.to_portable_text(project.root, project.settings.working_directory),
+            path=source_path,
+            commit=self.opened_source.commit,
+            digest=skill.digest,
+            files=to_locked_files(skill.bundle),
+            targets=(*known, *new),
+            pinned=reference.is_pinned,
+            name=skill.name,
+            unknown_fields=before.unknown_fields if before else {},
+        )
         copies = [key, *entry.get_target_paths("copy")]
         if self.overwrite:
             links = entry.get_target_paths("link")
             blocked = [path for path in links if _is_occupied(project, path, key)]
-            targets = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
-            return _InstallPlan(key, is_added=True, entry=entry, files_by_target=targets)
+            written = {**dict.fromkeys(copies, files), **dict.fromkeys(blocked)}
+            return _InstallPlan(key, is_added=True, entry=entry, files_by_target=written)
         installed = {path: read_installed(project, path) for path in copies}
         # A target with the same files counts as free: installing a skill twice is not a conflict.
         free = [path for path, found in installed.items() if found in (None, InstalledFiles(files))]
@@ -281,24 +306,6 @@ class _Installation(NamedTuple):
         is_recorded = is_added or before is None
         return _InstallPlan(
             key, is_added, entry if is_recorded else None, dict.fromkeys(free, files)
-        )
-
-    def build_entry(self, skill: AddedSkill) -> LockEntry:
-        """Return the entry of the lock file for a new installation."""
-        opened, targets = self.opened_source, self.install_targets
-        reference, path = opened.reference.for_bundle(skill.bundle)
-        base = self.project.settings.working_directory
-        return LockEntry(
-            source=reference.to_portable_text(self.project.root, base),
-            path=path,
-            commit=opened.commit,
-            digest=skill.digest,
-            files=to_locked_files(skill.bundle),
-            targets=tuple(
-                LockTarget(f"{folder}/{skill.id}", targets.kind) for folder in targets.other_folders
-            ),
-            pinned=reference.is_pinned,
-            name=skill.name,
         )
 
 

@@ -19,7 +19,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.skill.bundle import Bundle, RelativePath, is_in_version_control_folder
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import (
     LockInvalid,

@@ -43,7 +43,13 @@ class LockedInstallStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedInstallResult:
-    """Result for one skill of the lock file."""
+    """Result for one skill of the lock file.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> [(result.key, result.status.value) for result in installer.install()]
+    [('.agents/skills/pdf-tools', 'there')]
+    """
 
     key: str
     status: LockedInstallStatus

@@ -23,7 +23,7 @@ from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.base import Ref, RepositoryRef
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import NotAFile, SourceRejected, TooLarge, UnsafePath
 
@@ -227,7 +227,15 @@ def edit_npx_lock(
         if before is not None and skills == before.skills:
             return NpxLockResult(is_written=False)
         mode = 0o644 if before is None else base.mode(lock_path.name)
-        content = _render_lock(before.data if before else {}, skills, lock_format)
+        data: dict[str, object] = before.data if before else {"version": lock_format.version}
+        if lock_format.has_timestamps:
+            empty = {"version": lock_format.version, "skills": {}, "dismissed": {}}
+            content = render_json({**(data if before else empty), "skills": skills})
+        else:
+            # JavaScript sorts strings by UTF-16 code units.
+            names = sorted(skills, key=methodcaller("encode", "utf-16-be"))
+            skills = {name: skills[name] for name in names}
+            content = render_json({**data, "skills": skills}) + b"\n"
         base.write_file(lock_path.name, content, mode)
     return NpxLockResult(is_written=True)
 
@@ -252,18 +260,6 @@ def _merge_entry(
         new |= {"installedAt": old.get("installedAt", timestamp), "updatedAt": timestamp}
     absent = {key for key, value in new.items() if value is None}
     return {key: value for key, value in {**old, **new}.items() if key not in absent}
-
-
-def _render_lock(
-    data: Mapping[str, object], skills: dict[str, object], lock_format: NpxLockFormat
-) -> bytes:
-    if lock_format.has_timestamps:
-        empty = {"version": lock_format.version, "skills": {}, "dismissed": {}}
-        return render_json({**(data or empty), "skills": skills})
-    # JavaScript sorts strings by UTF-16 code units.
-    names = sorted(skills, key=methodcaller("encode", "utf-16-be"))
-    skills = {name: skills[name] for name in names}
-    return render_json({**(data or {"version": lock_format.version}), "skills": skills}) + b"\n"
 
 
 def compute_npx_hash(files: Mapping[str, bytes]) -> str:

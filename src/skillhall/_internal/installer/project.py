@@ -207,17 +207,16 @@ def read_installed_folder(
             raise
         return None  # removed while it was being read
     files = {path: FileState(file.read(), file.executable) for path, file in bundle.files.items()}
-    skipped = [finding.path for finding in bundle.findings]
-    return InstalledFiles(files, (*_list_unrestorable(os.path.realpath(path)), *skipped))
-
-
-def _list_unrestorable(path: str) -> Iterator[str]:
+    unrestorable, root = [], os.path.realpath(path)
     # Bundles skip these entries without a finding, but users would miss them.
-    for folder, folders, files in os.walk(path):
-        for name in sorted({*folders, *files}):
-            if name in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(name):
-                yield os.path.relpath(os.path.join(folder, name), path).replace(os.sep, "/")
-        folders[:] = [name for name in folders if name not in ALWAYS_SKIPPED]
+    for folder, folders, names in os.walk(root):
+        for entry in sorted({*folders, *names}):
+            if entry in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(entry):
+                relative = os.path.relpath(os.path.join(folder, entry), root)
+                unrestorable.append(relative.replace(os.sep, "/"))
+        folders[:] = [entry for entry in folders if entry not in ALWAYS_SKIPPED]
+    skipped = [finding.path for finding in bundle.findings]
+    return InstalledFiles(files, (*unrestorable, *skipped))
 
 
 def check_replaceable(

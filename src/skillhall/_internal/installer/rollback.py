@@ -21,7 +21,13 @@ from skillhall.errors import Edited, NothingToUndo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change in the history."""
+    """A change in the history.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> installer.rollback("pdf-tools").verb
+    'add'
+    """
 
     id: str
     verb: str
@@ -47,7 +53,12 @@ def roll_back(project: Project, name: str, *, force: bool = False) -> Change:
             for change in project.history.changes()
             if any(name in (key, key.rpartition("/")[2]) for key in change.entries)
             and change.verb != "rollback"
-            and _was_applied(transaction, change)
+            # A process may be killed after it recorded a change and before it made it.
+            and any(
+                entry.before == entry.after
+                or _read_digests(transaction, change, path) != entry.before
+                for path, entry in change.entries.items()
+            )
         )
         change = next(applied, None)
         if change is None:
@@ -63,14 +74,6 @@ def roll_back(project: Project, name: str, *, force: bool = False) -> Change:
 
 def _to_past_change(change: HistoryChange) -> Change:
     return Change(id=change.id, verb=change.verb, time=change.time, paths=tuple(change.entries))
-
-
-def _was_applied(transaction: Transaction, change: HistoryChange) -> bool:
-    # A process may be killed after it recorded a change and before it made it.
-    return any(
-        entry.before == entry.after or _read_digests(transaction, change, path) != entry.before
-        for path, entry in change.entries.items()
-    )
 
 
 def _read_digests(

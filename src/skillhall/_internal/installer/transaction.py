@@ -37,7 +37,7 @@ from skillhall._internal.installer.project import (
 )
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.merge import FileState
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.storage.history import HistoryChange, HistoryEntry, HistoryFile, Verb
 from skillhall.errors import SkillhallError
 

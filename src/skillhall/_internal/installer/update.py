@@ -34,8 +34,7 @@ from skillhall._internal.skill.merge import (
     merge_files,
 )
 from skillhall._internal.sources.base import OpenedSource
-from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.opener import open_reference
+from skillhall._internal.sources.opener import open_reference, parse_source_ref
 from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
@@ -62,7 +61,13 @@ class UpdateStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateResult:
-    """Result for one skill."""
+    """Result for one skill.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> [(result.key, result.status.value) for result in installer.update()]
+    [('.agents/skills/pdf-tools', 'current')]
+    """
 
     key: str
     status: UpdateStatus

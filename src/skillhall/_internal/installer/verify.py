@@ -13,7 +13,13 @@ from skillhall._internal.skill.bundle import sha256_hex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyResult:
-    """Differences between one target of a skill and the lock file, by path."""
+    """Differences between one target of a skill and the lock file, by path.
+
+    >>> installer = Installer.project()
+    >>> report = installer.add("./skills", skills=["pdf-tools"])
+    >>> [(result.place, result.is_intact) for result in installer.verify()]
+    [('.agents/skills/pdf-tools', True)]
+    """
 
     # The fields are keys in the output of `verify --json`: do not rename them.
     key: str

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from anyio.to_thread import run_sync
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
@@ -26,6 +25,7 @@ from pydantic import BaseModel
 
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.cache import TTL_FACTOR
+from skillhall._internal.http.thread_pool import Work, WorkerPool, WorkerPools
 from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
 from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
@@ -83,7 +83,7 @@ class SkillServer(Server[None]):
     Without a prompt service, the skills are also the prompts.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
         provider: SkillProvider,
         prompt_service: PromptService | None = None,
@@ -91,10 +91,19 @@ class SkillServer(Server[None]):
         is_stateful: bool = True,
         ttl_factor: float = TTL_FACTOR,
         poll_interval: float = MIN_POLL_INTERVAL,
+        workers: WorkerPool | None = None,
     ) -> None:
+        """`workers` run the handlers, which read only from disk."""
         self.index = SkillIndex(provider, ttl_factor)
+        self._workers = workers or WorkerPools()[Work.DISK]
         self._prompts = PromptSource(self.index, prompt_service)
-        self.subscriptions = Subscriptions(self.index, self._prompts, poll_interval, ttl_factor)
+        self.subscriptions = Subscriptions(
+            self.index,
+            self._prompts,
+            self._workers,
+            min_interval=poll_interval,
+            ttl_factor=ttl_factor,
+        )
         self._is_stateful = is_stateful
         super().__init__(
             "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._run_poller
@@ -151,7 +160,7 @@ class SkillServer(Server[None]):
         """Add a handler that runs in a thread."""
 
         async def handle(_: Context, request: _P) -> JsonObject:
-            return await run_sync(function, request)
+            return await self._workers.run(function, request)
 
         self._add_handler(method, params, handle)
 
@@ -180,7 +189,9 @@ class SkillServer(Server[None]):
         self, kind: ListKind, _: Context, params: PaginatedRequestParams
     ) -> JsonObject:
         page = self.index.get_cached_page(kind, params.cursor)
-        return await run_sync(self.index.get_page, kind, params.cursor) if page is None else page
+        if page is None:
+            page = await self._workers.run(self.index.get_page, kind, params.cursor)
+        return page
 
     async def _register_client(self, ctx: Context, _: NotificationParams | None = None) -> None:
         # The SDK handles notifications concurrently, so the first response may be sent before

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import anyio
-from anyio.to_thread import run_sync
 from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
         UnsubscribeRequestParams,
     )
 
+    from skillhall._internal.http.thread_pool import WorkerPool
     from skillhall._internal.mcp.prompt_handlers import PromptSource
     from skillhall._internal.mcp.serializers import JsonObject
     from skillhall._internal.mcp.skill_index import SkillIndex
@@ -63,11 +63,14 @@ class Subscriptions:
         self,
         index: SkillIndex,
         prompts: PromptSource,
+        workers: WorkerPool,
+        *,
         min_interval: float = MIN_POLL_INTERVAL,
         ttl_factor: float = TTL_FACTOR,
     ) -> None:
         self._index = index
         self._prompts = prompts
+        self._workers = workers
         self._min_interval = min_interval
         self._ttl_factor = ttl_factor
         self._bus = InMemorySubscriptionBus()
@@ -144,7 +147,7 @@ class Subscriptions:
             known = self._baseline
             unknown = [uri for uri in uris if known is None or uri not in known.file_states]
             if unknown or known is None:
-                observed = await run_sync(self._observe, unknown)
+                observed = await self._workers.run(self._observe, unknown)
                 known = known or observed
                 file_states = {**observed.file_states, **known.file_states}
                 self._baseline = known._replace(file_states=file_states)
@@ -154,7 +157,7 @@ class Subscriptions:
         subscribed = [*{*self._stream_uris, *session_uris}]
         async with self._poll_lock:
             try:
-                after = await run_sync(self._observe, subscribed, abandon_on_cancel=True)
+                after = await self._workers.run(self._observe, subscribed)
             except (SkillhallError, OSError) as error:  # retried with the next poll
                 LOG.warning("cannot poll for changes: %s", error)
                 return

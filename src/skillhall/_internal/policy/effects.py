@@ -11,7 +11,11 @@ from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 
 class Effect(StrEnum):
-    """What a profile does about a finding."""
+    """What a profile does about a finding.
+
+    >>> [finding for finding in validate("skills").findings if finding.effect is Effect.REJECT]
+    []
+    """
 
     ACCEPT = "accept"
     WARN = "warn"
@@ -122,7 +126,11 @@ RISK_EFFECTS = {
 
 
 class JudgedFinding(NamedTuple):
-    """A finding and its effect under a profile, with the attributes of the finding."""
+    """A finding and its effect under a profile, with the attributes of the finding.
+
+    >>> [(finding.code.value, finding.effect.value) for finding in validate("skills").findings]
+    [('unknown-field', 'accept')]
+    """
 
     finding: Finding
     effect: Effect

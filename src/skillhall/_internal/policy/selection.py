@@ -18,6 +18,9 @@ class Globs:
     """The patterns of one source; if there are none, all skills are listed.
 
     A single string is one pattern. With `inline` patterns only, no other skills are listed.
+
+    >>> Globs(available="pdf-*").available
+    ('pdf-*',)
     """
 
     available: str | Sequence[str] | None = None

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from skillhall._internal.background import PollingThread
+from skillhall._internal.background import BoundedPool, PollingThread, PoolFull
 from skillhall._internal.prompt_server.followed_file import (
     FILE,
+    MAX_FOLLOWED,
     FollowedList,
     check_can_add,
     format_followed,
@@ -31,6 +33,7 @@ from skillhall.errors import (
     NoSkillThere,
     SkillhallError,
     SourceRejected,
+    SourceTimedOut,
 )
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
 
 _RESPONSE_CACHE_BYTES = 0  # prompts of followed repositories are not served
 _MAX_CONCURRENT = 4  # refreshes; each may take as long as git's timeout
+_MAX_REFRESH_SECONDS = 120.0  # that a request waits for all repositories
+_ALL_REPOSITORIES = "the followed repositories"
 _MIN_POLL_INTERVAL = 1.0  # seconds
 _THREAD = "skillhall-followed"
 
@@ -103,7 +108,8 @@ class FollowedRepositories:
         self._list = FollowedList(prompt_sources.data_directory)
         self._list_lock = threading.Lock()  # keeps the file and the sources consistent
         self._sources_lock = threading.Lock()
-        self._concurrency = threading.BoundedSemaphore(_MAX_CONCURRENT)
+        self._pool = BoundedPool("refresh", _MAX_CONCURRENT, 2 * MAX_FOLLOWED)
+        self._refreshes: dict[FollowedRepository, Future[None]] = {}  # in progress or done
         self._sources: dict[FollowedRepository, _FollowedSource] = {}
         # Why repositories cannot be added or removed.
         self.error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
@@ -147,9 +153,15 @@ class FollowedRepositories:
         return removed
 
     def refresh(self) -> None:
-        """Refresh all repositories now."""
+        """Refresh all repositories now. Raises: SourceTimedOut if that takes too long."""
         self._read_list()
-        self._refresh_all(self._list_sources())
+        sources = self._list_sources()
+        for source in sources:
+            source.source.expire()  # a refresh in progress may have read the old state
+        _, running = wait([*map(self._start_refresh, sources)], _MAX_REFRESH_SECONDS)
+        if running:
+            problem = f"{len(running)} did not respond within {_MAX_REFRESH_SECONDS:g} seconds"
+            raise SourceTimedOut(_ALL_REPOSITORIES, problem)
 
     def snapshots(self) -> list[PromptSnapshot]:
         """Return the cached snapshots without stale marks, in insertion order.
@@ -266,24 +278,43 @@ class FollowedRepositories:
     def _poll(self) -> None:
         """Refresh the sources that are due."""
         self._read_list()
-        self._refresh_all([source for source in self._list_sources() if source.is_due])
+        # Does not wait for them: a repository that hangs must not delay the next poll.
+        for source in self._list_sources():
+            if source.is_due:
+                with contextlib.suppress(SourceTimedOut):
+                    self._start_refresh(source)
 
-    def _refresh_all(self, sources: Sequence[_FollowedSource]) -> None:
-        """Refresh several sources concurrently."""
-        threads = [
-            threading.Thread(target=self._refresh_source, args=[source], daemon=True)
-            for source in sources
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def _start_refresh(self, source: _FollowedSource) -> Future[None]:
+        """Refresh a source in a thread of the pool, unless that is in progress."""
 
-    def _refresh_source(self, source: _FollowedSource) -> None:
-        # The source records its failure.
-        with self._concurrency, contextlib.suppress(Exception):
-            source.source.refresh(self._build_fetch(source.followed))
+        def refresh() -> None:
+            with contextlib.suppress(Exception):  # the source records its failure
+                source.source.refresh(self._build_fetch(source.followed))
+
+        with self._sources_lock:
+            future = self._refreshes.get(source.followed)
+            if future is None or future.done():
+                self._refreshes = {
+                    key: known for key, known in self._refreshes.items() if not known.done()
+                }
+                try:
+                    future = self._pool.submit(refresh)
+                except PoolFull:  # of removed repositories that hang
+                    problem = "too many refreshes are in progress"
+                    raise SourceTimedOut(_ALL_REPOSITORIES, problem) from None
+                future.add_done_callback(lambda _: self._wake())  # to plan the next refresh
+                self._refreshes[source.followed] = future
+        return future
+
+    def _is_refreshing(self, source: _FollowedSource) -> bool:
+        future = self._refreshes.get(source.followed)
+        return future is not None and not future.done()
 
     def _seconds_until_poll(self) -> float | None:
-        delays = [source.source.seconds_until_due for source in self._list_sources()]
+        # A source whose refresh is in progress wakes the poller when it ends.
+        delays = [
+            source.source.seconds_until_due
+            for source in self._list_sources()
+            if not self._is_refreshing(source)
+        ]
         return max(min(delays), _MIN_POLL_INTERVAL) if delays else None

@@ -75,6 +75,11 @@ class SourceSelector(NamedTuple):
     source: str = ""  # name of an upload
     token: Secret | None = None  # used for this request only
 
+    @property
+    def names_repository(self) -> bool:
+        """Whether a repository may have to be fetched for this request."""
+        return bool(self.repo or self.path or self.branch or self.token)
+
 
 class FollowedRepository(NamedTuple):
     """Repository that users follow: URL, folder and branch."""

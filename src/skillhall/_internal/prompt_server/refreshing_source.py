@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -44,6 +44,14 @@ class _Refresh:
     future: Future[PromptSnapshot] = field(default_factory=Future)
 
 
+@dataclass(frozen=True, slots=True)
+class _BackgroundRefresh:
+    """Refresh in a thread of its own, for callers that do not wait for its end."""
+
+    started: float  # of the monotonic clock
+    future: Future[PromptSnapshot] = field(default_factory=Future)
+
+
 class RefreshingSource:
     """Snapshots of one source.
 
@@ -65,6 +73,8 @@ class RefreshingSource:
         self.failure = ""
         self._succeeded_at = ""  # ISO time
         self._logged_version: object = None  # contents whose skipped items were logged last
+        self._background: _BackgroundRefresh | None = None  # the last one
+        self._is_slow = False  # since a caller has stopped waiting, until a refresh succeeds
         self._current_refresh = _Refresh(0)
         self._current_refresh.future.cancel()  # makes it done: no refresh is in progress
 
@@ -79,6 +89,11 @@ class RefreshingSource:
         """Seconds until the next refresh is due."""
         return max(self._due_at - self._clock.monotonic(), 0.0)
 
+    @property
+    def is_refreshing(self) -> bool:
+        """Whether a refresh is in progress."""
+        return not self._current_refresh.future.done()
+
     def expire(self) -> None:
         """Make a refresh due.
 
@@ -87,9 +102,11 @@ class RefreshingSource:
         self._expire_count += 1
         self._due_at = _ALREADY_DUE
 
-    def snapshot(self, fetch: Fetch) -> PromptSnapshot:
+    def snapshot(self, fetch: Fetch, max_wait: float | None = None) -> PromptSnapshot:
         """Return the cached snapshot. If a refresh is due, the first caller runs it.
 
+        With `max_wait` in seconds, a refresh runs in a thread of its own. Callers do not wait
+        longer, and not at all while the source is known to be slow.
         Raises: SkillhallError, OSError if there is no snapshot and fetching fails.
         """
         cached = self.cached_snapshot
@@ -99,11 +116,41 @@ class RefreshingSource:
         if cached is None and self._delays_retries and self.failure and self.seconds_until_due:
             raise SkillhallError(self.failure)
         # Join a refresh that is in progress, else start one.
-        return self._wait_for_refresh(fetch, refresh.number - (not refresh.future.done()))
+        after = refresh.number - (not refresh.future.done())
+        if max_wait is None:
+            return self._wait_for_refresh(fetch, after)
+        return self._wait_briefly(fetch, after, max_wait)
 
     def refresh(self, fetch: Fetch) -> PromptSnapshot:
         """Return the result of a refresh started after this call. Raises: as `snapshot`."""
         return self._wait_for_refresh(fetch, self._current_refresh.number)
+
+    def _wait_briefly(self, fetch: Fetch, after: int, max_wait: float) -> PromptSnapshot:
+        """Return the result of a background refresh, or the cached snapshot if that is slow."""
+        with self._lock:
+            background = self._background
+            if background is None or background.future.done():
+                background = self._background = _BackgroundRefresh(time.monotonic())
+                arguments = (background.future, fetch, after)
+                threading.Thread(target=self._run_refresh, args=arguments, daemon=True).start()
+        remaining = background.started + max_wait - time.monotonic()
+        wait([background.future], 0 if self._is_slow else max(remaining, 0))
+        if background.future.done():
+            return background.future.result()
+        self._is_slow = True
+        cached = self.cached_snapshot
+        if cached is None:
+            raise SkillhallError(self.failure or f"no response for {max_wait:g} seconds")
+        return cached
+
+    def _run_refresh(self, future: Future[PromptSnapshot], fetch: Fetch, after: int) -> None:
+        try:
+            snapshot = self._wait_for_refresh(fetch, after)
+        except BaseException as error:  # noqa: BLE001 - raised again in the waiting threads
+            future.set_exception(error)
+        else:
+            self._is_slow = False
+            future.set_result(snapshot)
 
     def _wait_for_refresh(self, fetch: Fetch, after: int) -> PromptSnapshot:
         """Return the result of a refresh numbered above `after`, started by any thread."""

@@ -18,8 +18,8 @@ from skillhall._internal.sources.git.remote import GitAccess, cache_key, parse_e
 from skillhall._internal.sources.git.source import read_git_level, resolve_commit
 from skillhall._internal.sources.github.github_ref import GitHubRef
 from skillhall._internal.sources.github.source import read_github_level, resolve_github_commit
-from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.local_ref import LocalRef
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.source_text import is_valid_ref
 from skillhall._internal.sources.token_scope import reject_ssh
 from skillhall.errors import (

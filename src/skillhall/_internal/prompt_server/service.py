@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import threading
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from skillhall._internal.background import PollingThread
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _CONFIGURED_SOURCE = SourceSelector()
 MAX_OVERRIDES = 32  # cached repositories that requests named
 _OVERRIDE_CACHE_BYTES = 8 * 1024 * 1024  # for the responses of each override
+MAX_WAIT = 10.0  # seconds that a request waits for the configured source
 _MIN_POLL_INTERVAL = 1.0  # seconds
 _THREAD = "skillhall-prompts"
 
@@ -83,6 +85,7 @@ class PromptSources:
     )
     publish_change: PublishChange = lambda *_: None  # notifies other servers
     can_follow: bool = True  # whether users may add repositories
+    max_wait: float = MAX_WAIT
 
     def git_access_for(self, repository: Repository) -> GitAccess:
         """Return how to access a repository.
@@ -112,6 +115,14 @@ class _Override(NamedTuple):
     repository: Repository
     source: RefreshingSource
     clone_key: str
+
+
+class _ParsedOverride(NamedTuple):
+    """Repository of a request, how to access it, and its key in the cache."""
+
+    repository: Repository
+    access: GitAccess
+    key: tuple[str, ...]
 
 
 class PromptService:
@@ -145,7 +156,8 @@ class PromptService:
     def snapshot(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
         """Return the current snapshot of a source, reading or refreshing it if due.
 
-        If the configured source cannot be read, the result is the built-in prompts, marked stale.
+        If the configured source cannot be read in time, the result is its last snapshot, or the
+        built-in prompts, marked stale. For other repositories, this waits for the fetch.
         Raises: PromptsSourceError, SourceUnknown, SourceRejected.
         """
         return self._read_snapshot(selector, RefreshingSource.snapshot)
@@ -153,16 +165,23 @@ class PromptService:
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
     ) -> PromptSnapshot | None:
-        """Return the configured source's snapshot if no refresh is due. Never blocks.
+        """Return a repository's snapshot unless this request must refresh it. Never blocks.
 
-        None if a refresh is due, or if the selector names another source.
+        None if a refresh is due and not in progress, or if the selector names an upload.
+        Raises: SourceRejected.
         """
-        if selector != _CONFIGURED_SOURCE:
+        if selector == _CONFIGURED_SOURCE:
+            if self._configured is None:
+                return self._built_in
+            source = self._configured_source
+        elif selector.source or not self._is_override(selector):
             return None
-        if self._configured is None:
-            return self._built_in
-        source = self._configured_source
-        return source.cached_snapshot if source.seconds_until_due else None
+        else:
+            override = self._overrides.get(self._parse_override(selector).key)
+            if override is None:
+                return None
+            source = override.source
+        return source.cached_snapshot if source.seconds_until_due or source.is_refreshing else None
 
     def refresh(self, selector: SourceSelector = _CONFIGURED_SOURCE) -> PromptSnapshot:
         """Refresh a source and notify other servers.
@@ -241,7 +260,10 @@ class PromptService:
         return self._followed.unfollow(key)
 
     def refresh_followed(self) -> None:
-        """Refresh all followed repositories; `status` has the results."""
+        """Refresh all followed repositories; `status` has the results.
+
+        Raises: SourceTimedOut if that takes too long; it continues in the background.
+        """
         self._followed.refresh()
 
     @property
@@ -257,31 +279,42 @@ class PromptService:
         self._checkouts.close()
 
     def _read_snapshot(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
-        names_repository = bool(selector.repo or selector.path or selector.branch)
         if selector.source:
-            if names_repository:
+            if selector.repo or selector.path or selector.branch:
                 problem = "an uploaded source has no repository, path or branch"
                 raise SourceRejected(
                     "url", selector.source, problem, "name either an upload or a repository"
                 )
             return self._read_upload(normalize_source_name(selector.source))
-        has_own_token = selector.token and isinstance(self._configured, Repository)
-        if names_repository or has_own_token:
+        if self._is_override(selector):
             return self._read_override(selector, read)
         if self._configured is None:
             return self._built_in
+        if read is RefreshingSource.snapshot:
+            read = partial(read, max_wait=self._prompt_sources.max_wait)
         try:
             return read(self._configured_source, self._fetch_configured)
         except (SkillhallError, OSError) as error:
             return self._built_in.with_stale(self._to_stale(describe_error(error)))
 
-    def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
-        repository, sources = self._select_repository(selector), self._prompt_sources
+    def _is_override(self, selector: SourceSelector) -> bool:
+        has_own_token = selector.token and isinstance(self._configured, Repository)
+        return bool(selector.repo or selector.path or selector.branch or has_own_token)
+
+    def _parse_override(self, selector: SourceSelector) -> _ParsedOverride:
+        """Return the repository of a request and how to access it. Raises: SourceRejected."""
+        repository = self._select_repository(selector)
         if repository is None:
             text, hint = selector.path or selector.branch, "name the repository too"
             raise SourceRejected("path", text, "no repository is configured", hint)
-        access = repository.with_token(sources.git_access_for(repository), selector.token)
-        key, reader = repository.key(access), sources.build_reader(access)
+        access = self._prompt_sources.git_access_for(repository)
+        access = repository.with_token(access, selector.token)
+        return _ParsedOverride(repository, access, repository.key(access))
+
+    def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
+        sources = self._prompt_sources
+        repository, access, key = self._parse_override(selector)
+        reader = sources.build_reader(access)
         source, clone_key = RefreshingSource(sources.ttl, sources.clock), key[0]
         override = self._overrides.get_or_create(
             key, lambda: _Override(repository, source, clone_key)

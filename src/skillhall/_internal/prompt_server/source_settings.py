@@ -19,8 +19,8 @@ from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.sources.git.process import is_git_available
 from skillhall._internal.sources.git.remote import GitAccess
 from skillhall._internal.sources.github.client import GitHubAccess
-from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.local_ref import LocalRef
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.token_scope import TokenScope
 from skillhall.errors import ConfigInvalid, SourceRejected
 

@@ -116,7 +116,11 @@ def render_instructions(listed: Iterable[ListingEntry], inlined: Iterable[Inline
 
 
 def render_local(skills: Iterable[LocalListingEntry]) -> str:
-    """Render an introduction and a line per skill, without hidden ones; "" if empty."""
+    """Render an introduction and a line per skill, without hidden ones; "" if empty.
+
+    >>> render_local(LocalSkills(".").list().items)
+    ''
+    """
     lines = []
     for skill in filter_visible(skills):
         identity, name, description = map(to_single_line, (skill.id, skill.name, skill.description))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import wraps
-from typing import Annotated, Any, TypeVar
+from functools import partial, wraps
+from typing import Annotated, Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
@@ -16,9 +16,10 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import MAX_JSON_BYTES, read_json
-from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.http.thread_pool import Work, WorkerPools
 from skillhall._internal.rest.responses import (
     BAD_REQUEST,
     BEARER_SCHEME,
@@ -29,8 +30,12 @@ from skillhall._internal.rest.responses import (
 )
 
 _M = TypeVar("_M", bound=BaseModel)
+_T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 _MAX_PROBLEMS = 10  # reported per body
 # The empty entry makes the token optional: a local server may have none.
+_WORK_ATTRIBUTE = "skillhall_work"
+_REQUEST_PARAMETER = "skillhall_request"  # added to the parameters of plain functions
 _SECURITY: list[dict[str, list[str]]] = [{BEARER_SCHEME: []}, {}]
 
 
@@ -52,12 +57,15 @@ Json = Annotated[_M, JsonBody()]
 class ApiRoute(APIRoute):
     """A route of the API.
 
-    - A plain function runs in a worker thread, which does not delay a shutdown.
+    - A plain function runs in a worker thread, which does not delay a shutdown. Its pool is that
+      of `work`, unless the function is marked with `waits_for`.
     - A parameter of type `Json[Model]` is the body.
     - Repeated query parameters are rejected instead of ignored.
     - The OpenAPI document gets the envelope around the response model, the JSON body, the token,
       the errors of the middleware and a summary in sentence case.
     """
+
+    work: ClassVar = Work.DISK
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401 - as FastAPI's
         options["summary"] = endpoint.__name__.replace("_", " ").capitalize()
@@ -68,11 +76,16 @@ class ApiRoute(APIRoute):
         errors = COMMON_ERRORS if extra["security"] else PUBLIC_ERRORS
         options["responses"] = errors | options["responses"]
 
+        is_async = inspect.iscoroutinefunction(endpoint)
+        work = getattr(endpoint, _WORK_ATTRIBUTE, self.work)
+
         @wraps(endpoint)
         async def run(**values: Any) -> Any:  # noqa: ANN401 - the parameters of any endpoint
-            if inspect.iscoroutinefunction(endpoint):
+            if is_async:
                 return await endpoint(**values)
-            return await WORKERS.run(endpoint, **values)
+            # FastAPI passes the request to one parameter only: to that of the endpoint, if any.
+            request = values.get("request") or values.pop(_REQUEST_PARAMETER)
+            return await run_blocking(request, work, partial(endpoint, **values))
 
         signature = inspect.signature(endpoint, eval_str=True)
         parameters = dict(signature.parameters)
@@ -86,6 +99,8 @@ class ApiRoute(APIRoute):
                     content = describe_json(model)
                     extra["requestBody"] = {"required": marker.is_required, "content": content}
                     options["responses"] = BAD_REQUEST | options["responses"] | BODY_ERRORS
+        if not is_async and "request" not in parameters:
+            parameters[_REQUEST_PARAMETER] = _request_parameter()
         # FastAPI reads the parameters from here.
         vars(run)["__signature__"] = signature.replace(parameters=[*parameters.values()])
         super().__init__(path, run, **{**options, "openapi_extra": extra})
@@ -102,6 +117,33 @@ class ApiRoute(APIRoute):
             return await handle(request)
 
         return check_and_handle
+
+
+class DatabaseRoute(ApiRoute):
+    """A route whose functions wait for the database."""
+
+    work = Work.DATABASE
+
+
+def waits_for(work: Work) -> Callable[[_F], _F]:
+    """Mark the function of a route with what it waits for, if not with the rest of its router."""
+
+    def mark(endpoint: _F) -> _F:
+        vars(endpoint)[_WORK_ATTRIBUTE] = work
+        return endpoint
+
+    return mark
+
+
+async def run_blocking(request: Request, work: Work, call: Callable[[], _T]) -> _T:
+    """Run a function in the pool for its kind of work. Raises: HttpError, and its errors."""
+    pools: WorkerPools = request.app.state.pools
+    return await pools[work].run_for(client_id(request.scope), call)
+
+
+def _request_parameter() -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(_REQUEST_PARAMETER, kind, annotation=Request)
 
 
 def _check_query(query: bytes, names: set[str]) -> None:

@@ -20,6 +20,7 @@ from skillhall._internal.http.errors import error_response, internal_error
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEAD_REQUEST_KEY, REQUEST_ID_KEY, ROUTE_KEY
 from skillhall._internal.http.response import encode_json
+from skillhall._internal.http.thread_pool import WorkerPools
 from skillhall._internal.rest.etag import NO_CACHE
 from skillhall._internal.rest.responses import BEARER_SCHEME, error_schemas
 from skillhall._version import VERSION
@@ -37,6 +38,7 @@ def build_fastapi_app(
     routers: Sequence[APIRouter],
     on_startup: Callable[[], Awaitable[None]],
     render_error_page: ErrorPageRenderer | None = None,
+    pools: WorkerPools | None = None,
 ) -> FastAPI:
     """Return an app with these routers that runs `on_startup` in the background.
 
@@ -77,6 +79,7 @@ def build_fastapi_app(
             Exception: respond_with_page,
         },
     )
+    app.state.pools = pools or WorkerPools()
     for router in routers:
         app.include_router(router)
     for path in OPENAPI_PATHS:

@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill_store.collection import EncodedDocument
 
 NO_CACHE = {"cache-control": "no-cache"}
 
@@ -26,11 +27,18 @@ def etag_matches(if_none_match: str | None, etag: str) -> bool:
 
 def etag_response(data: bytes, headers: Mapping[str, str], if_none_match: str | None) -> Response:
     """Return the bytes with their digest as the ETag, or 304 if the client has them."""
-    etag = f'"{sha256_hex(data)}"'
+    return document_response(EncodedDocument(data, sha256_hex(data)), headers, if_none_match)
+
+
+def document_response(
+    document: EncodedDocument, headers: Mapping[str, str], if_none_match: str | None
+) -> Response:
+    """Return a document with its digest as the ETag, or 304 if the client has it."""
+    etag = f'"{document.digest}"'
     cache_headers = {**NO_CACHE, "etag": etag}
     if etag_matches(if_none_match, etag):
         return Response(status_code=304, headers=cache_headers)
-    return Response(data, headers={**headers, **cache_headers})
+    return Response(document.data, headers={**headers, **cache_headers})
 
 
 def versioned_response(data: Mapping[str, object], status_code: int = 200) -> Response:

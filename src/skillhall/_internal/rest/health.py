@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Annotated
 
@@ -23,10 +23,9 @@ from skillhall._internal.rest.responses import PUBLIC, describe_content, describ
 from skillhall._internal.rest.route_parameters import app_state
 from skillhall.errors import SkillhallError
 
-_READY_TIMEOUT = 1.0  # seconds to wait for the first load
-_DATABASE_TIMEOUT = 2.0  # seconds
+_TIMEOUT = 2.0  # seconds for a readiness check, whatever hangs
+_LOAD_TIMEOUT = 1.0  # seconds of them to wait for the first load
 _RETRY_HEADERS = ((b"retry-after", b"5"),)
-_THREADS = 2  # a pool of its own: slow repositories must not make the server look dead
 _NOT_READY = describe_errors(
     {503: "The sources are not loaded yet, or the database is unavailable."}
 )
@@ -45,14 +44,18 @@ class HealthMonitor:
         self._prompt_service = prompt_service
         self._check_database = check_database
         self._metrics = metrics
-        self._workers = WorkerPool(_THREADS)
+        # Pools of their own: what hangs must not make the server look dead, or block the others.
+        self._workers = WorkerPool(1)
+        self._load_workers = WorkerPool(1)
+        self._database_workers = WorkerPool(1)
+        self._database_check: asyncio.Task[str] | None = None
         self._preloaded = asyncio.Event()
         self._load_problem = ""
 
     async def preload(self) -> None:
         """Load the configured source, so that the first request need not wait."""
         try:
-            await self._workers.run(self._prompt_service.snapshot)
+            await self._load_workers.run(self._prompt_service.snapshot)
         except SkillhallError as error:
             self._load_problem = str(error)
         except Exception as error:  # noqa: BLE001 - the next request for prompts raises it again
@@ -63,20 +66,25 @@ class HealthMonitor:
             self._preloaded.set()
 
     async def check_readiness(self) -> dict[str, object]:
-        """Return the status of the sources and the database.
+        """Return the status of the sources and the database, within two seconds.
 
-        Raises: HttpError if the server is not ready.
+        A source that could be read once is ready, even if it is stale: its host may be down for all
+        servers at the same time. Raises: HttpError if the server is not ready.
         """
+        deadline = asyncio.get_running_loop().time() + _TIMEOUT
+        database_check = self._start_database_check()
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._preloaded.wait(), _READY_TIMEOUT)
-        statuses = await self._workers.run(self._prompt_service.status)
-        data: dict[str, object] = {"sources": [*map(_serialize_source_status, statuses)]}
+            await asyncio.wait_for(self._preloaded.wait(), _LOAD_TIMEOUT)
+        statuses = await self._source_statuses(deadline)
         is_loaded = self._preloaded.is_set()
         problem = self._load_problem if is_loaded else "the prompts are being loaded"
         if statuses and is_loaded:
             problem = ""
-        if self._check_database is not None:
-            database_problem = await self._database_problem(self._check_database)
+        elif statuses is None:
+            problem = "the sources do not respond"
+        data: dict[str, object] = {"sources": [*map(_serialize_source_status, statuses or ())]}
+        if database_check is not None:
+            database_problem = await _wait_until(deadline, database_check)
             problem = database_problem or problem
             if database_problem or not problem:
                 data["database"] = database_problem or "ok"
@@ -84,11 +92,22 @@ class HealthMonitor:
             raise HttpError("not_ready", problem, headers=_RETRY_HEADERS, details=data)
         return {"status": "ready", **data}
 
-    async def _database_problem(self, check: Callable[[], str]) -> str:
+    def _start_database_check(self) -> asyncio.Task[str] | None:
+        """Start a check, unless there is no database or one is running; return it."""
+        if self._check_database is None:
+            return None
+        if self._database_check is None or self._database_check.done():
+            check = self._database_workers.run(self._check_database)
+            self._database_check = asyncio.create_task(check)
+        return self._database_check
+
+    async def _source_statuses(self, deadline: float) -> Sequence[SourceStatus] | None:
+        """Return the status of each source, or None if this takes too long."""
         try:
-            return await asyncio.wait_for(self._workers.run(check), _DATABASE_TIMEOUT)
+            async with asyncio.timeout_at(deadline):
+                return await self._workers.run(self._prompt_service.status)
         except TimeoutError:
-            return "the database cannot be used: it does not respond"
+            return None
 
     async def render_metrics(self) -> bytes:
         """Return the metrics in the Prometheus text format."""
@@ -124,6 +143,15 @@ async def get_readiness(health: _HealthDep) -> Response:
 async def get_metrics(health: _HealthDep) -> Response:
     """Return the metrics in the Prometheus text format."""
     return Response(await health.render_metrics(), media_type=CONTENT_TYPE)
+
+
+async def _wait_until(deadline: float, check: asyncio.Task[str]) -> str:
+    """Return the result of a database check, which may have been started before."""
+    try:
+        async with asyncio.timeout_at(deadline):
+            return await asyncio.shield(check)
+    except TimeoutError:
+        return "the database cannot be used: it does not respond"
 
 
 def _serialize_source_status(status: SourceStatus) -> dict[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -11,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.http.thread_pool import Work, WorkerPools
 from skillhall._internal.prompt_server.prompt_model import SourceSelector
 from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompt_server.service import PromptService
@@ -31,17 +32,22 @@ _SLOW_HEADERS = {name.lower().encode() for name in GIT_TOKEN_HEADERS} | {b"trans
 class PromptResponder:
     """Builds responses from the snapshots of one prompt service."""
 
-    def __init__(self, service: PromptService) -> None:
+    def __init__(self, service: PromptService, pools: WorkerPools | None = None) -> None:
         self.service = service
+        self._pools = pools or WorkerPools()
         self._gzip_cache = GzipCache()
         self._last_list: _ListHeaders | None = None  # requested more often than it changes
 
-    async def load_snapshot(self, selector: SourceSelector) -> PromptSnapshot:
+    async def load_snapshot(self, selector: SourceSelector, client: str) -> PromptSnapshot:
         """Return the cached snapshot of a source, or load it in a worker thread."""
         snapshot = self.service.cached_snapshot(selector)
-        if snapshot is None:
-            snapshot = await WORKERS.run(self.service.snapshot, selector)
-        return snapshot
+        if snapshot is not None:
+            return snapshot
+        # The service waits only briefly for the configured source.
+        work = Work.STORE if selector.source else Work.DISK
+        if selector.names_repository:
+            work = Work.FETCH
+        return await self._pools[work].run_for(client, partial(self.service.snapshot, selector))
 
     async def list_prompts(
         self, snapshot: PromptSnapshot, if_none_match: str | None, accept_encoding: str
@@ -59,7 +65,7 @@ class PromptResponder:
         response.headers["content-encoding"] = "gzip"
         response.cache, response.digest = self._gzip_cache, digest
         if not self._gzip_cache.has(digest):
-            await WORKERS.run(response.parts, "")  # fills the cache
+            await self._pools[Work.DISK].run(response.parts, "")  # fills the cache
         return response
 
 

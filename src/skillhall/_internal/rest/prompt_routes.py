@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
+from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompt_server.prompt_model import SourceSelector, Upload, UploadedFile
 from skillhall._internal.rest import requests, responses
-from skillhall._internal.rest.api_route import ApiRoute, JsonBody
+from skillhall._internal.rest.api_route import ApiRoute, JsonBody, run_blocking, waits_for
 from skillhall._internal.rest.prompt_responses import (
     GIT_TOKEN_HEADERS,
     PROMPTS_PATH,
@@ -112,19 +114,21 @@ async def _prompt_name(
     responses=NOT_MODIFIED | SOURCE_ERRORS,
 )
 async def list_prompts(
+    request: Request,
     prompts: _Prompts,
     source: _Source,
     if_none_match: IfNoneMatch = None,
     accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
 ) -> Response:
     """List the prompts with their descriptions and arguments."""
-    snapshot = await prompts.load_snapshot(source.select())
+    snapshot = await prompts.load_snapshot(source.select(), client_id(request.scope))
     return await prompts.list_prompts(snapshot, if_none_match, accept_encoding)
 
 
 @router.post(
     f"{PROMPTS_PATH}/refresh", response_model=responses.RefreshResponse, responses=SOURCE_ERRORS
 )
+@waits_for(Work.FETCH)
 def refresh_prompts(
     prompts: _Prompts,
     source: _Source,
@@ -146,6 +150,7 @@ def refresh_prompts(
 @router.post(
     f"{PROMPTS_PATH}/sources", response_model=responses.IngestResponse, responses=SOURCE_ERRORS
 )
+@waits_for(Work.STORE)
 def upload_source(
     prompts: _Prompts,
     source: _Source,
@@ -169,15 +174,17 @@ def upload_source(
     responses=SOURCE_ERRORS | describe_errors({404: "Route not found."}),
 )
 async def render_prompt(
+    request: Request,
     name: Annotated[str, Depends(_prompt_name)],
     body: Annotated[requests.RenderPromptRequest, JsonBody(is_required=False)],
     prompts: _Prompts,
     source: _Source,
 ) -> Response:
     """Render a prompt with values for its arguments."""
-    snapshot = await prompts.load_snapshot(source.select())
+    snapshot = await prompts.load_snapshot(source.select(), client_id(request.scope))
     # In a worker thread, since rendering and reading files can be slow.
-    data = await WORKERS.run(snapshot.prompt_json, name, body.arguments or {})
+    render = partial(snapshot.prompt_json, name, body.arguments or {})
+    data = await run_blocking(request, Work.DISK, render)
     return SuccessResponse(data, snapshot=snapshot)
 
 

@@ -337,8 +337,18 @@ PUBLIC_ERRORS = describe_errors(
         500: "Internal error. The log has details under the request id.",
     }
 )
-COMMON_ERRORS = PUBLIC_ERRORS | describe_errors(
-    {401: "Bearer token missing or invalid.", 429: "Too many invalid tokens from this address."}
+BUSY_ERRORS = describe_errors(
+    {
+        503: "The server is busy. See Retry-After.",
+        504: "The request took longer than the server allows.",
+    }
+)
+COMMON_ERRORS = (
+    PUBLIC_ERRORS
+    | BUSY_ERRORS
+    | describe_errors(
+        {401: "Bearer token missing or invalid.", 429: "Too many invalid tokens from this address."}
+    )
 )
 BAD_REQUEST = describe_errors({400: "Invalid request."})
 BODY_ERRORS = describe_errors(
@@ -352,8 +362,8 @@ SOURCE_ERRORS = describe_errors(
     {
         400: "Invalid request, or an unknown prompt or source.",
         502: "The repository cannot be read.",
-        503: "Rate limited by the repository's host, or the disk failed.",
-        504: "The repository's host timed out.",
+        503: "The server is busy, the repository's host limits the rate, or the disk failed.",
+        504: "The repository's host timed out, or the request took too long.",
         507: "The disk is full.",
     }
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any
+from functools import partial
+from typing import Annotated, Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
@@ -13,9 +14,17 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.rest import requests, responses
-from skillhall._internal.rest.api_route import ApiRoute, Json, describe_json, read_model
+from skillhall._internal.rest.api_route import (
+    ApiRoute,
+    Json,
+    describe_json,
+    read_model,
+    run_blocking,
+    waits_for,
+)
 from skillhall._internal.rest.etag import NO_CACHE, download_headers, etag_matches, etag_response
 from skillhall._internal.rest.responses import (
     BINARY_SCHEMA,
@@ -59,7 +68,7 @@ _WRITE_ERRORS = describe_errors(
         403: "System skills and skills of repositories are read-only.",
         409: "A skill with this id already exists.",
         422: "The skill or the archive was rejected.",
-        503: "Rate limited by the source's host, or the disk failed.",
+        503: "The server is busy, the source's host limits the rate, or the disk failed.",
         507: "The disk is full.",
     }
 )
@@ -78,8 +87,15 @@ _FORM_SCHEMA: dict[str, Any] = {
     "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
 _SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
-# Runs an import and returns its report and the id of the change.
-_Import = Callable[[Collection], tuple[ImportReport, str]]
+
+
+class _Import(NamedTuple):
+    """An import, and what it waits for."""
+
+    work: Work
+    run: Callable[[Collection], tuple[ImportReport, str]]  # returns the id of the change, too
+
+
 router = APIRouter(tags=["skills"], route_class=ApiRoute)
 
 
@@ -125,6 +141,7 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     response_model=responses.AddedSkillResponse,
     responses=BAD_REQUEST | _WRITE_ERRORS,
 )
+@waits_for(Work.STORE)
 def create_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
     """Create a user skill."""
     skill = collection.store.add(body.id, body.name, body.description, body.body)
@@ -139,17 +156,21 @@ async def _read_import(
     replace: Annotated[OptionalText, Query(description="`true` replaces existing skills.")] = None,
     filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
-    """Return a function that imports the archive, the form or the source."""
+    """Return the import of the archive, the form or the source."""
     kind = content_type(request)
     if kind == "application/zip":
         data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
-        return lambda collection: collection.import_archive(
-            data, name, skill_id, replace=_parse_flag(replace)
+        return _Import(
+            Work.STORE,
+            lambda collection: collection.import_archive(
+                data, name, skill_id, replace=_parse_flag(replace)
+            ),
         )
     if kind != MULTIPART_TYPE:
         body = await read_model(request, requests.ImportSkillsRequest)
-        return lambda collection: collection.import_source(
-            body.source, body.id, replace=body.replace
+        return _Import(
+            Work.FETCH,
+            lambda collection: collection.import_source(body.source, body.id, replace=body.replace),
         )
     form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
     identity = form.fields.get("id", "").strip() or None
@@ -159,9 +180,15 @@ async def _read_import(
     if len(single) + bool(folder) != 1:
         raise HttpError("invalid_argument", "the form needs one 'file', or several 'files'")
     if folder:
-        return lambda collection: collection.import_files(folder, identity, replace=is_replacing)
-    return lambda collection: collection.import_file(
-        single[0].data, single[0].name, identity, replace=is_replacing
+        return _Import(
+            Work.STORE,
+            lambda collection: collection.import_files(folder, identity, replace=is_replacing),
+        )
+    return _Import(
+        Work.STORE,
+        lambda collection: collection.import_file(
+            single[0].data, single[0].name, identity, replace=is_replacing
+        ),
     )
 
 
@@ -181,11 +208,12 @@ async def _read_import(
         }
     },
 )
-def import_skills(
-    collection: CollectionDep, import_: Annotated[_Import, Depends(_read_import)]
+async def import_skills(
+    request: Request, collection: CollectionDep, import_: Annotated[_Import, Depends(_read_import)]
 ) -> Response:
     """Import skills from an archive, a form with files, or a source."""
-    report, change = import_(collection)
+    run = partial(import_.run, collection)
+    report, change = await run_blocking(request, import_.work, run)
     return SuccessResponse({**serialize_import(report), **_serialize_change(change)}, 201)
 
 
@@ -206,6 +234,7 @@ def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillReques
     response_model=responses.EditedSkillResponse,
     responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
 )
+@waits_for(Work.STORE)
 def edit_skill(
     collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
 ) -> Response:
@@ -223,6 +252,7 @@ def edit_skill(
     response_model=responses.UndoResponse,
     responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
 )
+@waits_for(Work.STORE)
 def undo_change(
     collection: CollectionDep, change_id: Annotated[str, path_text("Id of the change.", alias="id")]
 ) -> Response:
@@ -256,6 +286,7 @@ def get_skill(
     response_model=responses.DeletedSkillResponse,
     responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS,
 )
+@waits_for(Work.STORE)
 def delete_skill(
     collection: CollectionDep,
     skill_id: _SkillId,

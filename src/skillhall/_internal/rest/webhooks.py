@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Request
@@ -13,11 +14,12 @@ from skillhall._internal.http.credentials import FailedSignIns, client_address
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import MAX_JSON_BYTES, parse_json, read_body
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.http.thread_pool import WORKERS
+from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import responses
-from skillhall._internal.rest.api_route import ApiRoute
+from skillhall._internal.rest.api_route import ApiRoute, run_blocking
 from skillhall._internal.rest.responses import (
+    BUSY_ERRORS,
     PUBLIC,
     Responses,
     describe_errors,
@@ -87,7 +89,7 @@ router = APIRouter(tags=["webhooks"], route_class=ApiRoute)
     WEBHOOK_PATH,
     status_code=202,
     response_model=responses.PushResponse,
-    responses=_IGNORED | _ERRORS,
+    responses=_IGNORED | _ERRORS | BUSY_ERRORS,
     openapi_extra={**PUBLIC, "requestBody": _BODY},
 )
 async def receive_push(
@@ -109,7 +111,8 @@ async def receive_push(
     push = _parse_push(parse_json(body)) if event in _PUSH_EVENTS else None
     if push is None:
         return SuccessResponse({"ignored": event})
-    known = await WORKERS.run(webhook.prompt_service.handle_push, *push)
+    handle = partial(webhook.prompt_service.handle_push, *push)  # notifies the other servers
+    known = await run_blocking(request, Work.STORE, handle)
     return SuccessResponse({"accepted": True, "known": known}, 202)
 
 

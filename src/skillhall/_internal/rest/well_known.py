@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.rest.api_route import ApiRoute
-from skillhall._internal.rest.etag import download_headers, etag_response
+from skillhall._internal.rest.etag import document_response, download_headers, etag_response
 from skillhall._internal.rest.responses import NOT_MODIFIED, Responses, describe_content
 from skillhall._internal.rest.route_parameters import CollectionDep, IfNoneMatch, path_text
 from skillhall._internal.rest.skill_routes import (
@@ -23,7 +23,7 @@ from skillhall._internal.rest.skill_routes import (
     SKILLS_PATH,
     describe_download,
 )
-from skillhall._internal.skill_store.collection import SkillArtifact
+from skillhall._internal.skill_store.collection import CollectionSnapshot, SkillArtifact
 
 WELL_KNOWN = "/.well-known/agent-skills"
 LEGACY_WELL_KNOWN = "/.well-known/skills"
@@ -45,9 +45,12 @@ def _describe_index(description: str) -> Responses:
 )
 def get_skill_index(collection: CollectionDep, if_none_match: IfNoneMatch = None) -> Response:
     """Return the index of version 0.2: each skill with a URL and a digest."""
-    skills = [_index_entry(artifact) for artifact in collection.artifacts()]
-    index = encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
-    return etag_response(index, _JSON, if_none_match)
+
+    def encode(snapshot: CollectionSnapshot) -> bytes:
+        skills = [_index_entry(artifact) for artifact in collection.artifacts(snapshot)]
+        return encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
+
+    return document_response(collection.get_document("index", encode), _JSON, if_none_match)
 
 
 @router.get(
@@ -59,12 +62,16 @@ def get_legacy_skill_index(
     collection: CollectionDep, if_none_match: IfNoneMatch = None
 ) -> Response:
     """Return the index of version 0.1: each skill with the paths of its files."""
-    # The id, not the name: clients build the URLs of the files from it.
-    skills = [
-        {"name": entry.id, "description": entry.description, "files": [*files]}
-        for entry, files in collection.file_lists()
-    ]
-    return etag_response(encode_json({"skills": skills}), _JSON, if_none_match)
+
+    def encode(snapshot: CollectionSnapshot) -> bytes:
+        # The id, not the name: clients build the URLs of the files from it.
+        skills = [
+            {"name": entry.id, "description": entry.description, "files": [*files]}
+            for entry, files in collection.file_lists(snapshot)
+        ]
+        return encode_json({"skills": skills})
+
+    return document_response(collection.get_document("legacy index", encode), _JSON, if_none_match)
 
 
 @router.get(

@@ -7,7 +7,11 @@ from typing import NamedTuple, TypeAlias
 
 
 class Code(StrEnum):
-    """Stable id of a kind of finding. Scripts and profiles rely on the values."""
+    """Stable id of a kind of finding. Scripts and profiles rely on the values.
+
+    >>> Code.NAME_MISSING.value
+    'name-missing'
+    """
 
     # The file itself.
     NO_SKILL_MD = "no-skill-md"

@@ -27,7 +27,12 @@ class KeyCase(Enum):
 
 
 class Frontmatter(NamedTuple):
-    """Frontmatter of a SKILL.md: all fields as written, known ones as properties."""
+    r"""Frontmatter of a SKILL.md: all fields as written, known ones as properties.
+
+    >>> skill = parse_skill(b"---\nname: pdf\nlicense: MIT\n---\n")
+    >>> skill.frontmatter.name, skill.frontmatter.license
+    ('pdf', 'MIT')
+    """
 
     fields: Fields
     name: str = ""
@@ -81,7 +86,12 @@ EMPTY_FRONTMATTER = Frontmatter({})
 
 
 class ParsedSkill(NamedTuple):
-    """A SKILL.md with its findings; no profile has judged it yet."""
+    r"""A SKILL.md with its findings; no profile has judged it yet.
+
+    >>> skill = parse_skill(b"---\nname: pdf\n---\n# Steps\n")
+    >>> skill.body, [finding.code.value for finding in skill.findings]
+    ('# Steps', ['description-missing'])
+    """
 
     frontmatter: Frontmatter
     body: str

@@ -1,12 +1,13 @@
 """Collection: all skills that a server shows, from its store and its repositories.
 
-Skills of the store can change at any moment, so their details are read on each request. Skills of a
-repository belong to a commit, so their artifacts are cached.
+A request reads the files of the skills that it asks for, and nothing of the others: the store's
+live catalog notices their changes.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -14,11 +15,11 @@ from bisect import bisect_right
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
-from skillhall._internal.catalog.fingerprint import read_signature
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_content import (
@@ -29,7 +30,7 @@ from skillhall._internal.catalog.skill_content import (
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.installer.install import compute_bundle_digest
-from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.skipped_items import collect_skipped
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
@@ -43,7 +44,7 @@ from skillhall._internal.skill_store.input_checks import (
     USER,
     SkillSummary,
 )
-from skillhall._internal.skill_store.revision_poller import RevisionPoller
+from skillhall._internal.skill_store.skill_facts import PUBLISHED_SCAN, FactCache
 from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
@@ -52,7 +53,8 @@ from skillhall._internal.sources.archive.zip_writer import pack_bundle
 from skillhall._internal.sources.base import OpenedSource
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
-from skillhall._internal.sources.opener import open_client_source, open_source
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.token_scope import open_client_source
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,
@@ -66,13 +68,13 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+    from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
-    from skillhall._internal.sources.folder.candidate import Signature
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
     SkillImportResult: TypeAlias = tuple[ImportReport, str]
@@ -82,8 +84,8 @@ SOURCES = ("user", "system", "repository")
 REPOSITORY_SOURCE = "repository"
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
+TOKEN_ORDER_TTL = 2.0  # seconds, while tokens are being counted
 _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
-_PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
 _LOG = logging.getLogger("skillhall.server")
 
 
@@ -118,15 +120,14 @@ class SkillArtifact(NamedTuple):
     files: tuple[str, ...]
 
 
-class SkillSize(NamedTuple):
-    """Numbers that a list shows for a skill."""
+class EncodedDocument(NamedTuple):
+    """A document about all skills, encoded once."""
 
-    tokens: int
-    files: int
-    warnings: int  # findings that are not accepted
+    data: bytes
+    digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CollectionSnapshot:
     """Immutable state of the collection at one moment."""
 
@@ -137,6 +138,11 @@ class CollectionSnapshot:
     origins: Mapping[str, RepositoryOrigin]
     shadowed: Mapping[str, tuple[CatalogSkill, ...]]  # skills that are not served, by id
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
+    documents: dict[str, EncodedDocument] = field(default_factory=dict, compare=False)  # by name
+    # Expiry and ids, by source.
+    token_orders: dict[str, tuple[float, Sequence[str]]] = field(
+        default_factory=dict, compare=False
+    )
 
     @property
     def index_input(self) -> IndexInput:
@@ -148,9 +154,36 @@ class CollectionSnapshot:
         """Sorted ids of the skills that installers get: those that are not hidden."""
         return [identity for identity in self.ids if not self.skills[identity].hidden]
 
+    @cached_property
+    def _ids_by_source(self) -> Mapping[str, list[str]]:
+        by_source: dict[str, list[str]] = {source: [] for source in SOURCES}
+        for identity in self.ids:
+            by_source[self.skills[identity].source].append(identity)
+        return by_source
+
+    @cached_property
+    def _ids_by_name(self) -> Mapping[str, list[str]]:
+        return {
+            source: sorted(ids, key=lambda row: (self.skills[row].name.casefold(), row))
+            for source, ids in (*self._ids_by_source.items(), ("", self.ids))
+        }
+
+    @property
+    def source_counts(self) -> Mapping[str, int]:
+        """Number of skills of each source."""
+        return {source: len(ids) for source, ids in self._ids_by_source.items()}
+
     def ids_of_source(self, source: str) -> list[str]:
         """Sorted ids of the skills of one source."""
-        return [identity for identity in self.ids if self.skills[identity].source == source]
+        return self._ids_by_source[source]
+
+    def sort_ids(self, source: str, *, by_name: bool = False) -> Sequence[str]:
+        """Ids of one source, or of all; by source and id, or by name."""
+        if by_name:
+            return self._ids_by_name[source]
+        if source:
+            return self._ids_by_source[source]
+        return [*chain.from_iterable(self._ids_by_source.values())]
 
     def get_entry(self, identity: str) -> SkillSummary:
         """Return the list row of a skill."""
@@ -166,9 +199,9 @@ class CollectionSnapshot:
     def page(self, after: str = "", limit: int = MAX_PAGE_SIZE, source: str = "") -> CollectionPage:
         """Return up to `limit` skills after an id, sorted; optionally only of one source."""
         ids = self.ids_of_source(source) if source else self.ids
-        rest = ids[bisect_right(ids, after) :]
-        page_ids = rest[: min(limit, MAX_PAGE_SIZE)]
-        next_cursor = page_ids[-1] if page_ids and len(rest) > len(page_ids) else ""
+        start = bisect_right(ids, after)
+        page_ids = ids[start : start + min(limit, MAX_PAGE_SIZE)]
+        next_cursor = page_ids[-1] if page_ids and start + len(page_ids) < len(ids) else ""
         return CollectionPage(tuple(map(self.get_entry, page_ids)), len(ids), next_cursor)
 
 
@@ -179,39 +212,56 @@ class Collection:
     store: SkillStore
     settings: Settings
     read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
-    clock: Callable[[], float] = time.monotonic
     _snapshot: CollectionSnapshot | None = None
+    _inputs: tuple[LoadedCatalog, RepositorySkillSet] | None = None  # of the snapshot
     _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills
+    _served_repository_skills: Sequence[CatalogSkill] = ()  # the same, as the snapshot has them
     _logged_skips: frozenset[SkippedItem] = frozenset()
     _move_count: int = 0  # how often equal repository skills moved to other folders
     _background_index: BackgroundIndex = field(default_factory=BackgroundIndex)
     _view: SkillView | None = None
-    _artifacts: dict[str, tuple[str, SkillArtifact]] = field(default_factory=dict)
-    _sizes: dict[str, tuple[Signature | None, SkillSize]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    revision_poller: RevisionPoller = field(init=False)
+    facts: FactCache = field(init=False)
 
     def __post_init__(self) -> None:
-        """Create the poller; nothing is read before the first request."""
-        self.revision_poller = RevisionPoller(self.store)
+        """Create the cache of facts; nothing is read before the first request."""
+        self.facts = FactCache(self.settings.cache_directory, self.store.location)
 
-    def snapshot(self, max_age: float = 0.0) -> CollectionSnapshot:
-        """Return the current collection. It is rebuilt only if a revision changed.
+    def watch(self) -> None:
+        """Notice changes and examine skills in the background. Call `close` when done."""
+        self.facts.start()
+        self.store.live_catalog.watch(self.snapshot)
 
-        With a `max_age` in seconds, recent edits by other processes may be missing.
-        """
-        digest, skills, origins = self.read_repositories()
-        store_revision = self.revision_poller.revision(self.clock(), max_age)
+    def close(self) -> None:
+        """Stop the work in the background. Idempotent."""
+        self.store.live_catalog.close()
+        self.facts.close()
+
+    def snapshot(self) -> CollectionSnapshot:
+        """Return the current collection. It is rebuilt only after a change."""
+        inputs = local, repositories = self.store.current(), self.read_repositories()
+        snapshot, last = self._snapshot, self._inputs
+        # Not `==`, which would compare every skill.
+        if snapshot and last and last[0] is local and last[1] is repositories:
+            return snapshot
         with self._lock:
-            revision = f"{store_revision}{digest}{self._move_suffix(digest, skills)}"
-            if self._snapshot is None or self._snapshot.revision != revision:
-                self._snapshot = _build_snapshot(revision, self.store.catalog(), skills, origins)
-                self._background_index.schedule(self._snapshot.index_input)
+            digest, skills, origins = repositories
+            revision = f"{local.revision}{digest}{self._move_suffix(digest, skills)}"
+            snapshot, last = self._snapshot, self._inputs
+            is_same = snapshot is not None and snapshot.revision == revision
+            if snapshot is None or last is None or not is_same or last[0] is not local:
+                served = self._served_repository_skills
+                self._snapshot = _build_snapshot(revision, local.catalog, served, origins)
+                if not is_same:
+                    self._background_index.schedule(self._snapshot.index_input)
+                self.facts.schedule(self._snapshot.skills.values())
                 # Log only newly skipped items. Repositories log their own with each new commit.
                 skipped = self._snapshot.skipped
                 log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
                 self._logged_skips = frozenset(skipped)
-            return self._snapshot
+                snapshot = self._snapshot
+            self._inputs = inputs
+            return snapshot
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
         """Suffix of the revision that changes if equal skills move to other folders.
@@ -224,15 +274,24 @@ class Collection:
             last_locations = [skill.location for skill in last_skills]
             self._move_count += last_digest == digest and locations != last_locations
             self._last_repository_skills = digest, skills
+            self._served_repository_skills = [
+                skill._replace(root=skill.root._replace(source=REPOSITORY_SOURCE))
+                for skill in skills
+            ]
         return f"-{self._move_count}" if self._move_count else ""
 
-    def search(
-        self, query: str, limit: int = MAX_PAGE_SIZE, max_age: float = 0.0
-    ) -> CollectionPage:
+    def search(self, query: str, limit: int = MAX_PAGE_SIZE) -> CollectionPage:
         """Search names, descriptions and, as soon as they are indexed, bodies."""
-        snapshot = self.snapshot(max_age)
+        snapshot = self.snapshot()
+        ids, total = self.search_ids(snapshot, query, limit)
+        return CollectionPage(tuple(map(snapshot.get_entry, ids)), total)
+
+    def search_ids(
+        self, snapshot: CollectionSnapshot, query: str, limit: int = MAX_PAGE_SIZE
+    ) -> tuple[list[str], int]:
+        """Search a snapshot; return the ids of the best skills and the number of all."""
         skills, total = self._background_index.get_index(snapshot.index_input).find(query, limit)
-        return CollectionPage(tuple(snapshot.get_entry(skill.id) for skill in skills), total)
+        return [skill.id for skill in skills], total
 
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
@@ -295,7 +354,8 @@ class Collection:
         return self.changes.import_([*build_bundles(files)], identity, replace=replace)
 
     def find(self, identity: str) -> CatalogSkill:
-        """Return the skill with this id. Raises: SkillNotFound."""
+        """Return the skill with this id, compared with the disk. Raises: SkillNotFound."""
+        self.store.live_catalog.recheck(identity)
         skills = self.snapshot().skills
         if identity not in skills:
             raise SkillNotFound(identity, get_close_matches(identity, skills))
@@ -323,7 +383,7 @@ class Collection:
                 tuple(map(snapshot.summarize, snapshot.shadowed.get(identity, ()))),
             )
 
-        return with_bundle(skill, _PUBLISHED_SCAN, read)
+        return with_bundle(skill, PUBLISHED_SCAN, read)
 
     def origin(self, identity: str) -> RepositoryOrigin:
         """Return the current repository and commit of a skill; empty for other sources.
@@ -337,7 +397,7 @@ class Collection:
 
     def bundle(self, identity: str) -> Bundle:
         """Open all published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
-        return open_skill_bundle(self.find(identity), _PUBLISHED_SCAN)
+        return open_skill_bundle(self.find(identity), PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
         """Read a file of a skill.
@@ -351,21 +411,23 @@ class Collection:
 
         Raises: as `bundle`, and errors of reading.
         """
-        return with_bundle(self.find(identity), _PUBLISHED_SCAN, pack_bundle)
+        return with_bundle(self.find(identity), PUBLISHED_SCAN, pack_bundle)
 
-    def measure_skill(self, skill: CatalogSkill) -> SkillSize:
-        """Return the numbers that lists show, cached until the SKILL.md changes."""
-        signature = read_signature(skill.location)
-        cached = self._sizes.get(skill.location)
-        if cached is None or cached[0] != signature:
-            examined = examine_skill(skill, LOCAL_SKILLS)
-            size = SkillSize(
-                estimate_tokens(examined.parsed.body),
-                max(1, len(examined.bundle.files)),
-                sum(1 for finding in examined.findings if finding.effect is not Effect.ACCEPT),
-            )
-            cached = self._sizes[skill.location] = signature, size
-        return cached[1]
+    def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
+        """Ids of one source, or of all, by tokens, largest first.
+
+        While a thread examines the skills, those that it has not reached come last.
+        """
+        is_complete, now = self.facts.progress is None, time.monotonic()
+        expiry, order = snapshot.token_orders.get(source, (0.0, ()))
+        if now >= expiry:
+            ids = snapshot.ids_of_source(source) if source else snapshot.ids
+            find = self.facts.get_or_default if is_complete else self.facts.find
+            tokens = {row: facts.tokens for row in ids if (facts := find(snapshot.skills[row]))}
+            order = sorted(ids, key=lambda row: (-tokens.get(row, 0), row))
+            expiry = math.inf if is_complete else now + TOKEN_ORDER_TTL
+            snapshot.token_orders[source] = expiry, order
+        return order
 
     def system_ids(self) -> list[str]:
         """Return the ids of the system skills, which no user skill may have."""
@@ -398,7 +460,7 @@ class Collection:
         """
         for skill in self.snapshot().shadowed.get(identity, ()):
             if skill.source == USER:
-                return open_skill_bundle(skill, _PUBLISHED_SCAN)
+                return open_skill_bundle(skill, PUBLISHED_SCAN)
         raise SkillNotFound(identity, hint=NOT_SHADOWED_HINT)
 
     def draft(self, identity: str, text: SkillText) -> SkillDraft:
@@ -414,25 +476,38 @@ class Collection:
             shadowed = self.snapshot().shadowed.get(identity, ())
             raise ReadOnly(identity, shadows=any(skill.source == USER for skill in shadowed))
 
-    def artifacts(self) -> Iterator[SkillArtifact]:
+    def artifacts(self, snapshot: CollectionSnapshot | None = None) -> Iterator[SkillArtifact]:
         """Iterate over the published skills as downloads, sorted by id."""
-        snapshot = self.snapshot()
+        snapshot = snapshot or self.snapshot()
         for identity in snapshot.published_ids:
             with _skip_unreadable(identity):
-                yield self._get_artifact(snapshot, identity)
+                facts = self.facts.get(snapshot.skills[identity])
+                yield SkillArtifact(
+                    snapshot.get_entry(identity), facts.is_archive, facts.artifact, facts.paths
+                )
 
-    def file_lists(self) -> Iterator[tuple[SkillSummary, tuple[str, ...]]]:
+    def file_lists(
+        self, snapshot: CollectionSnapshot | None = None
+    ) -> Iterator[tuple[SkillSummary, tuple[str, ...]]]:
         """Iterate over the published skills, sorted by id, with the paths of their files.
 
         The main file is first, always as `SKILL.md`.
         """
+        snapshot = snapshot or self.snapshot()
+        for entry, _, _, paths in self.artifacts(snapshot):
+            main = snapshot.skills[entry.id].file
+            yield entry, (SKILL_MD, *(path for path in paths if path != main))
+
+    def get_document(
+        self, name: str, encode: Callable[[CollectionSnapshot], bytes]
+    ) -> EncodedDocument:
+        """Return a document about all skills; it is encoded once for each snapshot."""
         snapshot = self.snapshot()
-        for identity in snapshot.published_ids:
-            skill = snapshot.skills[identity]
-            with _skip_unreadable(identity):
-                paths = sorted(open_skill_bundle(skill, _PUBLISHED_SCAN).files)
-                others = (path for path in paths if path != skill.file)
-                yield snapshot.get_entry(identity), (SKILL_MD, *others)
+        document = snapshot.documents.get(name)
+        if document is None:
+            data = encode(snapshot)
+            document = snapshot.documents[name] = EncodedDocument(data, sha256_hex(data))
+        return document
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
@@ -441,23 +516,6 @@ class Collection:
             raise SkillNotFound(identity)
         real_path = skill.file if path == SKILL_MD else path
         return read_published_file(skill, RelativePath.parse(real_path))
-
-    def _get_artifact(self, snapshot: CollectionSnapshot, identity: str) -> SkillArtifact:
-        cached = self._artifacts.get(identity)
-        is_immutable = snapshot.skills[identity].source == REPOSITORY_SOURCE
-        if cached is not None and is_immutable and cached[0] == snapshot.revision:
-            return cached[1]
-
-        def pack(bundle: Bundle) -> SkillArtifact:
-            paths = tuple(sorted(bundle.files))
-            is_archive = len(paths) > 1
-            data = pack_bundle(bundle) if is_archive else bundle.files[paths[0]].read()
-            digest = f"sha256:{sha256_hex(data)}"
-            return SkillArtifact(snapshot.get_entry(identity), is_archive, digest, paths)
-
-        artifact = with_bundle(snapshot.skills[identity], _PUBLISHED_SCAN, pack)
-        self._artifacts[identity] = snapshot.revision, artifact
-        return artifact
 
 
 @contextmanager
@@ -484,8 +542,7 @@ def _build_snapshot(
     shadowed: dict[str, tuple[CatalogSkill, ...]] = {}
     for loser in local.shadowed:
         shadowed[loser.skill.id] = (*shadowed.get(loser.skill.id, ()), loser.skill)
-    for original in repository_skills:
-        skill = original._replace(root=original.root._replace(source=REPOSITORY_SOURCE))
+    for skill in repository_skills:
         winner = skills.setdefault(skill.id, skill)
         if winner is not skill:
             shadowed[skill.id] = (*shadowed.get(skill.id, ()), skill)

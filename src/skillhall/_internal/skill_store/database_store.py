@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.skill_store.folder_store import FolderRevision
 from skillhall._internal.skill_store.input_checks import (
     SYSTEM,
     USER,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog
+    from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.skill_store.folder_store import FolderStore
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
@@ -49,6 +50,8 @@ _T = TypeVar("_T")
 class DatabaseStore(SkillStore):
     """User skills of a database, with the system skills of one run directory."""
 
+    is_in_database = True
+
     def __init__(
         self,
         run_directory: str,
@@ -63,12 +66,27 @@ class DatabaseStore(SkillStore):
         base = os.path.abspath(os.path.expanduser(run_directory))
         self._system_folder = os.path.join(base, *FOLDER_BY_SOURCE[SYSTEM].split("/"))
         self._unshared_folder = os.path.join(base, *FOLDER_BY_SOURCE[USER].split("/"))
-        self._system_revision = FolderRevision(base, [self._system_folder])
+        self._loaded: tuple[LoadedCatalog, LoadedCatalog] | None = None  # as read, and returned
+        # The mirror reports its changes; only the system skills are compared with the disk.
+        self.live_catalog = LiveCatalog(self._roots, LOCAL_SKILLS, 1, mirror.folder_lock)
+        mirror.on_change = partial(self.live_catalog.mark_changed, 1)
 
     @property
-    def quick_revision(self) -> str:
-        """Revision of the last change that this server knows of."""
-        return self._mirror.revision
+    def _roots(self) -> tuple[Root, Root]:
+        return (
+            Root(self._system_folder, SYSTEM, is_required=False),
+            Root(self._mirror.folder, USER, is_required=False),
+        )
+
+    def current(self) -> LoadedCatalog:
+        """Return the current skills; the same object while nothing changes."""
+        # Read first: a change in between then changes the revision of the next call.
+        revision = self._mirror.revision
+        loaded, last = self.live_catalog.current(), self._loaded
+        revision = f"{loaded.revision}{revision}"
+        if last is None or last[0] is not loaded or last[1].revision != revision:
+            last = self._loaded = loaded, loaded._replace(revision=revision)
+        return last[1]
 
     def list_unshared_ids(self) -> Sequence[str]:
         """Ids of the user skills in the run directory, which are not shared."""
@@ -77,12 +95,7 @@ class DatabaseStore(SkillStore):
 
     def catalog(self) -> Catalog:
         """Load system and user skills, consistent at one moment."""
-        roots = (
-            Root(self._system_folder, SYSTEM, is_required=False),
-            Root(self._mirror.folder, USER, is_required=False),
-        )
-        with self._mirror.folder_lock:
-            return load_roots(roots, LOCAL_SKILLS)
+        return self.current().catalog
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
@@ -130,10 +143,6 @@ class DatabaseStore(SkillStore):
                     writer.put(identity, files, skill.origin if skill else "imported")
 
         self._write(work)
-
-    def revision(self) -> str:
-        """Return a string that changes when a skill is added, removed or edited."""
-        return f"{self._system_revision.current()}{self._mirror.revision}"
 
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.fingerprint import read_signature, take_fingerprint
+from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import EntryKind
-from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.listing import render_local
 from skillhall._internal.skill.bundle import RelativePath
-from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill_store import shipped_skills as shipped
 from skillhall._internal.skill_store.input_checks import (
     SYSTEM,
@@ -29,13 +27,13 @@ from skillhall._internal.skill_store.input_checks import (
 from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import Conflict, SkillFileNotFound, SkillhallError, SkillNotFound, UnsafePath
+from skillhall.errors import Conflict, SkillFileNotFound, SkillNotFound, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.input_checks import PreparedSkill
@@ -51,7 +49,7 @@ class StoreListing(NamedTuple):
 
 
 class FolderStore(SkillStore):
-    """Skills below `.agents` in a run directory; caches only the last revision.
+    """Skills below `.agents` in a run directory.
 
     With `follow_links`, skill folders may be links to folders outside the run directory. Such
     skills are read but never written.
@@ -62,22 +60,17 @@ class FolderStore(SkillStore):
     ) -> None:
         self.run_directory: str = os.path.abspath(os.path.expanduser(run_directory))
         self.location: str = os.path.join(self.run_directory, ".agents")
-        self._write_count = 0  # part of quick_revision
         # A link that exists at startup is the user's choice and is followed. One that appears
         # later may be an attack and is not followed.
         self._linked_sources = frozenset(
             source for source in FOLDER_BY_SOURCE if self._is_behind_link(source)
         )
         self._follow_links = follow_links
-        folders = [self._get_folder_path(source) for source in FOLDER_BY_SOURCE]
-        self._revision = FolderRevision(self.run_directory, folders, follow_links=follow_links)
+        self.live_catalog = LiveCatalog([*map(self._root, FOLDER_BY_SOURCE)], LOCAL_SKILLS)
 
-    @property
-    def quick_revision(self) -> object:
-        """Value that changes with writes by this process and with each folder's entries."""
-        return self._write_count, [
-            read_signature(self._get_folder_path(source)) for source in FOLDER_BY_SOURCE
-        ]
+    def current(self) -> LoadedCatalog:
+        """Return the current skills; the same object while nothing changes."""
+        return self.live_catalog.current()
 
     def catalog(self) -> Catalog:
         """Load the current skills of both folders."""
@@ -99,7 +92,7 @@ class FolderStore(SkillStore):
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
         self._sweep_folder(USER)
-        catalog = self.catalog()
+        catalog = self.current().catalog
         # User skills include shadowed and broken ones.
         skills = (*catalog, *(loser.skill for loser in catalog.shadowed))
         user_ids = {skill.id for skill in skills if skill.source == USER}
@@ -110,7 +103,7 @@ class FolderStore(SkillStore):
                 user_ids.add(rejected.id)
         served_ids = {skill.id for skill in catalog}
         check_deletion(id, user_ids, served_ids, catalog, shadowed=shadowed)
-        with self._open_folder(USER) as target:
+        with self._open_folder(USER, changed=[id]) as target:
             if target.entry_kind(id) is None:  # another process deleted it
                 raise SkillNotFound(id)
             target.remove_atomically(id)
@@ -128,7 +121,7 @@ class FolderStore(SkillStore):
 
         Raises: as `compute_files`, and UnsafePath, OSError.
         """
-        with self._open_folder(USER, make=True) as target:
+        with self._open_folder(USER, make=True, changed=ids) as target:
             present = {identity: self.files(identity) for identity in ids}
             for identity, files in compute_files(present).items():
                 bundle = present[identity]
@@ -154,10 +147,6 @@ class FolderStore(SkillStore):
         """Install or update the skills that Skillhall ships. Raises: UnsafePath, OSError."""
         with self._open_folder(SYSTEM, make=True) as target:
             return shipped.install_shipped_skills(target, self._get_folder_path(SYSTEM))
-
-    def revision(self) -> str:
-        """Return a string that changes when a skill is added, removed or edited."""
-        return self._revision.current()
 
     def _sweep_folder(self, source: str) -> None:
         # Opening a folder recovers it. A folder behind a link is not ours to change.
@@ -187,8 +176,13 @@ class FolderStore(SkillStore):
         return os.path.join(self.run_directory, *FOLDER_BY_SOURCE[source].split("/"))
 
     @contextmanager
-    def _open_folder(self, source: str, *, make: bool = False) -> Iterator[WritableFolder]:
-        """Open, lock and recover the folder of a source. Raises: UnsafePath, OSError."""
+    def _open_folder(
+        self, source: str, *, make: bool = False, changed: Iterable[str] = ()
+    ) -> Iterator[WritableFolder]:
+        """Open, lock and recover the folder of a source, to change some of its entries.
+
+        Raises: UnsafePath, OSError.
+        """
         with ExitStack() as stack:
             folder = stack.enter_context(WritableFolder(self.run_directory))
             for name in FOLDER_BY_SOURCE[source].split("/"):
@@ -205,13 +199,15 @@ class FolderStore(SkillStore):
             try:
                 yield folder
             finally:
-                self._write_count += 1
+                # After the change: a request that reads in between must not count as the next.
+                self.live_catalog.mark_changed([*FOLDER_BY_SOURCE].index(source), changed)
 
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
         del origin  # folders do not record it
-        with self._open_folder(USER, make=True) as target:
+        changed: list[str] = []
+        with self._open_folder(USER, make=True, changed=changed) as target:
             user_ids = target.list_names()
             system_ids = list_names(self._get_folder_path(SYSTEM))
             replaced = [
@@ -219,6 +215,7 @@ class FolderStore(SkillStore):
                 for item in prepared
             ]
             for item, replaced_id in zip(prepared, replaced, strict=True):
+                changed.append(replaced_id or item.skill.id)
                 if replaced_id is not None:
                     target.replace_folder(replaced_id, item.files)
                     continue
@@ -238,37 +235,3 @@ def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:
         return None
     changed = [path for path, (data, _) in files.items() if present.files[path].read() != data]
     return changed[0] if len(changed) == 1 and "/" not in changed[0] else None
-
-
-class FolderRevision:
-    """Revision of folders below a base path; caches the last one."""
-
-    def __init__(self, base: str, folders: Sequence[str], *, follow_links: bool = False) -> None:
-        self._base = base
-        self._folders = [*folders]
-        self._followed_folders = frozenset(folders if follow_links else ())
-        self._cached: tuple[Fingerprint, str] | None = None
-
-    def current(self) -> str:
-        """Return a string that changes when a skill is added, removed or edited."""
-        if self._cached is None or not self._cached[0].is_current():
-            fingerprint = take_fingerprint(
-                self._folders, LOCAL_SKILLS.scan_policy, self._followed_folders
-            )
-            self._cached = fingerprint, self._compute_digest(fingerprint)
-        return self._cached[1]
-
-    def _compute_digest(self, fingerprint: Fingerprint) -> str:
-        """Hash the names of existing folders and the bytes of every SKILL.md."""
-        digest = hashlib.sha256()
-        for path, signature in sorted(fingerprint.signatures.items()):
-            relative_path = os.path.relpath(path, self._base).replace(os.sep, "/")
-            content = repr(signature is None).encode()
-            if is_skill_md(os.path.basename(path)):
-                content = repr(signature).encode()
-                with suppress(SkillhallError):
-                    safe_path = RelativePath.parse(relative_path)
-                    file = read_contained_file(self._base, safe_path, MAX_SKILL_MD_BYTES)
-                    content = file.data or content
-            digest.update(f"{relative_path!a}\0{len(content)}\0".encode() + content)
-        return digest.hexdigest()

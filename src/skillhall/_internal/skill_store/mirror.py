@@ -24,7 +24,7 @@ from skillhall._internal.storage.records import DATABASE_RESTORED, SKILL_CHANGED
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from skillhall._internal.storage.records import Event, SharedSkill
@@ -67,6 +67,8 @@ class SkillMirror:
         self.folder_lock = threading.Lock()  # hold it while the folders are listed
         self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
+        # Called with the ids of changed skills, while the folder lock is held.
+        self.on_change: Callable[[Iterable[str]], None] = lambda _: None
         self._is_stale = True
         self._needs_full_sync = False  # whether known versions are no longer reliable
         self._polling_thread = PollingThread(
@@ -117,10 +119,23 @@ class SkillMirror:
                         else:
                             target.exchange_folder(identity, staged_name)
                             target.remove_replaced(identity)
-                    for name in set(target.list_names()) - plan.ids:
+                    removed = [
+                        name
+                        for name in set(target.list_names()) - plan.ids
+                        if not name.startswith(STAGING_PREFIX)
+                    ]
+                    for name in removed:
                         # Renaming is fast; deleting under the lock would block readers.
-                        if not name.startswith(STAGING_PREFIX):
-                            target.rename(name, _new_staging_name())
+                        target.rename(name, _new_staging_name())
+                    # Before the revision changes: nobody must see the old skills with the new one.
+                    # Another process may have written the folders, so the contents are compared.
+                    self.on_change(
+                        [
+                            *removed,
+                            *plan.staged_folders,
+                            *dict(plan.mirrored.items() ^ self._mirrored.items()),
+                        ]
+                    )
                     self._mirrored, self._is_stale = plan.mirrored, False
                     digests = [skill.digest for skill in plan.mirrored.values()]
                     self._revision = _compute_digest(digests)

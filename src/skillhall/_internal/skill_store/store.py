@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog
+    from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
 
@@ -44,18 +45,20 @@ class SkillStore(ABC):
     """Interface of skill stores; the same contract tests run on every implementation."""
 
     location: str  # path that identifies the store on this machine
+    is_in_database = False  # whether changes wait for a database
+    live_catalog: LiveCatalog
 
-    @property
     @abstractmethod
-    def quick_revision(self) -> object:
-        """Value that changes with every change that this process knows of.
+    def current(self) -> LoadedCatalog:
+        """Return the current skills; the same object while nothing changes.
 
-        It is cheap to read, but only `revision` notices all changes by others.
+        Changes by this process are always included. If the folders are watched, those by others
+        may be missing for a moment.
         """
 
-    @abstractmethod
     def revision(self) -> str:
         """Return a string that changes when a skill is added, removed or edited."""
+        return self.current().revision
 
     @abstractmethod
     def catalog(self) -> Catalog:

@@ -1,22 +1,55 @@
-"""Opens sources: turns the text that names a source into its bundles."""
+"""Parses the text that names a source, and opens the source.
+
+A kind of source is a `Ref` class and a function that parses the texts of this kind. To add one,
+write its module, add its parser to `KINDS` and a case to `tests/contract/test_sources.py`, and
+document it.
+"""
 
 from __future__ import annotations
 
 import os
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillhall._internal.sources.base import OpenedSource, SourceContext
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.local_ref import LocalRef
-from skillhall._internal.sources.source_text import is_relative_name
-from skillhall._internal.sources.token_scope import TokenScope, reject_ssh
+from skillhall._internal.sources.git.git_ref import parse_git
+from skillhall._internal.sources.github.github_ref import parse_github
+from skillhall._internal.sources.local_ref import LocalRef, parse_local
+from skillhall._internal.sources.mcp.mcp_ref import parse_mcp
+from skillhall._internal.sources.python_package import parse_package
+from skillhall._internal.sources.source_text import SourceText, is_relative_name
+from skillhall._internal.sources.url_ref import parse_url
 from skillhall.errors import SourceRejected
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall._internal.settings import Settings
     from skillhall._internal.sources.base import Progress, Ref
+
+# A parser returns None for texts of other kinds. GitHub comes before other git hosts. The last
+# parser accepts the remaining URLs: those of files.
+KINDS: Final[tuple[Callable[[SourceText], Ref | None], ...]] = (
+    parse_local,
+    parse_package,
+    parse_mcp,
+    parse_github,
+    parse_git,
+    parse_url,
+)
+
+
+def parse_source_ref(text: str, *, allow_loopback_http: bool = False) -> Ref:
+    """Parse the text that names a source. Raises: SourceRejected.
+
+    Plain http is accepted only with `allow_loopback_http`, and only for loopback hosts.
+    """
+    source = SourceText.parse(text, allow_loopback_http=allow_loopback_http)
+    for parse in KINDS:
+        if (reference := parse(source)) is not None:
+            return reference
+    raise source.build_rejection()
 
 
 def open_source(text: str, settings: Settings, progress: Progress | None = None) -> OpenedSource:
@@ -40,25 +73,6 @@ def open_reference(
     """Open the source of a parsed reference. Raises: as `open_source`."""
     build_hint = partial(build_github_hint, reference.text.removeprefix("./"), reference)
     return reference.open(SourceContext(settings, progress, build_folder_hint=build_hint))
-
-
-def open_client_source(text: str, settings: Settings) -> OpenedSource:
-    """Open a repository or URL on behalf of a client of the server.
-
-    Local sources are rejected, and the operator's credentials are used for the operator's
-    repositories only.
-    Raises: SourceRejected, ConfigInvalid, and as `open_source`.
-    """
-    reference = parse_source_ref(text, allow_loopback_http=bool(settings.allowed_networks))
-    if not reference.is_remote:
-        problem = "a server accepts repositories and URLs only"
-        raise SourceRejected("path", text, problem, "upload a file or an archive instead")
-    is_in_scope = False
-    if reference.repository is not None:
-        url = reference.repository.git_url(settings.github_url)
-        reject_ssh(url, text)
-        is_in_scope = TokenScope.from_settings(settings).includes(url)
-    return reference.open(SourceContext(settings, with_credentials=is_in_scope))
 
 
 def build_github_hint(text: str, reference: Ref) -> str:

@@ -1,7 +1,7 @@
 """Syntax of the text that names a source, shared by the kinds of sources.
 
-Each kind recognizes its own texts; see `kinds`. In a path or ref, characters with a special meaning
-are percent-encoded: `%20`, `%40`.
+Each kind recognizes its own texts; see `opener`. In a path or ref, characters with a special
+meaning are percent-encoded: `%20`, `%40`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Token scope: the repositories that a server's git tokens may be sent to.
+"""Sources of clients: which repositories a server's git tokens may be sent to.
 
 Clients of a server can name repositories too: in a query, an import or a followed repository. If
 tokens were sent for all of these, every client could read the operator's private repositories.
@@ -10,8 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.url import WebUrl
+from skillhall._internal.sources.base import OpenedSource, SourceContext
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall.errors import ConfigInvalid, SourceRejected
 
 if TYPE_CHECKING:
@@ -57,6 +58,25 @@ class TokenScope(NamedTuple):
         """Whether tokens may be sent to the repository at this URL."""
         url = _normalize_url(url)
         return url in self.repositories or url.startswith(self.url_prefixes)
+
+
+def open_client_source(text: str, settings: Settings) -> OpenedSource:
+    """Open a repository or URL on behalf of a client of the server.
+
+    Local sources are rejected, and the operator's credentials are used for the operator's
+    repositories only.
+    Raises: SourceRejected, ConfigInvalid, and as `open_source`.
+    """
+    reference = parse_source_ref(text, allow_loopback_http=bool(settings.allowed_networks))
+    if not reference.is_remote:
+        problem = "a server accepts repositories and URLs only"
+        raise SourceRejected("path", text, problem, "upload a file or an archive instead")
+    is_in_scope = False
+    if reference.repository is not None:
+        url = reference.repository.git_url(settings.github_url)
+        reject_ssh(url, text)
+        is_in_scope = TokenScope.from_settings(settings).includes(url)
+    return reference.open(SourceContext(settings, with_credentials=is_in_scope))
 
 
 def reject_ssh(url: str, source_text: str) -> None:

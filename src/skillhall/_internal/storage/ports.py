@@ -148,7 +148,7 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Delete automatic snapshots except the last `keep` and the one with `keep_id`."""
 
     def add_events(self, *events: Event) -> int:
-        """Insert events, delivered after the commit; return the last sequence number."""
+        """Insert events, delivered after the commit; return a number that is never reused."""
 
 
 class WorkspaceStore(Protocol):

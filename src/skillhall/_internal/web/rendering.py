@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
 from skillhall._internal.hints import find_hint
-from skillhall._internal.http.errors import error_status
+from skillhall._internal.http.errors import error_headers, error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
@@ -67,8 +67,8 @@ def render(
     response = HTMLResponse(text.encode("utf-8", "replace"), status, _PAGE_HEADERS)
     if request.notice is not None:  # shown once
         response.headers.append("set-cookie", f"{NOTICE_COOKIE}=; Path=/; Max-Age=0")
-    if isinstance(error, HttpError):
-        response.raw_headers.extend(error.headers)
+    if error is not None:
+        response.raw_headers.extend(error_headers(error))
     return response
 
 
@@ -77,6 +77,19 @@ def render_error(request: PageRequest, error: SkillhallError) -> HTMLResponse:
     heading = describe_error(request, error).heading
     request_id = request.scope[REQUEST_ID_KEY]
     return render(request, "error.html", heading, error=error, request_id=request_id)
+
+
+def render_problem(request: PageRequest, error: SkillhallError) -> HTMLResponse:
+    """Render only the box with an error, for scripts that insert it into their page."""
+    html = render_macro("parts.html", "problem_box", describe_error(request, error))
+    response = HTMLResponse(html, error_status(error).http_status, _PAGE_HEADERS)
+    response.raw_headers.extend(error_headers(error))
+    return response
+
+
+def render_macro(template: str, macro: str, *values: object) -> str:
+    """Render a macro of a template."""
+    return str(getattr(jinja_environment().get_template(template).module, macro)(*values))
 
 
 def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:

@@ -8,7 +8,7 @@ from skillhall._internal.agents.chat.conversations import Conversations
 from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.cache import PendingStore
 from skillhall._internal.http.credentials import Credentials
-from skillhall._internal.http.thread_pool import WorkerPool
+from skillhall._internal.http.thread_pool import WorkerPools
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
@@ -25,7 +25,7 @@ class Site:
     collection: Collection
     prompt_service: PromptService
     settings: Settings
-    workers: WorkerPool
+    pools: WorkerPools
     credentials: Credentials
     wait_for_shutdown: Callable[[], Awaitable[None]]  # returns when the server shuts down
     workspace: LazyWorkspace | None = None

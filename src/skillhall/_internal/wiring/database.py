@@ -22,6 +22,7 @@ from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
+from skillhall._internal.storage.sql.timeouts import parse_timeout
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
@@ -113,7 +114,8 @@ def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Dat
     """
     default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
     url = default_url if settings.database_url is None else settings.database_url.reveal()
-    return Database(url, utc_now(), allow_outage=allow_unavailable)
+    timeouts = parse_timeout(settings.database_timeout)
+    return Database(url, utc_now(), allow_outage=allow_unavailable, timeouts=timeouts)
 
 
 def _mirror_folder(settings: Settings, database: Database) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from skillhall._internal.sources.opener import open_client_source, open_source
+from skillhall._internal.sources.opener import open_source
+from skillhall._internal.sources.token_scope import open_client_source
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore

@@ -20,6 +20,9 @@ class AnthropicSkillTool(BetaBuiltinFunctionTool):
     """A skill tool for the tool runner.
 
     For a plain request, put the result of `to_dict()` into its `tools`.
+
+    >>> [tool.to_dict()["name"] for tool in skill_tools(Skills.load("skills"))][:3]
+    ['list_skills', 'search_skills', 'load_skill']
     """
 
     def __init__(self, tool: Tool) -> None:
@@ -47,5 +50,9 @@ def skill_tools(tools: AgentTools | SkillSource) -> list[AnthropicSkillTool]:
 
     Pass one `AgentTools` per conversation, so that no skill is loaded twice in it, and
     use its `system_prompt()` as `system`.
+
+    >>> tools = AgentTools(Skills.load("skills"))
+    >>> [tool.name for tool in skill_tools(tools)][:3]
+    ['list_skills', 'search_skills', 'load_skill']
     """
     return [AnthropicSkillTool(tool) for tool in to_agent_tools(tools).tools()]

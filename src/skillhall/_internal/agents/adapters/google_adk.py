@@ -24,6 +24,9 @@ class SkillsToolset(BaseToolset):
     """Toolset that gives an agent skills: `LlmAgent(tools=[SkillsToolset(skills)])`.
 
     It is stateless: the events of each session show which skills are loaded.
+
+    >>> from google.adk.agents import LlmAgent
+    >>> agent = LlmAgent(name="ada", tools=[SkillsToolset(Skills.load("skills"))])
     """
 
     def __init__(self, skills: SkillSource) -> None:

@@ -34,6 +34,9 @@ def tool_schemas(tools: AgentTools | SkillSource) -> list[ToolSchema]:
     """Return the current tools in the format of OpenAI's chat API.
 
     Many other providers accept this format too.
+
+    >>> [schema["function"]["name"] for schema in tool_schemas(Skills.load("skills"))][:3]
+    ['list_skills', 'search_skills', 'load_skill']
     """
     return [
         {
@@ -51,9 +54,13 @@ def tool_schemas(tools: AgentTools | SkillSource) -> list[ToolSchema]:
 def call_tool(
     tools: AgentTools | SkillSource, name: str, arguments: str | Mapping[str, object]
 ) -> str:
-    """Call a tool and return the text for the model.
+    r"""Call a tool and return the text for the model.
 
     `arguments` may be a JSON string. If it is not valid JSON, the result is an error.
+
+    >>> text = call_tool(Skills.load("skills"), "load_skill", '{"name": "pdf-tools"}')
+    >>> text.partition("\n")[0]
+    '<skill_content name="pdf-tools">'
     """
     values: object = arguments
     if isinstance(arguments, str):

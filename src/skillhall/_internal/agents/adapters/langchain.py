@@ -26,6 +26,9 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
 
     Use it as in `create_agent(model, middleware=[SkillsMiddleware(skills)])`. It is stateless: the
     messages of each thread show which skills are loaded.
+
+    >>> SkillsMiddleware(Skills.load("skills")).name
+    'SkillsMiddleware'
     """
 
     def __init__(self, skills: SkillSource) -> None:

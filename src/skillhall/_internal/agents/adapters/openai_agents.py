@@ -24,6 +24,11 @@ def with_skills(agent: Agent[Any], skills: SkillSource) -> Agent[Any]:
 
     It is cheap, so call it for each message. The agent's own instructions come first if they are a
     string; a function that returns instructions is replaced.
+
+    >>> from agents import Agent
+    >>> agent = with_skills(Agent(name="Ada", instructions="Be brief."), Skills.load("skills"))
+    >>> agent.name
+    'Ada'
     """
     own = agent.instructions if isinstance(agent.instructions, str) else ""
     tools = AgentTools(skills)

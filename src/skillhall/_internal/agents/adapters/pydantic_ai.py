@@ -28,6 +28,9 @@ class SkillsToolset(AbstractToolset[Any]):
     """Toolset that gives an agent skills: `Agent(model, toolsets=[SkillsToolset(…)])`.
 
     The message history of each run shows which skills are loaded.
+
+    >>> from pydantic_ai import Agent
+    >>> agent = Agent("openai-chat:gpt-5", toolsets=[SkillsToolset(Skills.load("skills"))])
     """
 
     def __init__(

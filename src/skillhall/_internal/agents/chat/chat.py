@@ -31,7 +31,11 @@ REQUEST_TIMEOUT = 120.0  # seconds for one request to the provider
 
 
 class Chat:
-    """One conversation. Each message uses the current skills."""
+    """One conversation. Each message uses the current skills.
+
+    >>> chat = Chat(Skills.load("skills"), "openai-chat:gpt-5")
+    >>> chat.reset()
+    """
 
     def __init__(self, skills: SkillSource, model: Model | str) -> None:
         self.skills: AgentSkills = skills.as_agent_skills()

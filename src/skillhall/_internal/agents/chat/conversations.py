@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.chat.events import Done, TextDelta
-from skillhall._internal.agents.chat.reply_thread import ReplyThread
+from skillhall._internal.agents.chat.reply_thread import REPLY_TIMEOUT, ReplyThread
+from skillhall._internal.background import PoolStatus
 from skillhall.errors import Busy, ModelUnavailable, SkillhallError, TooLarge
 
 if TYPE_CHECKING:
@@ -56,11 +57,17 @@ class Conversations:
     clock: Callable[[], float] = time.monotonic
     _by_id: OrderedDict[str, Conversation] = field(default_factory=OrderedDict)
     _running: int = 0
+    _rejected: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __len__(self) -> int:
         """Return the number of conversations."""
         return len(self._by_id)
+
+    @property
+    def status(self) -> PoolStatus:
+        """Numbers of replies; each has a thread until the model has answered or timed out."""
+        return PoolStatus("model", MAX_RUNNING_REPLIES, self._running, 0, self._rejected)
 
     def find(self, identity: str) -> Conversation | None:
         """Return the conversation with this id; `None` if it does not exist or expired."""
@@ -73,6 +80,17 @@ class Conversations:
         with self._lock:
             self._by_id.pop(identity, None)
 
+    def check_capacity(self) -> None:
+        """Check that a reply can begin, before anything is prepared for it. Raises: Busy."""
+        with self._lock:
+            self._check_capacity()
+
+    def _check_capacity(self) -> None:
+        if self._running >= MAX_RUNNING_REPLIES:
+            self._rejected += 1
+            problem = f"too many replies in progress ({self._running})"
+            raise Busy(problem, "try again in a moment", "overloaded")
+
     def begin_turn(self, conversation: Conversation, message: str) -> Turn:
         """Reserve the next turn, for `stream_reply`. Raises: Busy, TooLarge."""
         if len(message) > MAX_MESSAGE_LENGTH:
@@ -80,9 +98,7 @@ class Conversations:
         with self._lock:
             if conversation.is_busy:
                 raise Busy("a reply is in progress", "wait until it is complete, or stop it")
-            if self._running >= MAX_RUNNING_REPLIES:
-                problem = f"too many replies in progress ({self._running})"
-                raise Busy(problem, "try again in a moment")
+            self._check_capacity()
             if len(conversation.turns) >= MAX_TURNS:
                 problem = f"the conversation has reached {MAX_TURNS} messages"
                 raise Busy(problem, "start a new conversation")
@@ -95,14 +111,14 @@ class Conversations:
         return Turn(message)
 
     async def stream_reply(
-        self, conversation: Conversation, turn: Turn
+        self, conversation: Conversation, turn: Turn, max_seconds: float = REPLY_TIMEOUT
     ) -> AsyncIterator[ChatEvent]:
         """Yield the events of the reply; an error is stored in the turn.
 
         Closing the iterator stops the reply and discards the turn.
         """
         thread = ReplyThread(
-            conversation.chat, turn.message, lambda: self.finish_turn(conversation)
+            conversation.chat, turn.message, max_seconds, lambda: self.finish_turn(conversation)
         )
         try:
             async for event in thread.events():

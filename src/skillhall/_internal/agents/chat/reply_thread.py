@@ -26,8 +26,11 @@ logger = logging.getLogger("skillhall.agents")
 class ReplyThread:
     """One reply. Create it in the event loop that reads its events."""
 
-    def __init__(self, chat: Chat, message: str, on_finished: Callable[[], None]) -> None:
+    def __init__(
+        self, chat: Chat, message: str, timeout: float, on_finished: Callable[[], None]
+    ) -> None:
         """Start the thread, which calls `on_finished` when it ends."""
+        self._timeout = timeout
         self._chat = chat
         self._message = message
         self._on_finished = on_finished
@@ -75,7 +78,7 @@ class ReplyThread:
                 return
             self._running = asyncio.get_running_loop(), task
         try:
-            async with asyncio.timeout(REPLY_TIMEOUT) as timeout:
+            async with asyncio.timeout(self._timeout) as timeout:
                 async for event in self._chat.send(self._message):
                     self._send(event)
         except TimeoutError:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.api.compat.skills_module import SkillBundle, read_skill_bundle
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.github.github_ref import GitHubRef
-from skillhall._internal.sources.kinds import parse_source_ref
-from skillhall._internal.sources.opener import open_reference
+from skillhall._internal.sources.opener import open_reference, parse_source_ref
 from skillhall.errors import SourceRejected
 
 if TYPE_CHECKING:

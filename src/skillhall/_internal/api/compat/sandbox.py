@@ -34,7 +34,13 @@ _EXECUTABLE = 0o111
 
 
 class Sandbox(Protocol):
-    """The files of an agent's environment. Paths are relative, with forward slashes."""
+    """The files of an agent's environment. Paths are relative, with forward slashes.
+
+    >>> def list_missing(sandbox: Sandbox, paths: list[str]) -> list[str]:
+    ...     return [path for path in paths if not sandbox.exists(path)]
+    >>> list_missing(MemorySandbox(), ["notes.md"])
+    ['notes.md']
+    """
 
     def read_file(self, path: str) -> bytes:
         """Return the content of a file. Raises: SkillFileNotFound, UnsafePath, NotAFile."""
@@ -110,7 +116,13 @@ def _sandbox_path(name: str, path: str) -> str:
 
 
 class MemorySandbox:
-    """A sandbox that keeps its files in memory."""
+    """A sandbox that keeps its files in memory.
+
+    >>> sandbox = MemorySandbox()
+    >>> sandbox.write_file("notes/today.md", b"Hello")
+    >>> sandbox.read_file("notes/today.md")
+    b'Hello'
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
@@ -161,7 +173,13 @@ class MemorySandbox:
 
 
 class FolderSandbox:
-    """A sandbox in a local folder. Links are never followed."""
+    """A sandbox in a local folder. Links are never followed.
+
+    >>> sandbox = FolderSandbox("environment")
+    >>> sandbox.write_file("notes/today.md", b"Hello")
+    >>> sandbox.exists("notes")
+    True
+    """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         path = Path(root).expanduser().absolute()

@@ -63,7 +63,12 @@ def create_skill_tool(
 
 
 class SkillTool:
-    """The tool of one conversation. A skill's instructions are returned only once."""
+    """The tool of one conversation. A skill's instructions are returned only once.
+
+    >>> tool = create_skill_tool(discover_skills("skills"))
+    >>> tool("pdf-tools")["instructions"]
+    '# Steps'
+    """
 
     name = "Skill"
     description = (

@@ -48,7 +48,11 @@ _PROBLEM_TEMPLATES: tuple[tuple[Collection[Code], str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SkillMetadata:
-    """The metadata of a skill, for listings and tools; `path` is its SKILL.md."""
+    """The metadata of a skill, for listings and tools; `path` is its SKILL.md.
+
+    >>> [skill.description for skill in discover_skills("skills") if skill.name == "pdf-tools"]
+    ['Fills in PDF forms.']
+    """
 
     name: str
     description: str
@@ -81,7 +85,11 @@ class SkillMetadata:
 
 @dataclass(frozen=True, slots=True)
 class SkillBundle:
-    """All files of a skill by relative path, in path order."""
+    """All files of a skill by relative path, in path order.
+
+    >>> sorted(load_skill_bundle("skills/pdf-tools").files)
+    ['SKILL.md', 'references/forms.md']
+    """
 
     name: str
     files: Mapping[str, bytes]
@@ -90,7 +98,12 @@ class SkillBundle:
 
 
 class SkillList(list[SkillMetadata]):
-    """A list of skills, with findings."""
+    """A list of skills, with findings.
+
+    >>> skills = discover_skills("skills")
+    >>> len(skills), skills.findings
+    (3, ())
+    """
 
     def __init__(
         self, skills: Iterable[SkillMetadata] = (), findings: Iterable[JudgedFinding] = ()

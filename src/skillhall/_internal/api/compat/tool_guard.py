@@ -17,6 +17,11 @@ class ToolGuard:
 
     A skill without `allowed-tools` allows every call. With several active skills, one that allows
     the call is enough.
+
+    >>> guard = ToolGuard(discover_skills("skills"))
+    >>> guard.activate("pdf-tools")
+    >>> guard.refusal("Bash", "rm -rf /") is None
+    True
     """
 
     def __init__(self, skills: Iterable[SkillMetadata], always: str | Iterable[str] = ()) -> None:

@@ -33,6 +33,9 @@ def tools_for(
 
     ReadFile returns files with these `extensions`, by default those of the settings. The Skill tool
     is included if the run directory or the home folder has skills with valid names.
+
+    >>> sorted(tools_for("."))
+    ['ListSkillFiles', 'ReadFile', 'ReadSkill']
     """
     base = str(Path(run_directory).absolute())
 

@@ -14,7 +14,7 @@ from skillhall._internal.prompt_server.generate.marker import PromptOrigin
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.git.remote import parse_endpoint
-from skillhall._internal.sources.kinds import parse_source_ref
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.server_api.prompt_client import (
     FileToUpload,
     PromptClient,

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import ApiRoute, JsonBody
+from skillhall._internal.rest.api_route import DatabaseRoute, JsonBody
 from skillhall._internal.rest.etag import versioned_response
 from skillhall._internal.rest.responses import BAD_REQUEST
 from skillhall._internal.rest.route_parameters import OptionalText, RequiredVersion, WorkspaceDep
@@ -37,7 +37,7 @@ from skillhall._internal.workspace.validation import parse_zone, validate_block_
 MAX_BLOCK_BODY_BYTES = 8 * 1024 * 1024  # a block of 1 MiB, whose bytes JSON may escape as \u00XX
 _BLOCKS_PATH = f"{SESSION_PATH}/blocks"
 _BLOCK_PATH = _BLOCKS_PATH + "/{block}"
-router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
+router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATABASE_ERRORS)
 
 
 @router.get(f"{API_PREFIX}/block-types", response_model=responses.BlockTypeListResponse)

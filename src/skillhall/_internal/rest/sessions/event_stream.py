@@ -12,12 +12,14 @@ from pydantic import AfterValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from skillhall._internal.http.credentials import client_id
+from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import HEAD_REQUEST_KEY
+from skillhall._internal.http.request import HEAD_REQUEST_KEY, REQUEST_ID_KEY
 from skillhall._internal.http.response import encode_json
-from skillhall._internal.http.streaming import run_until_disconnect
-from skillhall._internal.http.thread_pool import WORKERS
-from skillhall._internal.rest.api_route import ApiRoute
+from skillhall._internal.http.streaming import OpenStreams, run_until_disconnect
+from skillhall._internal.http.thread_pool import Work, WorkerPool
+from skillhall._internal.rest.api_route import DatabaseRoute
 from skillhall._internal.rest.responses import BAD_REQUEST, describe_content
 from skillhall._internal.rest.route_parameters import OptionalBlankText, OptionalText, WorkspaceDep
 from skillhall._internal.rest.sessions.requests import API_PREFIX
@@ -37,7 +39,7 @@ _HEADERS = (
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),
 )
-router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
+router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATABASE_ERRORS)
 
 
 def _check_session(session: str | None) -> str | None:
@@ -82,7 +84,10 @@ def stream_events(
     has_gap = bool(text) and not first - 1 <= int(text) <= last
     start = int(text) if text and not has_gap else last
     queue = _EventQueue(opened, start, session, has_gap=has_gap)
-    return _EventStreamResponse(queue, request.app.state.wait_for_shutdown)
+    state = request.app.state
+    return _EventStreamResponse(
+        queue, state.wait_for_shutdown, state.pools[Work.DATABASE], state.streams
+    )
 
 
 class _EventQueue:
@@ -139,14 +144,29 @@ class _EventStreamResponse(Response):
     """Streaming response that ends when the client disconnects or the server stops."""
 
     def __init__(
-        self, queue: _EventQueue, wait_for_shutdown: Callable[[], Awaitable[None]]
+        self,
+        queue: _EventQueue,
+        wait_for_shutdown: Callable[[], Awaitable[None]],
+        workers: WorkerPool,
+        open_streams: OpenStreams,
     ) -> None:
         super().__init__()
         self._queue = queue
         self._wait_for_shutdown = wait_for_shutdown
+        self._workers = workers
+        self._open_streams = open_streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until the client disconnects or the server stops."""
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(self._open_streams.add(client_id(scope)))
+            except HttpError as error:
+                await error_response(error, scope[REQUEST_ID_KEY])(scope, receive, send)
+            else:
+                await self._stream(scope, receive, send)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS]})
         if not scope.get(HEAD_REQUEST_KEY):
             # If the database fails, the stream ends. The client gets the error on reconnecting.
@@ -164,7 +184,7 @@ class _EventStreamResponse(Response):
             await _send_chunk(send, _RETRY_MESSAGE)
             if queue.has_gap:
                 await _send_chunk(send, b"event: reset\ndata: {}\n\n")
-            while messages := await WORKERS.run(queue.read_backlog):
+            while messages := await self._workers.run(queue.read_backlog):
                 await _send_chunk(send, b"".join(messages))
             while not queue.has_overflowed:
                 try:

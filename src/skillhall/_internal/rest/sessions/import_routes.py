@@ -10,7 +10,13 @@ from starlette.responses import Response
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import ApiRoute, describe_json, read_model
+from skillhall._internal.http.thread_pool import Work
+from skillhall._internal.rest.api_route import (
+    DatabaseRoute,
+    describe_json,
+    read_model,
+    run_blocking,
+)
 from skillhall._internal.rest.responses import (
     BAD_REQUEST,
     BINARY_SCHEMA,
@@ -37,6 +43,7 @@ from skillhall._internal.workspace.importer import (
     ImportChoices,
     ImportConflict,
     ImportOptions,
+    ImportResult,
     SkillImporter,
 )
 from skillhall._internal.workspace.serializers import (
@@ -61,7 +68,7 @@ _BODY: dict[str, Any] = {
         },
     }
 }
-router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
+router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATABASE_ERRORS)
 
 
 class _Import(NamedTuple):
@@ -71,6 +78,11 @@ class _Import(NamedTuple):
     upload: tuple[bytes, str] | None = None  # content and file name
     source: str | None = None
     folder: str = ""
+
+    @property
+    def work(self) -> Work:
+        """What the import waits for."""
+        return Work.DATABASE if self.source is None else Work.FETCH
 
     def read(self, importer: SkillImporter) -> ImportChoices:
         """Read the skills. Raises: the errors of the importer."""
@@ -134,14 +146,18 @@ def _build_import_options(
     responses=_ERRORS,
     openapi_extra=_BODY,
 )
-def import_skills(
-    workspace: WorkspaceDep, session: SessionId, wanted: _ImportDependency
+async def import_skills(
+    request: Request, workspace: WorkspaceDep, session: SessionId, wanted: _ImportDependency
 ) -> Response:
     """Import skills as blocks, from an upload, a source or a folder on the server."""
-    opened = workspace.open()
-    opened.sessions.find(session)  # fails before anything is fetched
-    choices = wanted.read(opened.importer)
-    result = opened.importer.import_choices(session, choices, wanted.options)
+
+    def run() -> ImportResult:
+        opened = workspace.open()
+        opened.sessions.find(session)  # fails before anything is fetched
+        choices = wanted.read(opened.importer)
+        return opened.importer.import_choices(session, choices, wanted.options)
+
+    result = await run_blocking(request, wanted.work, run)
     return SuccessResponse(serialize_import_result(result), 201)
 
 
@@ -151,9 +167,15 @@ def import_skills(
     responses=_ERRORS,
     openapi_extra=_BODY,
 )
-def preview_skills(workspace: WorkspaceDep, wanted: _ImportDependency) -> Response:
+async def preview_skills(
+    request: Request, workspace: WorkspaceDep, wanted: _ImportDependency
+) -> Response:
     """List the skills of an upload, a source or a folder, without importing them."""
-    choices = wanted.read(workspace.open().importer)
+
+    def run() -> ImportChoices:
+        return wanted.read(workspace.open().importer)
+
+    choices = await run_blocking(request, wanted.work, run)
     return SuccessResponse(serialize_candidates(choices.candidates))
 
 

@@ -244,7 +244,7 @@ class EventResponse(BaseModel):
     at: str
 
 
-DATABASE_ERRORS = describe_errors({503: "The database is unavailable."})
+DATABASE_ERRORS = describe_errors({503: "The server is busy, or the database is unavailable."})
 NOT_FOUND = describe_errors({404: "Session, block, template or snapshot not found."})
 DISK_FULL = describe_errors({507: "The disk is full."})
 STORE_ERRORS = (

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import ApiRoute, Json, JsonBody
+from skillhall._internal.rest.api_route import DatabaseRoute, Json, JsonBody
 from skillhall._internal.rest.etag import (
     NO_CACHE,
     download_headers,
@@ -51,7 +51,7 @@ from skillhall._internal.workspace.serializers import (
 from skillhall._internal.workspace.sessions import NO_BUDGETS
 
 _CURSOR_PATTERN = r"[0-9a-z]{1,64}"
-router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
+router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATABASE_ERRORS)
 
 
 def _check_cursor(cursor: str | None) -> str | None:

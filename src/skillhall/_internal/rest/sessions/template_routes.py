@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.rest.api_route import ApiRoute, Json
+from skillhall._internal.rest.api_route import DatabaseRoute, Json
 from skillhall._internal.rest.etag import versioned_response
 from skillhall._internal.rest.route_parameters import (
     ExpectedRevision,
@@ -43,7 +43,7 @@ _TEMPLATES_PATH = f"{API_PREFIX}/templates"
 _TEMPLATE_PATH = _TEMPLATES_PATH + "/{template}"
 _SNAPSHOTS_PATH = f"{SESSION_PATH}/snapshots"
 _SNAPSHOT_PATH = _SNAPSHOTS_PATH + "/{snapshot}"
-router = APIRouter(tags=["sessions"], route_class=ApiRoute, responses=DATABASE_ERRORS)
+router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATABASE_ERRORS)
 
 
 @router.get(_TEMPLATES_PATH, response_model=responses.TemplateListResponse)

@@ -1,4 +1,4 @@
-"""Rules for risky commands.
+"""Rules for risky commands, and for requests to paste a command into a terminal.
 
 Every quantifier is bounded and no repeated part contains another long one, so that no line can
 make a pattern slow. There is no rule for sudo, network use and eval: they are too common.
@@ -7,20 +7,60 @@ make a pattern slow. There is no rule for sudo, network use and eval: they are t
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.exfiltration_rules import EXFILTRATION_RULE
-from skillhall._internal.skill.risks.known_installers import has_only_known_installers
 from skillhall._internal.skill.risks.rule_engine import (
     Finder,
     Piece,
     RiskRule,
+    RuleHit,
+    ScannedText,
     all_of,
     any_of,
     either,
     in_order,
     split_words,
 )
+
+_DOWNLOADED_URL = re.compile(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
+_HTTPS = "https://"
+# Well-known installers that guides pipe into a shell: host and start of the path. Only hosts or
+# paths whose content one trusted owner controls.
+_KNOWN_INSTALLERS = split_words(
+    "aka.ms/installazurecli astral.sh/ awscli.amazonaws.com/ bootstrap.pypa.io/get-pip.py "
+    "bun.com/install bun.sh/install claude.ai/install cli.doppler.com/install.sh "
+    "community.chocolatey.org/install.ps1 cursor.com/install deb.nodesource.com/setup_ "
+    "deno.land/install deno.land/x/install/ direnv.net/install.sh fly.io/install.sh "
+    "fnm.vercel.app/install foundry.paradigm.xyz get.docker.com get.helm.sh/ get.k3s.io "
+    "get.pnpm.io/install get.pulumi.com get.rvm.io get.scoop.sh get.sdkman.io get.volta.sh "
+    "gh.io/copilot-install install.determinate.systems/ install.duckdb.org "
+    "install.python-poetry.org just.systems/install.sh mise.run nixos.org/nix/install "
+    "ollama.com/install.sh opencode.ai/install pyenv.run raw.githubusercontent.com/helm/helm/ "
+    "raw.githubusercontent.com/homebrew/install/ raw.githubusercontent.com/nvm-sh/nvm/ "
+    "raw.githubusercontent.com/ohmyzsh/ohmyzsh/ sdk.cloud.google.com sh.rustup.rs "
+    "starship.rs/install.sh tailscale.com/install.sh zed.dev/install.sh"
+)
+
+
+def has_only_known_installers(line: str) -> bool:
+    """Whether a lowercase line has URLs, and all of them are known installers."""
+    urls = _DOWNLOADED_URL.findall(line)
+    return bool(urls) and all(map(_is_known_installer, urls))
+
+
+def _is_known_installer(url: str) -> bool:
+    if not url.startswith(_HTTPS) or ".." in url or "$" in url:
+        return False
+    host, slash, path = url.removeprefix(_HTTPS).rstrip(".,;").partition("/")
+    for known in _KNOWN_INSTALLERS:
+        known_host, _, known_path = known.partition("/")
+        if host == known_host and (slash + path).startswith(f"/{known_path}" if known_path else ""):
+            return True
+    return False
+
 
 _END = r"(?=$|[\s;&)'\"`])"
 _SHELL = r"(?:ba|z|da|k|a)?sh(?![\w./=-])(?!\s{0,8}\|)"  # not a table cell
@@ -195,3 +235,52 @@ COMMAND_RULES = (
         ),
     ),
 )
+
+
+# Requests to paste a command into a terminal, as "ClickFix" attacks make them. Manuals make such
+# requests too. But in a manual the command is visible, and it neither downloads nor decodes
+# anything.
+_LINES_BELOW = 12  # lines after the request that may contain its command
+_LINES_ABOVE = 8  # lines before it: "copy the above and paste it"
+_MAX_REQUESTS = 100  # of one file
+_PASTE_RULE = RiskRule(
+    Code.PASTE_INTO_TERMINAL, "asks the user to paste a command", (), lambda _: None
+)
+_PASTE_REQUEST = re.compile(
+    r"\bpast(?:e|ing)\b[^.\n]{0,60}\bin(?:to|side)?\s{1,3}"
+    r"(?:the |your |a |an? open )?(?:\w{1,12} ){0,2}"
+    r"(?:terminal|command prompt|command line|powershell|cmd|run (?:box|dialog))\b"
+)
+_VISIBLE_COMMAND = re.compile(r"```|~~~|`[^`\n]{3,}`|^ {4,}\S|^\s{0,8}\$ ", re.MULTILINE)
+_DOWNLOAD_OR_DECODE = re.compile(
+    r"\b(?:iex|invoke-expression|mshta|certutil|bitsadmin|osascript)\b|frombase64string"
+    r"|\bbase64\s{1,4}(?:-d\b|--decode\b)|\s-e(?:nc|ncodedcommand)\s|\|\s{0,4}(?:ba|z)?sh\b"
+    r"|\b(?:ba|z)?sh\s{1,4}(?:-c\s{1,4})?[\"']?(?:<\(|\$\()\s{0,4}(?:curl|wget)\b"
+)
+# The request is about a command, and not about some text.
+_COMMAND_WORD = re.compile(r"\b(?:it|command|this|that|them|script|line)\b")
+_REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
+
+
+def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
+    """Find requests to paste a command that is hidden, or downloads or decodes data."""
+    text = lines.lower
+    if "past" not in text:
+        return
+    for match in islice(_PASTE_REQUEST.finditer(text), _MAX_REQUESTS):
+        # The slices bound the work on files with very long lines.
+        above = text[max(0, match.start() - 2000) : match.start()]
+        above = "\n".join(above.split("\n")[-_LINES_ABOVE:])
+        below = "\n".join(text[match.end() : match.end() + 4000].split("\n")[:_LINES_BELOW])
+        visible = _VISIBLE_COMMAND.search(below) or _VISIBLE_COMMAND.search(above)
+        context = f"{above}\n{below}"
+        if visible is None:
+            is_risky = bool(_REMOTE_URL.search(context) or _COMMAND_WORD.search(match.group()))
+        else:
+            is_risky = any(
+                _DOWNLOAD_OR_DECODE.search(line) and not has_only_known_installers(line)
+                for line in context.split("\n")
+            )
+        if not is_risky:
+            continue
+        yield lines.build_hit(_PASTE_RULE, match.start(), is_mention=is_mention(match.start()))

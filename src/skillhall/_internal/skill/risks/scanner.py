@@ -4,39 +4,74 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.skill.frontmatter_locator import is_skill_md, normalize_newlines
-from skillhall._internal.skill.parsed import Frontmatter
-from skillhall._internal.skill.risks.base64_rules import find_base64
-from skillhall._internal.skill.risks.bundle_rules import (
-    SCRIPT_EXTENSIONS,
-    check_bundle,
-    format_names,
-    is_dropped_link,
+from skillhall._internal.skill.frontmatter_locator import (
+    LFS_SIGNATURE,
+    is_skill_md,
+    normalize_newlines,
 )
-from skillhall._internal.skill.risks.command_rules import COMMAND_RULES
+from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.skill.risks.command_rules import COMMAND_RULES, find_paste_requests
 from skillhall._internal.skill.risks.exfiltration_rules import find_sent_archives
-from skillhall._internal.skill.risks.hidden_comment_rules import find_hidden_comments
+from skillhall._internal.skill.risks.hidden_text_rules import (
+    find_base64,
+    find_control_characters,
+    find_escaped_hidden_text,
+    find_hidden_comments,
+    find_invisible_characters,
+)
 from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
 from skillhall._internal.skill.risks.quoted_attack_detector import MentionDetector
 from skillhall._internal.skill.risks.remote_instruction_rules import find_remote_instructions
-from skillhall._internal.skill.risks.rule_engine import RuleHit, ScannedText, split_words
-from skillhall._internal.skill.risks.secret_rules import find_secrets
-from skillhall._internal.skill.risks.terminal_paste_rules import find_paste_requests
-from skillhall._internal.skill.risks.tiers import TIERS, Tier
-from skillhall._internal.skill.risks.unicode_rules import (
-    find_control_characters,
-    find_escaped_hidden_text,
-    find_invisible_characters,
+from skillhall._internal.skill.risks.rule_engine import (
+    RuleHit,
+    ScannedText,
+    escape_invisible,
+    split_words,
+    truncate,
 )
+from skillhall._internal.skill.risks.secret_rules import find_secrets
+from skillhall._internal.skill.risks.tiers import TIERS, Tier
 from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import SkillhallError
 
+_MAX_NAMES = 3  # in one finding
+_MAX_NAME_LENGTH = 40  # characters
+_PROGRAM_SIGNATURES = (
+    b"\x7fELF",
+    b"MZ\x90\x00",
+    b"\xcf\xfa\xed\xfe",
+    b"\xce\xfa\xed\xfe",
+    b"\xca\xfe\xba\xbe",
+    b"\x00asm",
+)
+_PROGRAM_EXTENSIONS = split_words(
+    ".exe .dll .so .dylib .msi .scr .com .jar .class .wasm .pyc .node .app .dmg"
+)
+_ARCHIVE_SIGNATURES = (
+    b"PK\x03\x04",
+    b"\x1f\x8b",
+    b"7z\xbc\xaf\x27\x1c",
+    b"Rar!\x1a\x07",
+    b"BZh",
+    b"\xfd7zXZ",
+)
+_ARCHIVE_EXTENSIONS = split_words(".zip .tar .gz .tgz .bz2 .xz .7z .rar .zst .whl .skill .iso .cab")
+# Documents in zip or gzip format.
+_DOCUMENT_EXTENSIONS = split_words(
+    ".docx .xlsx .pptx .docm .xlsm .pptm .dotx .xltx .potx .odt .ods .odp .epub .jar .svgz"
+)
+_SCRIPT_EXTENSIONS = split_words(
+    ".sh .bash .zsh .fish .py .js .mjs .cjs .ts .rb .pl .php .lua .ps1 .psm1 .bat .cmd .vbs"
+)
+_UNRESTRICTED_TOOLS = frozenset(
+    {"*", "bash", "bash(*)", "bash(**)", "bash(:*)", "bash(*:*)", "shell", "shell(*)"}
+)
 MAX_FILE_BYTES = 1024 * 1024  # of one file
 MAX_TOTAL_BYTES = 16 * 1024 * 1024  # of all files of a skill
 MAX_FINDINGS_PER_CODE = 5  # in one file; the hint of the last one counts the others
@@ -44,7 +79,7 @@ _HEAD_BYTES = 8192  # a binary file has a NUL byte among these
 _MARKDOWN = (".md", ".mdx", ".markdown")
 _TEXT_EXTENSIONS = (
     *_MARKDOWN,
-    *SCRIPT_EXTENSIONS,
+    *_SCRIPT_EXTENSIONS,
     *split_words(".txt .json .yaml .yml .toml .xml .html .csv"),
 )
 # Binary files, which are often large.
@@ -52,17 +87,25 @@ _MEDIA_EXTENSIONS = split_words(
     ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .svgz .pdf .ttf .otf .woff .woff2 .eot .mp3 .mp4"
     " .wav .ogg .mov .webm .zip .gz .tgz .7z .rar .xz .bz2 .docx .xlsx .pptx .db .sqlite .onnx .npy"
 )
+_DESCRIPTIONS = {
+    Code.HAS_EXECUTABLES: "compiled programs",
+    Code.HAS_ARCHIVES: "archives, not scanned",
+    Code.HAS_SCRIPTS: "scripts",
+    Code.EXECUTE_BITS: "executable files",
+    Code.LINKS_DROPPED: "skipped links",
+    Code.LFS_FILES: "Git LFS pointers without content",
+}
 
 
 def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     """Scan a skill. Findings are sorted by path, relative to its folder, and line."""
     heads, texts, unread = _read_files(bundle)
     files = [_FileHits(path, _scan_file(path, data, front)) for path, data in texts.items()]
-    findings = [*check_bundle(bundle, heads, front)]
+    findings = [*_check_bundle(bundle, heads, front)]
     findings += (finding for file in files for finding in file.build_findings())
     findings += _build_info_findings(files)
     if unread:
-        message = f"too large or unreadable, not scanned: {format_names(unread)}"
+        message = f"too large or unreadable, not scanned: {_format_names(unread)}"
         findings.append(Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself"))
     return tuple(sorted(findings, key=lambda f: (f.path, f.line or 0, f.code.value, f.message)))
 
@@ -100,7 +143,7 @@ def _read_files(bundle: Bundle) -> tuple[dict[str, bytes], dict[str, bytes], lis
         if b"\0" not in head or is_script:
             texts[path] = data
     # Links that the source skipped have a finding of their own.
-    unread += (f.path or f.message for f in bundle.findings if not is_dropped_link(f))
+    unread += (f.path or f.message for f in bundle.findings if not _is_dropped_link(f))
     # The parser reports an unreadable SKILL.md.
     reported = (path for path in unread if not is_skill_md(path))
     return heads, texts, [p for p in reported if not p.lower().endswith(_MEDIA_EXTENSIONS)]
@@ -132,7 +175,7 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     paragraphs = lines.join_paragraphs() if is_markdown else lines
     for rule in PHRASE_RULES:
         yield from paragraphs.apply_rule(rule, is_phrase_mention)
-    is_prose = not name.endswith(SCRIPT_EXTENSIONS)
+    is_prose = not name.endswith(_SCRIPT_EXTENSIONS)
     yield from find_remote_instructions(lines, is_phrase_mention, is_prose=is_prose)
     yield from find_paste_requests(lines, is_phrase_mention)
     yield from find_base64(lines)
@@ -202,3 +245,52 @@ def _format_more_hint(count: int, where: str) -> str:
 
 def _build_finding(hit: RuleHit, path: str, hint: str) -> Finding:
     return Finding(hit.code, f"{hit.description}: {hit.excerpt}", hit.line, hint, path)
+
+
+def _check_bundle(
+    bundle: Bundle, heads: Mapping[str, bytes], front: Frontmatter
+) -> Iterator[Finding]:
+    """Yield one finding per kind of file, given their first bytes, and per field."""
+    paths_by_code: dict[Code, list[str]] = {}
+    for path, file in bundle.files.items():
+        for code in _classify_file(path, heads.get(path, b"")):
+            paths_by_code.setdefault(code, []).append(path)
+        if file.executable:
+            paths_by_code.setdefault(Code.EXECUTE_BITS, []).append(path)
+    links = [finding.path for finding in bundle.findings if _is_dropped_link(finding)]
+    if links:
+        paths_by_code[Code.LINKS_DROPPED] = links
+    for code, paths in paths_by_code.items():
+        yield Finding(code, f"{_DESCRIPTIONS[code]}: {_format_names(paths)}")
+    if hooks := front.fields.get("hooks"):
+        events = _format_names([*hooks]) if isinstance(hooks, dict) else "hooks"
+        yield Finding(Code.HOOKS_FIELD, f"the frontmatter defines hooks: {events}")
+    if broad := [tool for tool in front.allowed_tools if tool.lower() in _UNRESTRICTED_TOOLS]:
+        yield Finding(Code.BROAD_TOOLS, f"unrestricted tools: {_format_names(broad)}")
+
+
+def _format_names(paths: Sequence[str]) -> str:
+    """Format the first few paths and the number of the others."""
+    names = [truncate(escape_invisible(path), _MAX_NAME_LENGTH) for path in paths[:_MAX_NAMES]]
+    more = len(paths) - _MAX_NAMES
+    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+
+
+def _classify_file(path: str, head: bytes) -> Iterator[Code]:
+    name = path.lower()
+    if head.startswith(_PROGRAM_SIGNATURES) or name.endswith(_PROGRAM_EXTENSIONS):
+        yield Code.HAS_EXECUTABLES
+    elif name.endswith(_ARCHIVE_EXTENSIONS) or (
+        head.startswith(_ARCHIVE_SIGNATURES) and not name.endswith(_DOCUMENT_EXTENSIONS)
+    ):
+        yield Code.HAS_ARCHIVES
+    elif head.startswith(b"#!") or name.endswith(_SCRIPT_EXTENSIONS):
+        yield Code.HAS_SCRIPTS
+    if head.startswith(LFS_SIGNATURE) and not is_skill_md(path):
+        yield Code.LFS_FILES
+
+
+def _is_dropped_link(finding: Finding) -> bool:
+    """Whether a finding is about a link that the source left out of the bundle."""
+    # The folder and repository sources end the message of such a finding with these words.
+    return finding.code is Code.FILE_LEFT_OUT and finding.message.endswith("it is a link")

@@ -103,7 +103,13 @@ def read_zip(data: bytes, extraction: ArchiveExtraction) -> None:
 def _read_zip(data: bytes, extraction: ArchiveExtraction) -> None:
     directory = _find_directory(data, extraction)
     extraction.count_entries(directory.entry_count)
-    entries = list(_read_directory(data, directory, extraction))
+    table, position = data[directory.start : directory.end], 0
+    entries = []
+    for _ in range(directory.entry_count):
+        entry, position = _read_entry(table, position, extraction)
+        entries.append(entry)
+    if position != len(table):
+        extraction.reject("confusion", "its directory is longer than its end record says")
     for entry in entries:
         _check_entry(entry, extraction)
     paths = [extraction.claim_path(entry.raw_name, is_folder=entry.is_folder) for entry in entries]
@@ -112,7 +118,14 @@ def _read_zip(data: bytes, extraction: ArchiveExtraction) -> None:
     extraction.check_total_size(sum(entry.size for entry in entries))
     bodies = _locate_bodies(data, entries, directory, extraction)
     for path, entry in zip(paths, entries, strict=True):
-        content = _unpack(path, entry, bodies[entry.offset], extraction)
+        body = bodies[entry.offset]
+        if entry.method == _STORED:
+            chunks = extraction.read_stored(body)
+        else:
+            chunks = extraction.inflate(body, _DEFLATE_WINDOW)
+        content = extraction.read_content(path, chunks)
+        if len(content) != entry.size or zlib.crc32(content) != entry.crc:
+            extraction.reject("malformed", "a file does not match its size and checksum")
         if not entry.is_folder:
             extraction.add_file(path, content, executable=bool(entry.mode & _EXECUTABLE))
 
@@ -179,18 +192,6 @@ def _end_record_length(data: bytes, end: int) -> int:
         return _END.size
     comment: int = _END.unpack_from(data, end)[-1]
     return _END.size + comment
-
-
-def _read_directory(
-    data: bytes, directory: _CentralDirectory, extraction: ArchiveExtraction
-) -> Iterator[_ZipEntry]:
-    table = data[directory.start : directory.end]
-    position = 0
-    for _ in range(directory.entry_count):
-        entry, position = _read_entry(table, position, extraction)
-        yield entry
-    if position != len(table):
-        extraction.reject("confusion", "its directory is longer than its end record says")
 
 
 def _read_entry(
@@ -331,14 +332,3 @@ def _allowed_gaps(entry: _ZipEntry) -> Sequence[bytes]:
     numbers = (entry.crc, entry.packed_size, entry.size)
     forms = [struct.pack("<3L", *numbers), struct.pack("<LQQ", *numbers)]
     return [*forms, *(_DESCRIPTOR_SIGNATURE + form for form in forms)]
-
-
-def _unpack(path: str, entry: _ZipEntry, body: memoryview, extraction: ArchiveExtraction) -> bytes:
-    if entry.method == _STORED:
-        chunks = extraction.read_stored(body)
-    else:
-        chunks = extraction.inflate(body, _DEFLATE_WINDOW)
-    content = extraction.read_content(path, chunks)
-    if len(content) != entry.size or zlib.crc32(content) != entry.crc:
-        extraction.reject("malformed", "a file does not match its size and checksum")
-    return content

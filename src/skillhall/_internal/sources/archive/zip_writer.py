@@ -27,16 +27,13 @@ def pack_bundle(bundle: Bundle) -> bytes:
         for path, file in sorted(bundle.files.items()):
             data = file.read()
             entry = zipfile.ZipInfo(path, _FIXED_TIMESTAMP)
-            entry.compress_type = _compression_method(data)
+            # Readers may mistake a file with a very high compression ratio for a zip bomb.
+            is_suspicious = len(data) > _RATIO_MIN_SIZE and (
+                len(zlib.compress(data, 1)) * _MAX_RATIO < len(data)
+            )
+            entry.compress_type = zipfile.ZIP_STORED if is_suspicious else zipfile.ZIP_DEFLATED
             entry.create_system = _UNIX_SYSTEM
             mode = _EXECUTABLE_MODE if file.executable else _FILE_MODE
             entry.external_attr = (_REGULAR_TYPE | mode) << 16
             archive.writestr(entry, data)
     return packed.getvalue()
-
-
-def _compression_method(data: bytes) -> int:
-    # Readers may mistake a file with a very high compression ratio for a zip bomb.
-    if len(data) > _RATIO_MIN_SIZE and len(zlib.compress(data, 1)) * _MAX_RATIO < len(data):
-        return zipfile.ZIP_STORED
-    return zipfile.ZIP_DEFLATED

@@ -170,12 +170,9 @@ def run_git(
 
 def _build_environment(program: str, extra: Mapping[str, str]) -> dict[str, str]:
     path = os.pathsep.join((os.path.dirname(program), os.defpath))
-    return {**_ENVIRONMENT, "PATH": path, **_system_variables(), **extra}
-
-
-def _system_variables() -> dict[str, str]:
-    # Windows cannot open sockets without it.
-    return {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {}
+    # Windows cannot open sockets without this variable.
+    system = {"SYSTEMROOT": os.environ["SYSTEMROOT"]} if sys.platform == "win32" else {}
+    return {**_ENVIRONMENT, "PATH": path, **system, **extra}
 
 
 @contextlib.contextmanager
@@ -279,7 +276,9 @@ class _ProcessMonitor:
                 open_streams -= not chunk
                 self._handle_chunk(chunk, is_out=is_out)
             if time.monotonic() >= next_check:
-                self._check_limits()
+                if time.monotonic() > self._limits.deadline:
+                    raise GitTimedOut
+                self._check_folder_size()
                 next_check = time.monotonic() + _POLL_INTERVAL
 
     def _handle_chunk(self, chunk: bytes, *, is_out: bool) -> None:
@@ -303,11 +302,6 @@ class _ProcessMonitor:
             if match := _PROGRESS.match(line[:200].decode(errors="replace")):
                 step, completed, total, count = match.groups()
                 self._progress(step, int(completed or count), int(total or 0))
-
-    def _check_limits(self) -> None:
-        if time.monotonic() > self._limits.deadline:
-            raise GitTimedOut
-        self._check_folder_size()
 
     def _check_folder_size(self) -> None:
         folder = self._limits.measured_folder

@@ -51,7 +51,13 @@ if TYPE_CHECKING:
 
 
 class McpSkill(NamedTuple):
-    """Skill of a server, with its entry."""
+    """Skill of a server, with its entry.
+
+    >>> with open_mcp_source("acme") as source:
+    ...     skill = source.find("pdf")
+    >>> skill.name, skill.location
+    ('acme:pdf', 'mcp:acme/skill://pdf/SKILL.md')
+    """
 
     label: str
     entry: McpSkillEntry
@@ -89,7 +95,12 @@ class McpSkill(NamedTuple):
 
 
 class McpSkillSource:
-    """Skills of one connected server. Create it with `open_mcp_source`."""
+    r"""Skills of one connected server. Create it with `open_mcp_source`.
+
+    >>> with open_mcp_source("acme") as source:
+    ...     source.read(source.find("pdf"), "references/forms.md")
+    b'# Forms\r\n'
+    """
 
     def __init__(self, label: str, server: McpSkillClient, cache: str) -> None:
         self.label = label
@@ -240,6 +251,10 @@ def open_mcp_source(label: str, settings: Settings | None = None) -> Iterator[Mc
     """Connect to the server with this label, for the duration of a `with` block.
 
     Raises: UnknownMcpServer, SkillsNotServed, SourceRejected, ConfigInvalid, SourceUnavailable.
+
+    >>> with open_mcp_source("acme") as source:
+    ...     print([skill.name for skill in source.list()])
+    ['acme:pdf']
     """
     settings = Settings.read() if settings is None else settings
     with connect(settings, find_server(settings, label)) as client:

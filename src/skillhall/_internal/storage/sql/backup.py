@@ -22,6 +22,7 @@ from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, Programmin
 
 from skillhall._internal.storage.records import DATABASE_RESTORED
 from skillhall._internal.storage.sql.backup_validation import validate_row
+from skillhall._internal.storage.sql.engine import lift_limits
 from skillhall._internal.storage.sql.event_rows import publish_event, read_event_range
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
@@ -55,6 +56,7 @@ def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
     """Return a consistent backup and a report about it. Raises: DatabaseUnavailable."""
 
     def work(connection: Connection) -> tuple[bytes, BackupReport]:
+        lift_limits(connection)
         version, rows = current_version(connection), 0
         packed, digest = io.BytesIO(), hashlib.sha256()
         with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as out:
@@ -78,6 +80,7 @@ def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool)
     report = _validate_backup(data)
 
     def work(connection: Connection) -> BackupReport:
+        lift_limits(connection)
         lock_schema(connection)
         if not overwrite and _has_data(connection):
             raise Conflict("a database with data", "use --overwrite to replace its data")

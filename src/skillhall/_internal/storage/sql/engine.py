@@ -6,15 +6,26 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    InvalidatePoolError,
+    NoSuchModuleError,
+    SQLAlchemyError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from skillhall._internal.cache import AdaptiveCache
+from skillhall._internal.storage.sql.event_rows import EVENT_LOCK
 from skillhall._internal.storage.sql.migrations import LATEST_VERSION, current_version, migrate
+from skillhall._internal.storage.sql.timeouts import DatabaseTimeouts
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable
 
 if TYPE_CHECKING:
@@ -30,21 +41,23 @@ _DRIVERS = {
     "postgresql": "postgresql+psycopg",
     "postgres": "postgresql+psycopg",
 }
-# Four attempts with 2.5 seconds each: callers get an error after ten seconds of contention.
 _ATTEMPTS = 4
-_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON", "busy_timeout=2500")
-# An unresponsive PostgreSQL is noticed after seconds; TCP's default is two hours.
-POSTGRES_CONNECT_ARGS: Mapping[str, Any] = {
-    "connect_timeout": 5,
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,  # milliseconds
-}
+_PRAGMAS = ("journal_mode=WAL", "synchronous=NORMAL", "foreign_keys=ON")
+_FILE_CHECK_LIMIT = 1.0  # seconds; the rest of a very large file is not checked for damage
+_FILE_CHECK_STEPS = 10_000  # instructions of SQLite between two looks at the clock
+# Writes a row, and waits for whatever would block writers, in one statement and so without a
+# transaction that could stay open. Servers that check at the same time use different rows.
+_POSTGRES_WRITE_CHECK = """WITH written AS (
+    UPDATE schema_migrations SET applied_at = applied_at WHERE version =
+        (SELECT version FROM schema_migrations LIMIT 1 FOR UPDATE SKIP LOCKED)
+), locked AS (DELETE FROM events WHERE seq IS NULL)
+SELECT pg_advisory_xact_lock_shared(:lock)"""
+_SQLITE_WRITE_CHECK = "UPDATE schema_migrations SET applied_at = applied_at WHERE version = 1"
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700  # sessions are private
 # PostgreSQL's codes for serialization failure, deadlock and unavailable lock.
 _RETRYABLE_STATES = frozenset({"40001", "40P01", "55P03"})
 _DISK_FULL_STATE = "53100"
+_CANCELED_STATE = "57014"
 # PostgreSQL's classes of codes: connection, authorization, unknown database, resources, shutdown,
 # system error, read-only.
 _UNAVAILABLE_STATE_CLASSES = ("08", "28", "3D", "53", "57", "58", "25")
@@ -65,10 +78,20 @@ _POSTGRES_READ_OPTIONS: Mapping[str, Any] = {
 }
 
 
+_DEFAULT_TIMEOUTS = DatabaseTimeouts()
+
+
 class Database:
     """Database with the latest schema. Thread-safe; call `close` when done."""
 
-    def __init__(self, url: str | URL, at: str, *, allow_outage: bool = False) -> None:
+    def __init__(
+        self,
+        url: str | URL,
+        at: str,
+        *,
+        allow_outage: bool = False,
+        timeouts: DatabaseTimeouts = _DEFAULT_TIMEOUTS,
+    ) -> None:
         """Open the database and migrate it; `at` is recorded as the time of migrations.
 
         With `allow_outage`, a database that is down is opened on first use.
@@ -76,11 +99,13 @@ class Database:
         """
         self._url = parse_database_url(url)
         self.is_postgres = self._url.get_backend_name() == "postgresql"
-        self._engine = (
-            _postgres_engine(self._url) if self.is_postgres else _sqlite_engine(self._url)
-        )
+        self.timeouts = timeouts
+        make_engine = _postgres_engine if self.is_postgres else _sqlite_engine
+        self._engine = make_engine(self._url, timeouts)
         read_options = _POSTGRES_READ_OPTIONS if self.is_postgres else {_READ_ONLY: True}
         self._read_engine = self._engine.execution_options(**read_options)
+        # Reading the complete file is expensive, so large ones are checked less often.
+        self._file_problem = AdaptiveCache(lambda: _find_file_problem(self.path))
         self._callbacks: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._open_lock = threading.Lock()
@@ -108,11 +133,17 @@ class Database:
         return f"{host}:{self._url.port or ''}/{self._url.database}"
 
     def find_problem(self) -> str:
-        """Return why the database cannot be used at this moment, or ""."""
+        """Return why the database cannot be read and written at this moment, or "".
+
+        It is written to; an SQLite file is also checked for damage.
+        """
         try:
-            self.read(lambda connection: connection.exec_driver_sql("SELECT 1"))
-        except DatabaseUnavailable as error:
+            self._open()
+            self._check_writing()
+        except (DatabaseUnavailable, DatabaseFull) as error:
             return str(error)
+        except DBAPIError:
+            return str(DatabaseUnavailable("its tables are missing or damaged"))
         return ""
 
     @property
@@ -153,14 +184,25 @@ class Database:
         """Create and migrate the database on first use."""
         if self._is_open:
             return
-        with self._open_lock:
+        # While the database hangs, requests must not wait for each other's attempts.
+        if not self._open_lock.acquire(timeout=self.timeouts.pool):
+            raise DatabaseUnavailable("it does not respond")
+        try:
             if not self._is_open:
                 if not self.is_postgres:
                     _create_file(self.path)
                 # A database that is up to date is opened without waiting for writers.
                 if self._run_read(current_version) != LATEST_VERSION:
-                    self._run_write(lambda connection: migrate(connection, self._opened_at))
+                    self._run_write(self._migrate)
                 self._is_open = True
+        finally:
+            self._open_lock.release()
+
+    def _migrate(self, connection: Connection) -> None:
+        lift_limits(
+            connection
+        )  # it may change large tables, or wait for another server's migration
+        migrate(connection, self._opened_at)
 
     def _run_read(self, work: Callable[[Connection], _T]) -> _T:
         try:
@@ -170,19 +212,49 @@ class Database:
             raise _to_database_error(error) from None
 
     def _run_write(self, work: Callable[[Connection], _T]) -> _T:
+        started = time.monotonic()
         for attempt in count(1):
             try:
                 with self._engine.begin() as connection:
                     result = work(connection)
                 break
             except SQLAlchemyError as error:
-                if attempt == _ATTEMPTS or not _is_retryable(error):
+                elapsed = time.monotonic() - started
+                has_time = self.timeouts.allows_retry(elapsed, is_postgres=self.is_postgres)
+                if attempt == _ATTEMPTS or not has_time or not _is_retryable(error):
                     raise _to_database_error(error) from None
         with self._lock:
             callbacks = [*self._callbacks]
         for callback in callbacks:
             callback()
         return result
+
+    def _check_writing(self) -> None:
+        """Write to the database. Raises: DatabaseUnavailable, DatabaseFull, DBAPIError."""
+        is_postgres = self.is_postgres
+        statement = _POSTGRES_WRITE_CHECK if is_postgres else _SQLITE_WRITE_CHECK
+        options = {"isolation_level": "AUTOCOMMIT"} if is_postgres else {}
+        try:
+            with self._engine.execution_options(**options).begin() as connection:
+                connection.execute(text(statement), {"lock": EVENT_LOCK} if is_postgres else {})
+        except SQLAlchemyError as error:
+            raise _to_database_error(error) from None
+        if not is_postgres:
+            if not os.path.exists(self.path):  # open connections still write to it
+                raise DatabaseUnavailable("its file was deleted")
+            if problem := self._file_problem.get():
+                raise DatabaseUnavailable(problem)
+
+
+def lift_limits(connection: Connection) -> None:
+    """Let a transaction take as long as it needs, for example to copy all rows.
+
+    It must not be idle: the server still ends it if this process is frozen.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+        connection.connection.dbapi_connection.response_limit = None  # type: ignore[union-attr]
 
 
 def build_sqlite_url(path: str) -> URL:
@@ -213,22 +285,67 @@ def parse_database_url(text: str | URL) -> URL:
     return url.set(drivername=driver)
 
 
-def _postgres_engine(url: URL) -> Engine:
+def _postgres_engine(url: URL, timeouts: DatabaseTimeouts) -> Engine:
     try:
-        return create_engine(
-            url, pool_pre_ping=True, pool_size=10, connect_args={**POSTGRES_CONNECT_ARGS}
+        engine = create_engine(url, pool_size=10, pool_timeout=timeouts.pool)
+        from skillhall._internal.storage.sql import (  # noqa: PLC0415 - the driver is an extra
+            postgres_connection,
         )
     except (ModuleNotFoundError, NoSuchModuleError):
         raise ConfigInvalid(
             URL_VARIABLE, "PostgreSQL needs a driver", "pip install 'skillhall[postgres]'"
         ) from None
 
+    def connect(_dialect: object, _record: object, arguments: list[Any], named: Any) -> object:  # noqa: ANN401 - dict
+        return postgres_connection.connect(timeouts, *arguments, **named)
 
-def _sqlite_engine(url: URL) -> Engine:
-    engine = create_engine(url, connect_args={"check_same_thread": False})
+    def check(connection: postgres_connection.LimitedConnection, *_: object) -> None:
+        # Not `pool_pre_ping`, which would use up the time that a new connection needs.
+        try:
+            connection.ping(timeouts.ping)
+        except postgres_connection.Error:
+            raise InvalidatePoolError from None
+
+    def restore_limit(connection: postgres_connection.LimitedConnection, *_: object) -> None:
+        connection.response_limit = timeouts.response
+
+    event.listen(engine, "do_connect", connect)
+    event.listen(engine, "checkout", check)
+    event.listen(engine, "reset", restore_limit)
+    return engine
+
+
+def _sqlite_engine(url: URL, timeouts: DatabaseTimeouts) -> Engine:
+    engine = create_engine(
+        url,
+        connect_args={"check_same_thread": False, "timeout": timeouts.busy},
+        pool_timeout=timeouts.pool,
+    )
     event.listen(engine, "connect", _configure_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _find_file_problem(path: str) -> str:
+    """Return the damage of an SQLite file, or "".
+
+    A new connection is used, because open ones have pages in memory.
+    """
+    deadline = time.monotonic() + _FILE_CHECK_LIMIT
+    try:
+        with contextlib.closing(
+            sqlite3.connect(f"file:{quote(path)}?mode=rw", uri=True)
+        ) as connection:
+            connection.set_progress_handler(
+                lambda: int(time.monotonic() > deadline), _FILE_CHECK_STEPS
+            )
+            result = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        code = _sqlite_code(error)
+        # An interrupted check has found no damage up to the limit.
+        is_interrupted = code == sqlite3.SQLITE_INTERRUPT
+        return "" if is_interrupted else _SQLITE_PROBLEMS.get(code, "its file cannot be read")
+    return "" if result == ("ok",) else _SQLITE_PROBLEMS[sqlite3.SQLITE_CORRUPT]
 
 
 def _create_file(path: str) -> None:
@@ -285,6 +402,8 @@ def _to_database_error(error: SQLAlchemyError) -> Exception:
         problem = "it cannot be reached" if is_gone else ""
         if state in _RETRYABLE_STATES:
             problem = "conflict with other writers"
+        elif state == _CANCELED_STATE:
+            problem = "a statement took too long"
     if is_full:
         return DatabaseFull()
     return DatabaseUnavailable(problem) if problem else error

@@ -20,27 +20,33 @@ if TYPE_CHECKING:
 NOTIFY_CHANNEL = "skillhall_events"  # for PostgreSQL's NOTIFY
 MAX_EVENTS = 100_000
 _PRUNE_INTERVAL = 1_000  # events between deletions of old ones
-# Serializes event numbers: a reader never sees a number before all lower ones are committed.
-_LOCK = "SELECT pg_advisory_xact_lock(7223446120932)"
+# PostgreSQL numbers events at the commit, under this lock: a reader never sees a number before all
+# lower ones are committed. Only the server holds the lock, so a frozen process cannot keep it.
+EVENT_LOCK = 7_223_446_120_932
+# Until then, an event has a negative number, which no other transaction can see.
+_PROVISIONAL_SEQ = -func.nextval(func.pg_get_serial_sequence("events", "seq"))
 
 
 def add_events(connection: Connection, *new: Event) -> int:
-    """Insert events and return the sequence number of the last one.
+    """Insert events and return a number that no other call returns.
 
-    PostgreSQL notifies other connections after the commit.
+    SQLite numbers them at once; the number is that of the last one. PostgreSQL numbers them at the
+    commit, and notifies other connections after it.
     """
     is_postgres = connection.dialect.name == "postgresql"
+    statement = insert(events).returning(events.c.seq)
     if is_postgres:
-        connection.execute(text(_LOCK))
+        statement = statement.values(seq=_PROVISIONAL_SEQ)
     last = 0
     for event in new:
-        result = connection.execute(insert(events), to_event_row(event))
-        last = int(result.inserted_primary_key[0]) if result.inserted_primary_key else 0
-        if last % _PRUNE_INTERVAL == 0:
-            connection.execute(delete(events).where(events.c.seq <= last - MAX_EVENTS))
+        last = abs(int(connection.execute(statement, to_event_row(event)).scalar_one()))
+    # On PostgreSQL, each event uses up two numbers, and only this one is known here.
+    if last % _PRUNE_INTERVAL < 2 * len(new):
+        is_old = events.c.seq.between(1, last - MAX_EVENTS)
+        connection.execute(delete(events).where(is_old))
     if is_postgres:
-        parameters = {"channel": NOTIFY_CHANNEL, "seq": str(last)}
-        connection.execute(text("SELECT pg_notify(:channel, :seq)"), parameters)
+        notify = "SELECT pg_notify(:channel, '')"
+        connection.execute(text(notify), {"channel": NOTIFY_CHANNEL})
     return last
 
 

@@ -8,7 +8,6 @@ import threading
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from skillhall._internal.storage.sql.engine import POSTGRES_CONNECT_ARGS
 from skillhall._internal.storage.sql.event_rows import NOTIFY_CHANNEL
 
 if TYPE_CHECKING:
@@ -76,21 +75,24 @@ class PostgresEventSignal:
     """
 
     def __init__(self, database: Database) -> None:
+        # The driver is an extra, so it is imported only where PostgreSQL is used.
+        from skillhall._internal.storage.sql import postgres_connection  # noqa: PLC0415
+
+        self._driver = postgres_connection
         self._connection_url = database.connection_url
+        self._timeouts = database.timeouts
         self._connection: Connection | None = None
         self._closed = threading.Event()
         self._connect()
 
     def wait(self) -> bool:
         """Wait briefly; return whether there was a notification or a reconnect."""
-        from psycopg import Error  # noqa: PLC0415 - only where PostgreSQL is used
-
         if self._connection is None:
             self._closed.wait(_RECONNECT_DELAY)
             return self._connect()
         try:
             return any(True for _ in self._connection.notifies(timeout=_WAIT_TIMEOUT, stop_after=1))
-        except Error:
+        except self._driver.Error:
             self._disconnect()
             return False
 
@@ -100,14 +102,12 @@ class PostgresEventSignal:
         self._disconnect()
 
     def _connect(self) -> bool:
-        import psycopg  # noqa: PLC0415 - only where PostgreSQL is used
-
         try:
-            self._connection = psycopg.connect(
-                self._connection_url, autocommit=True, **POSTGRES_CONNECT_ARGS
+            self._connection = self._driver.connect(
+                self._timeouts, self._connection_url, autocommit=True
             )
             self._connection.execute(f"LISTEN {NOTIFY_CHANNEL}")
-        except psycopg.Error:
+        except self._driver.Error:
             self._disconnect()
             return False
         return True

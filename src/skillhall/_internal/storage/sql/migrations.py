@@ -110,11 +110,31 @@ def _m4_tokens(connection: Connection) -> None:
     )
 
 
+def _m5_event_order(connection: Connection) -> None:
+    """Let PostgreSQL number events at the commit instead of at the insert."""
+    if not _is_postgres(connection):  # SQLite has only one writer
+        return
+    _execute(
+        connection,
+        """CREATE OR REPLACE FUNCTION skillhall_number_event() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN
+            PERFORM pg_advisory_xact_lock(7223446120932);
+            UPDATE events SET seq = nextval(pg_get_serial_sequence('events', 'seq'))
+                WHERE seq = NEW.seq;
+            RETURN NULL;
+        END $$""",
+        """CREATE CONSTRAINT TRIGGER events_number AFTER INSERT ON events
+            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.seq < 0)
+            EXECUTE FUNCTION skillhall_number_event()""",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
     _m3_shared_files,
     _m4_tokens,
+    _m5_event_order,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

@@ -103,16 +103,12 @@ class SharedSkillWriter(SharedSkillReader):
         self._event_kinds[identity] = SKILL_DELETED
 
     def publish_events(self, at: str) -> None:
-        """Publish the events and set the version of the changed skills.
-
-        The version is the sequence number of the last event.
-        """
+        """Publish the events and set the version of the changed skills."""
         if not self._event_kinds:
             return
         events = [
             Event(kind, identity, "", 0, {}, at) for identity, kind in self._event_kinds.items()
         ]
-        # Last in the transaction: the lock for event numbers blocks all other writers.
         version = add_events(self._connection, *events)
         put = [identity for identity, kind in self._event_kinds.items() if kind == SKILL_CHANGED]
         statement = update(shared_skills).where(shared_skills.c.id.in_(put))

@@ -18,18 +18,24 @@ from skillhall._internal.agents.chat.events import (
 )
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import run_until_disconnect
+from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.web.page_request import PageRequest
 from skillhall._internal.web.rendering import (
     CSP_HEADER,
     PageError,
     describe_error,
-    jinja_environment,
+    render_macro,
 )
 from skillhall._internal.web.translations import Translations
 
 PLAYGROUND_PATH = "/playground"
 NDJSON_TYPE = "application/x-ndjson"
 _STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", **CSP_HEADER}
+
+
+def is_stream(request: PageRequest) -> bool:
+    """Whether the browser reads the reply as a stream."""
+    return request.headers.get("accept") == NDJSON_TYPE
 
 
 class TraceStep(NamedTuple):
@@ -75,7 +81,7 @@ class ChatStream(Response):
     """Response with the reply to a message; ends on disconnect or shutdown."""
 
     def __init__(self, request: PageRequest, turn: Turn, events: AsyncIterator[ChatEvent]) -> None:
-        self._is_stream = request.headers.get("accept") == NDJSON_TYPE
+        self._is_stream = is_stream(request)
         if self._is_stream:
             super().__init__(headers=_STREAM_HEADERS, media_type=NDJSON_TYPE)
             del self.headers["content-length"]
@@ -109,7 +115,7 @@ class ChatStream(Response):
                 step = TraceStep.from_event(self._request.translations, event)
                 html = self._render_macro("trace_step", step)
                 await _send_line(send, {"kind": "step", "html": html})
-        html = await self._request.site.workers.run(self._render_turn)
+        html = await self._request.site.pools[Work.DISK].run(self._render_turn)
         failed = self._turn.error is not None
         await _send_line(send, {"kind": "over", "html": html, "failed": failed})
 
@@ -117,8 +123,7 @@ class ChatStream(Response):
         return self._render_macro("turn_article", TurnRow.from_turn(self._request, self._turn))
 
     def _render_macro(self, macro: str, value: TraceStep | TurnRow) -> str:
-        module = jinja_environment().get_template("chat_turn.html").module
-        return str(getattr(module, macro)(self._request.translations, value))
+        return render_macro("chat_turn.html", macro, self._request.translations, value)
 
 
 async def _send_line(send: Send, message: dict[str, object]) -> None:

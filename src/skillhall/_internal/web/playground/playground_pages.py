@@ -7,13 +7,19 @@ from starlette.responses import PlainTextResponse, Response
 from skillhall._internal.agents.agent_skills import DEFAULT_AGENT, AgentSkills
 from skillhall._internal.agents.chat import INSTALL_COMMAND, load_chat_class
 from skillhall._internal.agents.chat.conversations import MAX_MESSAGE_LENGTH, Conversation
+from skillhall._internal.agents.chat.reply_thread import REPLY_TIMEOUT
 from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
-from skillhall._internal.web.playground.chat_stream import PLAYGROUND_PATH, ChatStream, TurnRow
-from skillhall._internal.web.rendering import CSP_HEADER, form_status, render
+from skillhall._internal.web.playground.chat_stream import (
+    PLAYGROUND_PATH,
+    ChatStream,
+    TurnRow,
+    is_stream,
+)
+from skillhall._internal.web.rendering import CSP_HEADER, form_status, render, render_problem
 from skillhall._internal.web.site import Site
-from skillhall.errors import ModelUnavailable, SkillhallError
+from skillhall.errors import Busy, ModelUnavailable, SkillhallError
 
 CONVERSATION_COOKIE = "skillhall_conversation"
 _COOKIE_LIFETIME = 24 * 3600  # seconds; conversations expire earlier
@@ -76,15 +82,29 @@ def start_over(request: PageRequest) -> Response:
     return redirect(PLAYGROUND_PATH)
 
 
-@on_error(show)
 def send_message(request: PageRequest) -> Response:
     """Send a message; scripts get the reply as a stream, others a redirect."""
+    try:
+        request.site.conversations.check_capacity()
+    except Busy as error:
+        # A refusal must be cheap: the whole page, or opening a model, costs much more.
+        if not is_stream(request):
+            raise
+        return render_problem(request, error)
+    return _send_message(request)
+
+
+@on_error(show)
+def _send_message(request: PageRequest) -> Response:
     message, conversations = request.field("message").strip(), request.site.conversations
     if not message:
         raise HttpError("invalid_argument", request.translations("playground.empty_message"))
     conversation = _get_conversation(request)
     turn = conversations.begin_turn(conversation, message)
-    response = ChatStream(request, turn, conversations.stream_reply(conversation, turn))
+    # A stream has begun to answer; others must get an answer in time.
+    timeout = REPLY_TIMEOUT if is_stream(request) else request.site.pools.timeout
+    events = conversations.stream_reply(conversation, turn, timeout)
+    response = ChatStream(request, turn, events)
     request.add_cookie(response, CONVERSATION_COOKIE, conversation.id, _COOKIE_LIFETIME)
     return response
 

@@ -1,7 +1,7 @@
 """Pages that show skills: the table, one skill, its files and one file."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 from urllib.parse import quote, urlencode
 
@@ -11,13 +11,12 @@ from starlette.responses import Response
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill_store.collection import SOURCES
+from skillhall._internal.skill_store.collection import SOURCES, Collection, CollectionSnapshot
 from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
 
 ROWS_PER_PAGE = 50
-MAX_AGE = 2.0  # seconds; the table may miss more recent changes by other programs
 MAX_SKIPPED_SHOWN = 20  # above the table; /sources/skipped lists more
 MAX_TEXT_BYTES = 512 * 1024  # larger files are not shown
 SORT_KEYS = ("id", "name", "source", "tokens")
@@ -26,27 +25,14 @@ _SOURCE_FOLDERS = {source: folder for folder, source in LOCAL_SKILLS.roots}
 
 def list_skills(request: PageRequest) -> Response:
     """Show the table of skills, filtered, searched and sorted."""
-    snapshot = request.collection.snapshot(MAX_AGE)
-    query = TableQuery.from_request(request)
-    skills, source = snapshot.skills, query.source
-    matches: Sequence[str] = snapshot.ids
-    if query.text:
-        results = request.collection.search(query.text, max_age=MAX_AGE).skills
-        matches = [result.id for result in results if result.id in skills]
-    ids = [match for match in matches if not source or skills[match].source == source]
-    measure = request.collection.measure_skill
-    if not query.text:  # search results are sorted by relevance
-        if query.sort == "name":
-            ids.sort(key=lambda row: (skills[row].name.casefold(), row))
-        elif query.sort == "tokens":  # largest first
-            ids.sort(key=lambda row: (-measure(skills[row]).tokens, row))
-        elif query.sort == "source":
-            ids.sort(key=lambda row: (SOURCES.index(skills[row].source), row))
+    collection, query = request.collection, TableQuery.from_request(request)
+    snapshot = collection.snapshot()
+    ids, counts = _find_ids(collection, snapshot, query)
     page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
     number = min(query.page, page_count)
     start = (number - 1) * ROWS_PER_PAGE
     rows = [
-        (snapshot.get_entry(row), measure(skills[row]))
+        (snapshot.get_entry(row), collection.facts.get_or_default(snapshot.skills[row]))
         for row in ids[start : start + ROWS_PER_PAGE]
     ]
     return render(
@@ -59,20 +45,21 @@ def list_skills(request: PageRequest) -> Response:
         table=query,
         sources=SOURCES,
         sort_keys=SORT_KEYS,
-        source_counts=Counter(skills[match].source for match in matches),
-        match_count=len(matches),  # of all sources
+        source_counts=counts,
+        match_count=sum(counts.values()),  # of all sources
         previous_url=query.url(page=number - 1) if number > 1 else "",
         next_url=query.url(page=number + 1) if number < page_count else "",
         url=query.url(page=number),
         revision=snapshot.revision,
         skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
         skipped_total=len(snapshot.skipped),
+        progress=collection.facts.progress,  # of counting tokens; None if it is complete
     )
 
 
 def check_for_changes(request: PageRequest) -> Response:
     """Trigger a reload of the table if the revision has changed."""
-    if request.query_params.get("revision") == request.collection.snapshot(MAX_AGE).revision:
+    if request.query_params.get("revision") == request.collection.snapshot().revision:
         return Response(status_code=204)
     return Response(status_code=204, headers={"hx-trigger": "skills-changed"})
 
@@ -159,6 +146,25 @@ class TableQuery(NamedTuple):
         }
         query = urlencode({key: value for key, value in parameters.items() if value})
         return f"/skills?{query}" if query else "/skills"
+
+
+def _find_ids(
+    collection: Collection, snapshot: CollectionSnapshot, query: TableQuery
+) -> tuple[Sequence[str], Mapping[str, int]]:
+    """Return the ids of the table in order, and the number of matches of each source."""
+    skills, source = snapshot.skills, query.source
+    if query.text:  # search results are sorted by relevance
+        found, _ = collection.search_ids(snapshot, query.text)
+        ids = [row for row in found if not source or skills[row].source == source]
+        return ids, Counter(skills[match].source for match in found)
+    counts = snapshot.source_counts
+    if query.sort == "name":
+        return snapshot.sort_ids(source, by_name=True), counts
+    if query.sort == "source":
+        return snapshot.sort_ids(source), counts
+    if query.sort == "tokens":
+        return collection.sort_by_tokens(snapshot, source), counts
+    return snapshot.ids_of_source(source) if source else snapshot.ids, counts
 
 
 def _split_findings(

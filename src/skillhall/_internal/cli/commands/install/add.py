@@ -43,7 +43,6 @@ from skillhall._internal.installer.install import (
     read_bundle_name,
     select_bundles,
 )
-from skillhall._internal.installer.project import Project
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
 
@@ -130,7 +129,13 @@ def command(
     bundles = _choose_bundles(opened, names, take_all=take_all, asks=asks)
     if is_listing:
         return _list_bundles(opened, bundles, notes)
-    targets = _find_targets(project, directory, agents, copy=copy)
+    targets: InstallTargets | str  # in the project, or a folder outside of it
+    if directory is None:
+        targets = resolve_targets(project, agents, copy=copy)
+    else:
+        path = os.path.join(project.root, os.path.expanduser(directory))  # noqa: PTH111, PTH118
+        key = project.key(os.path.normpath(path))
+        targets = os.path.normpath(path) if key is None else InstallTargets(key)
 
     def add_skills(*, dry_run: bool) -> AddReport:
         if isinstance(targets, InstallTargets):
@@ -223,17 +228,6 @@ def _list_bundles(
         rows=[(read_bundle_name(each), read_bundle_description(each)) for each in bundles],
         messages=[*format_findings(report.findings), *(f"note: {note}" for note in notes)],
     )
-
-
-def _find_targets(
-    project: Project, directory: str | None, agents: tuple[str, ...], *, copy: bool
-) -> InstallTargets | str:
-    """Return the targets in the project, or the path of a folder outside of it."""
-    if directory is None:
-        return resolve_targets(project, agents, copy=copy)
-    path = os.path.join(project.root, os.path.expanduser(directory))  # noqa: PTH111, PTH118
-    key = project.key(os.path.normpath(path))
-    return os.path.normpath(path) if key is None else InstallTargets(key)
 
 
 def _to_command_result(report: AddReport, messages: list[str], verb: str) -> CommandResult:

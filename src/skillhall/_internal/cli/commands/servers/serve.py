@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from skillhall._internal.cache import AdaptiveCache
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import is_json
 from skillhall._internal.cli.errors import require_extra
@@ -20,6 +21,8 @@ from skillhall.errors import without_credentials
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import DatabaseServices
+
+_CHECK_INTERVAL = 1.0  # seconds
 
 
 @json_command("serve", "skillhall serve --repo https://github.com/acme/prompts")
@@ -88,12 +91,17 @@ def _serve(settings: Settings, log_level: str) -> None:
     database = open_database_services(settings)
     prompts = open_prompt_service(settings, services=database)
     workspace = open_lazy_workspace(settings, database)
+    # Load balancers may check often, and each check writes to the database.
+    database_problem = AdaptiveCache(
+        database.database.find_problem, ttl_factor=0, min_ttl=_CHECK_INTERVAL
+    )
+    collection = open_collection(settings, prompts, database)
     services = Services(
         prompts,
-        open_collection(settings, prompts, database),
+        collection,
         workspace,
         accepted_tokens=database.token_cache,
-        check_database=database.database.find_problem if settings.database_url else None,
+        check_database=database_problem.get,
     )
 
     def started() -> None:
@@ -103,8 +111,10 @@ def _serve(settings: Settings, log_level: str) -> None:
 
     try:
         _print_warnings(database)
+        collection.watch()
         serve(services, settings, listening, started)
     finally:
+        collection.close()
         prompts.close()
         workspace.close()
         database.close()

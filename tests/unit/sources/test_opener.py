@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from skillhall._internal.sources.base import Ref
 from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.github.github_ref import GitHubRef
-from skillhall._internal.sources.kinds import parse_source_ref
 from skillhall._internal.sources.local_ref import ArchiveRef, LocalRef
 from skillhall._internal.sources.mcp.mcp_ref import McpRef
+from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.python_package import PackageRef
 from skillhall._internal.sources.source_text import is_commit_id
 from skillhall._internal.sources.url_ref import UrlRef

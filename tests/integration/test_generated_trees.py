@@ -104,3 +104,84 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Survey:
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Survey:
     tree = ensure_tree(tmp_path_factory.mktemp("data"), TreeSpec("mirror", SKILLS))
     return Survey(tree.root)
+
+
+@pytest.mark.parametrize(
+    ("what", "percent"),
+    [
+        ("plain", 77),
+        ("invalid", 22.7),
+        ("invalid inline block", 14.7),
+        ("invalid colon", 7.4),
+        ("double", 0.2),
+        ("nested lines", 99.8),
+        ("repeated name", 34),
+        ("name is folder", 0),
+        ("no frontmatter", 0),
+        ("hidden", 0),
+        ("nested", 0),
+    ],
+)
+def test_registry_has_the_shares_of_the_real_one(
+    registry: Survey, what: str, percent: float
+) -> None:
+    assert registry.count == SKILLS
+    assert registry.share(what) == pytest.approx(percent, abs=3.5)
+
+
+@pytest.mark.parametrize(
+    ("what", "percent"),
+    [
+        ("plain", 46),
+        ("double", 39),
+        ("single", 7),
+        ("block", 4.6),
+        ("invalid", 0.4),
+        ("no frontmatter", 2.5),
+        ("name is folder", 84),
+        ("nested or block", 40),
+        ("unknown field", 60),
+        ("repeated name", 46),
+        ("hidden", 12),
+        ("nested", 4.5),
+        ("block list", 10),
+        ("flow", 18),
+    ],
+)
+def test_mirror_has_the_shares_of_the_real_one(mirror: Survey, what: str, percent: float) -> None:
+    assert mirror.count == SKILLS
+    assert mirror.share(what) == pytest.approx(percent, abs=4.5)
+
+
+@pytest.mark.parametrize(
+    "share_and_size", [(0.1, 1600), (0.5, 5900), (0.9, 16_000), (0.99, 37_000)]
+)
+def test_registry_files_have_the_sizes_of_the_real_ones(
+    registry: Survey, share_and_size: tuple[float, int]
+) -> None:
+    share, size = share_and_size
+    assert quantile(registry.sizes, share) == pytest.approx(size, rel=0.2)
+
+
+def test_quantiles_of_fields_and_files(registry: Survey, mirror: Survey) -> None:
+    descriptions = [quantile(registry.descriptions, share) for share in (0.5, 0.9, 0.99)]
+    assert descriptions == pytest.approx([189, 412, 764], rel=0.2)
+    descriptions = [quantile(mirror.descriptions, share) for share in (0.5, 0.9, 0.99)]
+    assert descriptions == pytest.approx([147, 333, 628], rel=0.2)
+    assert [quantile(registry.keys, share) for share in (0.5, 0.9)] == [3, 3]
+    assert [quantile(mirror.keys, share) for share in (0.5, 0.9)] == pytest.approx([4, 8], abs=1)
+    assert [quantile(registry.files, share) for share in (0.5, 0.9, 0.99)] == [2, 2, 2]
+    assert [quantile(mirror.files, share) for share in (0.5, 0.9)] == [1, 4]
+
+
+def test_a_seed_determines_every_byte(tmp_path: Path) -> None:
+    trees = [ensure_tree(tmp_path / name, TreeSpec("mirror", 30)) for name in ("a", "b")]
+    content = [
+        {
+            path.relative_to(tree.root): path.read_bytes()
+            for path in tree.root.rglob("*.*")
+            if path.is_file()
+        }
+        for tree in trees
+    ]
+    assert content[0] == content[1]

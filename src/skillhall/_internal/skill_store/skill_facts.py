@@ -1,0 +1,204 @@
+"""Facts about skills that are expensive to compute: tokens, findings, archives.
+
+They are computed once for each content, in the background, and kept in the cache folder. A request
+for a skill that is not examined yet computes them at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import zlib
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.background import PollingThread
+from skillhall._internal.catalog.skill_content import with_bundle
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.installer.install import compute_bundle_digest
+from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.token_count import estimate_tokens
+from skillhall._internal.sources.archive.zip_writer import pack_bundle
+from skillhall._internal.sources.folder.bundle_reader import load_into_memory
+from skillhall._version import VERSION
+from skillhall.errors import SkillhallError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.skill.bundle import Bundle
+
+PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
+FORMAT = 1  # increase it if the same content gives other facts in the same version
+_FOLDER = "facts"  # in the cache folder
+_FILE_MODE, _FOLDER_MODE = 0o600, 0o700
+_SAVE_INTERVAL = 30.0  # seconds, while there are new facts
+_IDLE_SHARE = 1.0  # seconds of sleep for each second of work: requests come first
+_THREAD_NAME = "skillhall-facts"
+
+
+class SkillFacts(NamedTuple):
+    """Facts about one version of a skill."""
+
+    tokens: int = 0
+    warnings: int = 0  # findings that are not accepted
+    artifact: str = ""  # digest of its archive, or of its only file
+    paths: tuple[str, ...] = ()  # of all published files, sorted
+
+    @property
+    def files(self) -> int:
+        """The number of its files, at least 1."""
+        return max(1, len(self.paths))
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether installers download an archive, and not a single file."""
+        return len(self.paths) > 1
+
+
+class Progress(NamedTuple):
+    """How many skills are examined."""
+
+    done: int
+    total: int
+
+
+@dataclass(slots=True)
+class FactCache:
+    """Facts by skill and by content. Thread-safe.
+
+    A catalog has another object for each version of a skill, so objects identify versions.
+    """
+
+    directory: str  # the cache folder
+    location: str  # of the skill store
+    _by_location: dict[str, tuple[CatalogSkill, SkillFacts]] = field(default_factory=dict)
+    _by_content: dict[str, SkillFacts] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)  # of the contents, by location
+    _skills: Sequence[CatalogSkill] = ()  # to examine
+    _done: int = 0
+    _saved_keys: frozenset[str] = frozenset()  # of the contents in the saved file
+    _saved_at: float = field(default_factory=time.monotonic)
+    _thread: PollingThread | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def get(self, skill: CatalogSkill) -> SkillFacts:
+        """Return the facts about a skill. Raises: SkillFileNotFound, and errors of reading."""
+        known = self._by_location.get(skill.location)
+        if known is not None and known[0] is skill:
+            return known[1]
+        key, facts = with_bundle(skill, PUBLISHED_SCAN, lambda bundle: self._examine(skill, bundle))
+        self._by_location[skill.location] = skill, facts
+        self._by_content[key], self._keys[skill.location] = facts, key
+        return facts
+
+    def get_or_default(self, skill: CatalogSkill) -> SkillFacts:
+        """Return the facts, or zeros if the skill cannot be read."""
+        try:
+            return self.get(skill)
+        except (SkillhallError, OSError):  # removed since the catalog was read
+            return SkillFacts()
+
+    def find(self, skill: CatalogSkill) -> SkillFacts | None:
+        """Return the facts if they are known; never reads a file."""
+        known = self._by_location.get(skill.location)
+        return known[1] if known is not None and known[0] is skill else None
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far the thread is; `None` if all skills are examined, or there is no thread."""
+        done, total = self._done, len(self._skills)
+        return Progress(done, total) if self._thread is not None and done < total else None
+
+    def start(self) -> None:
+        """Examine skills in a thread. Call `close` when done."""
+        self._load()
+        self._thread = PollingThread(self._examine_all, lambda: None, _THREAD_NAME)
+
+    def schedule(self, skills: Iterable[CatalogSkill]) -> None:
+        """Let the thread examine these skills instead of earlier ones."""
+        if self._thread is not None:
+            with self._lock:
+                self._skills, self._done = tuple(skills), 0
+            self._thread.wake()
+
+    def close(self) -> None:
+        """Stop the thread. Idempotent."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.close()
+            self._save(at_once=True)
+
+    def _examine(self, skill: CatalogSkill, bundle: Bundle) -> tuple[str, SkillFacts]:
+        loaded = load_into_memory(bundle)
+        # Some findings depend on the names of the folder and of the file.
+        names = f"{skill.folder.rpartition('/')[2]}/{skill.file}".encode("utf-8", "surrogatepass")
+        key = f"{compute_bundle_digest(loaded)} {sha256_hex(names)[:16]}"
+        facts = self._by_content.get(key)
+        if facts is None:
+            paths = tuple(sorted(loaded.files))
+            data = pack_bundle(loaded) if len(paths) > 1 else loaded.files[paths[0]].read()
+            examined = examine_skill(skill, LOCAL_SKILLS)
+            findings = [found for found in examined.findings if found.effect is not Effect.ACCEPT]
+            tokens = estimate_tokens(examined.parsed.body)
+            facts = SkillFacts(tokens, len(findings), f"sha256:{sha256_hex(data)}", paths)
+        return key, facts
+
+    def _examine_all(self) -> None:
+        with self._lock:
+            skills = self._skills
+        for number, skill in enumerate(skills, 1):
+            if self._skills is not skills or self._thread is None:
+                return  # the thread was woken, or is to stop
+            if self.find(skill) is None:
+                started = time.monotonic()
+                with suppress(SkillhallError, OSError):  # a request for it gets the error
+                    self.get(skill)
+                self._save()
+                time.sleep(_IDLE_SHARE * (time.monotonic() - started))
+            self._done = number
+        locations = {skill.location for skill in skills}
+        for location in [known for known in self._by_location if known not in locations]:
+            self._by_location.pop(location, None)
+            self._keys.pop(location, None)
+        used = {*self._keys.values()}
+        self._by_content = {key: one for key, one in self._by_content.items() if key in used}
+        self._save()
+
+    def _load(self) -> None:
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            with open(os.path.join(self.directory, _FOLDER, self._file_name), "rb") as file:
+                saved = json.load(file)
+            if saved["version"] == self._version:
+                for key, (tokens, warnings, artifact, paths) in saved["facts"].items():
+                    facts = SkillFacts(int(tokens), int(warnings), str(artifact), tuple(paths))
+                    self._by_content[key] = facts
+                self._saved_keys = frozenset(self._by_content)
+
+    def _save(self, *, at_once: bool = False) -> None:
+        """Save the facts if there are new ones, but not too often."""
+        now, keys = time.monotonic(), frozenset(self._by_content)
+        if keys == self._saved_keys or not (at_once or now - self._saved_at > _SAVE_INTERVAL):
+            return
+        self._saved_keys, self._saved_at = keys, now
+        data = json.dumps({"version": self._version, "facts": self._by_content}).encode()
+        with suppress(OSError, SkillhallError):
+            folder = os.path.join(self.directory, _FOLDER)
+            os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
+            with WritableFolder(folder) as target:
+                target.write_file(self._file_name, data, _FILE_MODE)
+
+    @property
+    def _file_name(self) -> str:
+        return f"{zlib.crc32(os.fsencode(self.location)):08x}.json"
+
+    @property
+    def _version(self) -> str:
+        return f"skillhall {VERSION}, facts {FORMAT}, {self.location}"
