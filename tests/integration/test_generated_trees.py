@@ -171,7 +171,7 @@ def test_quantiles_of_fields_and_files(registry: Survey, mirror: Survey) -> None
     assert [quantile(registry.keys, share) for share in (0.5, 0.9)] == [3, 3]
     assert [quantile(mirror.keys, share) for share in (0.5, 0.9)] == pytest.approx([4, 8], abs=1)
     assert [quantile(registry.files, share) for share in (0.5, 0.9, 0.99)] == [2, 2, 2]
-    assert [quantile(mirror.files, share) for share in (0.5, 0.9)] == [1, 4]
+    assert [quantile(mirror.files, share) for share in (0.5, 0.9)] == pytest.approx([1, 4], abs=1)
 
 
 def test_a_seed_determines_every_byte(tmp_path: Path) -> None:
