@@ -20,8 +20,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.background import PollingThread
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.fingerprint import Fingerprint, read_signature
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, now_ns
+from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.catalog.loader import JudgedScan, build_catalog, scan_folders
 from skillhall._internal.fs.folder_watch import FolderWatch, is_on_local_disk
 from skillhall._internal.fs.handles import REPLACED_PREFIX
