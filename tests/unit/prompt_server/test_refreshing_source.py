@@ -1,6 +1,8 @@
 """Refreshing sources: TTL, concurrent refreshes and failures."""
 
+import gc
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -157,6 +159,18 @@ def test_caller_does_not_wait_for_a_source_that_hangs() -> None:
     assert source.fetches <= 3  # callers never start a second one
     source.release.set()
     assert refreshing.refresh(source.fetch).commit == "2"
+
+
+def test_replaced_snapshot_is_not_referenced() -> None:
+    source, refreshing = FakeSource(), RefreshingSource(0, ManualClock().clock)
+    first = weakref.ref(refreshing.snapshot(source.fetch, DEADLINE))
+    source.commit = "2"
+    refreshing.refresh(source.fetch)
+    for thread in threading.enumerate():
+        if thread.name == "skillhall-refresh-source":
+            thread.join(DEADLINE)
+    gc.collect()
+    assert first() is None
 
 
 def test_expire_during_a_fetch_is_not_lost() -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 RETRY_INTERVAL = 30.0  # seconds until the next automatic refresh after a failure
 _ALREADY_DUE = float("-inf")
+_THREAD = "skillhall-refresh-source"
 
 
 class Clock(NamedTuple):
@@ -73,7 +74,7 @@ class RefreshingSource:
         self.failure = ""
         self._succeeded_at = ""  # ISO time
         self._logged_version: object = None  # contents whose skipped items were logged last
-        self._background: _BackgroundRefresh | None = None  # the last one
+        self._background: _BackgroundRefresh | None = None  # in progress
         self._is_slow = False  # since a caller has stopped waiting, until a refresh succeeds
         self._current_refresh = _Refresh(0)
         self._current_refresh.future.cancel()  # makes it done: no refresh is in progress
@@ -132,7 +133,9 @@ class RefreshingSource:
             if background is None or background.future.done():
                 background = self._background = _BackgroundRefresh(time.monotonic())
                 arguments = (background.future, fetch, after)
-                threading.Thread(target=self._run_refresh, args=arguments, daemon=True).start()
+                threading.Thread(
+                    target=self._run_refresh, args=arguments, name=_THREAD, daemon=True
+                ).start()
         remaining = background.started + max_wait - time.monotonic()
         wait([background.future], 0 if self._is_slow else max(remaining, 0))
         if background.future.done():
@@ -151,6 +154,9 @@ class RefreshingSource:
         else:
             self._is_slow = False
             future.set_result(snapshot)
+        with self._lock:
+            if self._background is not None and self._background.future is future:
+                self._background = None  # it would keep an old checkout on disk
 
     def _wait_for_refresh(self, fetch: Fetch, after: int) -> PromptSnapshot:
         """Return the result of a refresh numbered above `after`, started by any thread."""
