@@ -223,7 +223,7 @@ def _running(
     for thread in threads:
         thread.start()
     if threads:
-        time.sleep(1)  # all of them hang by now
+        cluster.wait_until_steady()
     try:
         yield
     finally:
