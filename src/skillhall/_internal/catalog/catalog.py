@@ -207,7 +207,7 @@ class Catalog:
         match = next((skill for skill in self.skills if skill.name == name), None)
         match = match or next((skill for skill in self.skills if skill.id == name), None)
         if match is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - 2 ms of a listing's 60
+            from difflib import get_close_matches  # noqa: PLC0415 - 2 ms of a listing's 45
 
             raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
         return match
