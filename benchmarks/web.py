@@ -33,7 +33,6 @@ def run(plan: Plan) -> Iterator[Report]:
     few, many = (_Hall.open(plan.data, number) for number in (FEW, MANY))
     rows = (
         _row("first page", _Asked(few), _Asked(many), plan.rounds, BAR),
-        _row("after a pause", _Asked(few, pause=60.0), _Asked(many, pause=60.0), plan.rounds, BAR),
         _row("search", _Asked(few, query=b"q=pdf"), _Asked(many, query=b"q=pdf"), plan.rounds),
     )
     yield Report(f"web page: {MANY:,} skills against {FEW}", rows)
@@ -52,11 +51,9 @@ def run(plan: Plan) -> Iterator[Report]:
 
 @dataclass
 class _Hall:
-    """A server with a number of skills and its clock."""
+    """A server with a number of skills."""
 
     app: ASGIApp
-    collection: Collection
-    now: float = 0.0
 
     @classmethod
     def open(cls, data: Path, number: int, workspace: LazyWorkspace | None = None) -> "_Hall":
@@ -69,21 +66,16 @@ class _Hall:
         settings = Settings(str(run_directory), str(data / "web-cache"))
         collection = Collection(FolderStore(run_directory), settings)
         services = Services(PromptService(read_prompt_sources(settings)), collection, workspace)
-        hall = cls(build_app(services, settings), collection)
-        collection.clock = lambda: hall.now
-        return hall
-
-    def wait(self, seconds: float) -> None:
-        """Wait until the server is idle."""
-        self.collection.revision_poller.wait()
-        self.now += seconds
+        collection.watch()  # its threads end with this process
+        while collection.facts.progress or not collection.snapshot().ids:
+            time.sleep(0.1)
+        return cls(build_app(services, settings))
 
 
 class _Asked(NamedTuple):
     hall: _Hall
     path: str = "/skills"
     query: bytes = b""
-    pause: float = 0.0  # seconds before each request
 
 
 def _row(name: str, few: _Asked, many: _Asked, rounds: int, bar: Bar | None = None) -> Row:
@@ -105,7 +97,6 @@ def _cost(asked: _Asked) -> tuple[float, float]:
 
 
 async def _timed(asked: _Asked) -> tuple[float, float]:
-    asked.hall.wait(asked.pause)
     wall, cpu = time.perf_counter(), time.process_time()
     await _ask(asked)
     return time.perf_counter() - wall, time.process_time() - cpu

@@ -234,7 +234,7 @@ def test_facts_are_computed_again_after_an_edit(run_directory: Path) -> None:
     assert after.artifact != before.artifact
 
 
-def test_facts_are_kept_for_the_next_server(run_directory: Path) -> None:
+def test_facts_are_saved_for_the_next_server(run_directory: Path) -> None:
     with closing(collection(run_directory)) as skills:
         skills.watch()
         skills.snapshot()

@@ -20,8 +20,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.background import PollingThread
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.fingerprint import Fingerprint, read_signature
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, now_ns
+from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.catalog.loader import JudgedScan, build_catalog, scan_folders
 from skillhall._internal.fs.folder_watch import FolderWatch, is_on_local_disk
 from skillhall._internal.fs.handles import REPLACED_PREFIX
@@ -29,7 +30,7 @@ from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED, STAGING_PREFIX
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.finding import Code
-from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is_skill_md
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD, is_skill_md
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -107,9 +108,13 @@ class _RootState:
             [rejected for rejected in self.scan.rejected if rejected.id in folders],
             [j for j in self.scan.findings if f"{j.finding.path}{os.sep}".startswith(prefixes)],
         )
-        is_same = self.is_tracked and old[:3] == scan[:3]
+        same_names = {
+            name
+            for name, folder in folders.items()
+            if folder is not None and folder.equals(self.folders.get(name))
+        }
+        is_same = len(same_names) == len(folders) and old[:3] == scan[:3]
         for name, folder in folders.items():
-            is_same &= folder is not None and folder.equals(self.folders.get(name))
             if folder is None:
                 self.folders.pop(name, None)
             else:
@@ -118,8 +123,10 @@ class _RootState:
             return False
         removed = {*map(id, (*old.skills, *old.rejected, *old.findings))}
         skills = [skill for skill in self.scan.skills if id(skill) not in removed]
-        for skill in scan.skills:
-            insort(skills, skill, key=_by_name_and_path)
+        present = {skill.folder: skill for skill in old.skills if skill.folder in same_names}
+        for new in scan.skills:
+            skill = present.get(new.folder, new)
+            insort(skills, skill if skill == new else new, key=_by_name_and_path)
         rejected = [row for row in self.scan.rejected if id(row) not in removed]
         findings = [row for row in self.scan.findings if id(row) not in removed]
         self.scan = JudgedScan(
@@ -160,6 +167,7 @@ class LiveCatalog:
         self._needs_full_load = True
         self._loaded: LoadedCatalog | None = None
         self._watch: FolderWatch[tuple[int, str]] | None = None
+        self._is_watch_broken = False
         self._is_background = False  # whether a thread notices changes
         self._settle_time = MIN_SETTLE_TIME
         self._thread: PollingThread | None = None
@@ -189,11 +197,8 @@ class LiveCatalog:
             if tracked is None:
                 is_changed = os.path.isdir(path)
             else:
-                signatures = tracked.fingerprint.signatures
-                files = [file for file in signatures if is_skill_md(os.path.basename(file))]
-                is_changed = not files or any(
-                    signatures[file] != read_signature(file) for file in files
-                )
+                file = os.path.join(path, SKILL_MD)
+                is_changed = tracked.fingerprint.signatures.get(file) != read_signature(file)
             if is_changed:
                 self.mark_changed(state.number, [name])
 
@@ -209,6 +214,8 @@ class LiveCatalog:
     def close(self) -> None:
         """Stop the thread. Idempotent."""
         if self._thread is not None:
+            if self._watch is not None:
+                self._watch.interrupt()
             self._thread.close()
             self._thread = None
             self._stop_watching()
@@ -224,8 +231,10 @@ class LiveCatalog:
                 self._refresh(compare=True)
             else:
                 self._read_events(self._watch)
-        except Exception as error:  # noqa: BLE001 - the thread must survive any error
-            _LOG.warning("folders of skills are compared every second: %s", error)
+            if self._is_watch_broken:
+                self._stop_watching()
+        except Exception:  # noqa: BLE001 - the thread must survive any error
+            _LOG.exception("changes of skills cannot be noticed")
             self._stop_watching()
             with self._pending_lock:
                 self._needs_full_load = True
@@ -234,18 +243,21 @@ class LiveCatalog:
                 self._on_change()
 
     def _start_watching(self) -> None:
-        tracked = [state.root.path for state in self._states if state.is_tracked]
         with self._lock:
-            if all(is_on_local_disk(path) for path in tracked if os.path.exists(path)):
-                with suppress(OSError):
-                    self._watch = FolderWatch()
             try:
-                self._load_all()
+                self._watch = FolderWatch()
             except OSError as error:
-                _LOG.warning("folders of skills are compared every second: %s", error)
-                self._stop_watching()
-                self._load_all()
+                self._report_watch_error(error)
+            self._load_all()
             self._is_background = True
+
+    def _report_watch_error(self, error: OSError) -> None:
+        """Log the error; the thread stops watching and compares all folders from now on."""
+        if self._is_watch_broken:
+            return
+        self._is_watch_broken = True
+        reason = error.strerror or str(error)
+        _LOG.info("changes of skills are found by comparing all folders: %s", reason)
 
     def _stop_watching(self) -> None:
         with self._lock:
@@ -335,7 +347,7 @@ class LiveCatalog:
             return {}
 
     def _track(self, state: _RootState, name: str) -> _TrackedFolder | None:
-        """Watch a folder and take its fingerprint. Raises: OSError if it cannot be watched."""
+        """Watch a folder and take its fingerprint; `None` if it does not exist."""
         path, taken = os.path.join(state.root.path, name), now_ns()
         try:
             status = os.lstat(path)
@@ -343,6 +355,8 @@ class LiveCatalog:
             return None
         walk = _FolderWalk(state.root.path, name, self._watch, (state.number, name))
         walk.visit(path)
+        if walk.watch_error is not None:
+            self._report_watch_error(walk.watch_error)
         fingerprint = Fingerprint(walk.signatures, taken)
         return _TrackedFolder(status.st_ino, fingerprint, walk.compute_digest(), walk.has_links)
 
@@ -368,7 +382,7 @@ class LiveCatalog:
             return self._loaded
 
     def _load_all(self) -> None:
-        """Read all folders. Raises: OSError if they cannot be watched."""
+        """Read all folders."""
         with self._pending_lock:
             self._pending, self._needs_full_load = set(), False
         for state in self._states:
@@ -376,7 +390,7 @@ class LiveCatalog:
                 state.taken_ns = now_ns()
                 state.signature = read_signature(state.root.path)
                 if self._watch is not None and state.signature is not None:
-                    self._watch.add(state.root.real_path, (state.number, ""))
+                    self._watch_root(self._watch, state)
                 tracked = {
                     name: self._track(state, name) for name in self._list_folders(state.root)
                 }
@@ -386,6 +400,15 @@ class LiveCatalog:
         for state, scan in zip(self._states, scans, strict=True):
             state.scan = scan
         self._publish()
+
+    def _watch_root(self, watch: FolderWatch[tuple[int, str]], state: _RootState) -> None:
+        if not is_on_local_disk(state.root.path):
+            reason = "the file system may be changed by other machines"
+            self._report_watch_error(OSError(errno.ENOTSUP, reason))
+        try:
+            watch.add(state.root.real_path, (state.number, ""))
+        except OSError as error:
+            self._report_watch_error(error)
 
     def _update(self, pending: set[tuple[int, str]]) -> bool:
         """Read some folders again; return false if all must be read."""
@@ -445,6 +468,7 @@ class _FolderWalk:
     ) -> None:
         self.signatures: dict[str, Signature | None] = {}
         self.has_links = False
+        self.watch_error: OSError | None = None
         self._root = root
         self._name = name
         self._watch = watch
@@ -452,7 +476,7 @@ class _FolderWalk:
         self._subfolders: list[str] = []
 
     def visit(self, path: str) -> None:
-        """Record a folder and everything in it. Raises: OSError if it cannot be watched."""
+        """Record a folder and everything in it."""
         pending = [path]
         self.has_links = os.path.islink(path)
         while pending and len(self.signatures) < MAX_TRACKED_FILES:
@@ -483,7 +507,7 @@ class _FolderWalk:
             pass  # removed, a link, or not readable for the scan either
         except OSError as error:
             if error.errno != errno.ELOOP:
-                raise
+                self.watch_error = error
 
     def compute_digest(self) -> str:
         """Hash the names of the subfolders and the bytes of the SKILL.md."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.cli.catalog_loader import SearchOptions
-from skillhall._internal.policy.profiles import PROFILES
+from skillhall._internal.cli.search_options import SearchOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +45,15 @@ def parse_list_arguments(argv: Sequence[str]) -> ListRequest | None:
             return None
         else:
             roots.append(argument)
-        if profile not in PROFILES or output_format not in _FORMATS:
+        if output_format not in _FORMATS or not _is_profile(profile):
             return None
     search = SearchOptions(tuple(roots), profile, no_index="no_index" in flags)
     return ListRequest(search, "json" in flags or output_format == "json", "long" in flags)
+
+
+def _is_profile(name: str) -> bool:
+    if name == SearchOptions().profile:
+        return True
+    from skillhall._internal.policy.profiles import PROFILES  # slow to import
+
+    return name in PROFILES

@@ -44,6 +44,10 @@ def _dispatch(argv: list[str]) -> int:
         from skillhall._internal.cli.fast_list import parse_list_arguments
 
         if request := parse_list_arguments(argv[1:]):  # else click must parse them
+            from skillhall._internal.cli.stored_listing import print_stored_listing
+
+            if request.as_json and print_stored_listing(request):
+                return 0
             from skillhall._internal.cli.commands.browse.list_output import print_list
 
             return print_list(request)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import re
 import select
 import struct
 import sys
 from functools import cache
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from skillhall._internal.fs.handles import is_inside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,6 +38,7 @@ _CHANGES = (
 )
 _FLAGS = _ONLY_FOLDERS | _DO_NOT_FOLLOW | _EXCLUDE_UNLINKED
 _EVENT = struct.Struct("iIII")  # watch, mask, cookie, length of the name
+_ESCAPED = re.compile(r"\\([0-7]{3})")  # in paths of mountinfo
 _BUFFER_SIZE = 256 * 1024
 # A user may have a limited number of watches, which other programs need too.
 MAX_WATCHES = 150_000
@@ -52,13 +56,14 @@ class FolderEvent(NamedTuple, Generic[K]):
 
 
 class FolderWatch(Generic[K]):
-    """Watched folders, each with a key. Not thread-safe."""
+    """Watched folders, each with a key. Only one thread may call `read` and `close`."""
 
     def __init__(self) -> None:
         """Start with no folders. Raises: OSError if the system has no notification."""
         self._add_watch = _load_function("inotify_add_watch")
         start = _load_function("inotify_init1")
         self._descriptor = _check(start(os.O_CLOEXEC | os.O_NONBLOCK))
+        self._interrupted = os.eventfd(0, os.EFD_CLOEXEC)
         self._keys: dict[int, K] = {}
 
     def add(self, path: str, key: K) -> None:
@@ -74,7 +79,8 @@ class FolderWatch(Generic[K]):
 
     def read(self, timeout: float) -> list[FolderEvent[K]] | None:
         """Wait for events; `None` if some were lost. Raises: OSError."""
-        if not select.select([self._descriptor], [], [], timeout)[0]:
+        ready, _, _ = select.select([self._descriptor, self._interrupted], [], [], timeout)
+        if self._descriptor not in ready:
             return []
         events: dict[FolderEvent[K], None] = {}
         data, start, is_complete = os.read(self._descriptor, _BUFFER_SIZE), 0, True
@@ -91,23 +97,31 @@ class FolderWatch(Generic[K]):
                 events[FolderEvent(self._keys[watch], name)] = None
         return [*events] if is_complete else None
 
+    def interrupt(self) -> None:
+        """Make `read` return at once, from now on."""
+        os.eventfd_write(self._interrupted, 1)
+
     def close(self) -> None:
         """Stop watching."""
         os.close(self._descriptor)
+        os.close(self._interrupted)
 
 
 def is_on_local_disk(path: str) -> bool:
     """Whether the kernel notices every change below a path; false if that is unknown."""
+    found, kind = "", ""
     try:
-        device = os.stat(path).st_dev
+        real = os.path.realpath(path)
         with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
             for line in mounts:
-                fields, _, kind = line.partition(" - ")
-                if fields.split()[2] == f"{os.major(device)}:{os.minor(device)}":
-                    return kind.split()[0] in _LOCAL_FILE_SYSTEMS
+                fields, _, file_system = line.partition(" - ")
+                folder = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields.split()[4])
+                # Of several mounts at one place, the last one is visible.
+                if is_inside(real, folder) and len(folder) >= len(found):
+                    found, kind = folder, file_system.split()[0]
     except (OSError, IndexError):
-        pass
-    return False
+        return False
+    return kind in _LOCAL_FILE_SYSTEMS
 
 
 def _check(result: int, path: str | None = None) -> int:

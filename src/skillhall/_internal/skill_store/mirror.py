@@ -127,7 +127,7 @@ class SkillMirror:
                     for name in removed:
                         # Renaming is fast; deleting under the lock would block readers.
                         target.rename(name, _new_staging_name())
-                    # Before the revision changes: nobody must see the old skills with the new one.
+                    # Before the revision changes: it must not be seen together with the old skills.
                     # Another process may have written the folders, so the contents are compared.
                     self.on_change(
                         [

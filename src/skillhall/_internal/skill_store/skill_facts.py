@@ -1,6 +1,6 @@
 """Facts about skills that are expensive to compute: tokens, findings, archives.
 
-They are computed once for each content, in the background, and kept in the cache folder. A request
+They are computed once for each content, in the background, and saved in the cache folder. A request
 for a skill that is not examined yet computes them at once.
 """
 
@@ -63,7 +63,7 @@ class SkillFacts(NamedTuple):
         return len(self.paths) > 1
 
 
-class Progress(NamedTuple):
+class FactProgress(NamedTuple):
     """How many skills are examined."""
 
     done: int
@@ -112,10 +112,10 @@ class FactCache:
         return known[1] if known is not None and known[0] is skill else None
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> FactProgress | None:
         """How far the thread is; `None` if all skills are examined, or there is no thread."""
         done, total = self._done, len(self._skills)
-        return Progress(done, total) if self._thread is not None and done < total else None
+        return FactProgress(done, total) if self._thread is not None and done < total else None
 
     def start(self) -> None:
         """Examine skills in a thread. Call `close` when done."""

@@ -7,6 +7,7 @@ while it reads, it starts again with the latest state.
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.search.search_index import SearchIndex
@@ -21,6 +22,8 @@ MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
 MAX_TOTAL_BODIES = (
     64 * 1024 * 1024
 )  # characters; the index takes about two thirds of that in memory
+_IDLE_FACTOR = 4.0  # seconds without indexing for each second of it
+_MAX_PAUSE = 30.0  # seconds
 THREAD_NAME = "skillhall-search"
 
 
@@ -51,6 +54,7 @@ class BackgroundIndex:
         self._full_index: tuple[str, SearchIndex] | None = None
         self._pending: IndexInput | None = None  # next input of the thread
         self._thread: threading.Thread | None = None
+        self._built_at = self._build_time = 0.0  # end and duration of the last build, in seconds
 
     def get_index(self, state: IndexInput) -> SearchIndex:
         """Return the index of a state: with bodies if ready, else one of heads only."""
@@ -72,13 +76,20 @@ class BackgroundIndex:
     def _run(self) -> None:
         try:
             while True:
+                if self._pending is not None:
+                    # Many changes in a row must not keep a core busy.
+                    pause = self._built_at + _IDLE_FACTOR * self._build_time - time.monotonic()
+                    time.sleep(max(0.0, min(pause, _MAX_PAUSE)))
                 with self._lock:
                     state, self._pending = self._pending, None
                     if state is None:
                         # Reset under the lock, so that `schedule` starts another thread.
                         self._thread = None
                         return
+                started = time.monotonic()
                 self._build(state)
+                self._built_at = time.monotonic()
+                self._build_time = self._built_at - started
         finally:
             with self._lock:
                 if self._thread is threading.current_thread():

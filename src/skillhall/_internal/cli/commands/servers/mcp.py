@@ -4,10 +4,11 @@ import gc
 
 from skillhall._internal.catalog.manifests import list_published
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
-from skillhall._internal.cli.catalog_loader import SearchOptions, read_settings
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.options import flag, json_command, root_search_options
+from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._internal.wiring.skill_provider import open_folder_provider
