@@ -148,7 +148,7 @@ def test_backup_and_restore_tell_what_they_do(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     terminal.run("session", "new", "Research")
-    assert "Not in the backup:" in terminal.run("backup", "all.backup")
+    assert terminal.json("backup", "all.backup")["data"]["leftOut"]
     monkeypatch.setenv("SKILLHALL_DATABASE_URL", f"sqlite:///{terminal.folder}/other.db")
     shown = terminal.run("restore", "all.backup", "--dry-run")
     assert "would be restored" in shown
