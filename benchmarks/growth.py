@@ -300,7 +300,16 @@ def _serve_folders(
 ) -> Iterator[list[Server]]:
     with ExitStack() as stack:
         yield [
-            stack.enter_context(_serve(plan, size, folder, temporary / f"folders-{size}", {}))
+            # The cache stays: counting the tokens of 50,000 skills takes a quarter of an hour.
+            stack.enter_context(
+                _serve(
+                    plan,
+                    size,
+                    folder,
+                    temporary / f"folders-{size}",
+                    {"SKILLHALL_CACHE_DIR": str(folder.with_name(f"{folder.name}-cache"))},
+                )
+            )
             for size, folder in folders.items()
         ]
 

@@ -148,7 +148,8 @@ class _Clients:
             self._stopped.wait(_PAUSE)
 
     def _request(self, kind: str, method: str, path: str, body: object = None) -> HttpResponse:
-        response = self._server.request(method, path, body, {"If-Match": "*"})
+        # The version of a new session or block is 1.
+        response = self._server.request(method, path, body, {"If-Match": '"1"'})
         self._result.responses[kind] += 1
         if response.status not in _STATUSES:
             text = f"{method} {path}: {response.status} {response.body[:200]!r}"

@@ -34,7 +34,8 @@ def fill_server(server: Replica, *, skills: int = 3, sessions: int = 2) -> str:
         for text in ("First ä", "Second"):
             block = expect(server.request("POST", blocks, {"type": "note", "content": text}), 201)
         if number == 0:
-            server.request("DELETE", f"{blocks}/{block['id']}", None, {"If-Match": "*"})
+            match = {"If-Match": f'"{block["version"]}"'}
+            expect(server.request("DELETE", f"{blocks}/{block['id']}", None, match), 200)
             one = f"{SESSIONS}/{created['id']}"
             expect(server.request("POST", f"{one}/snapshots", {"name": "Saved"}), 201)
             expect(server.request("POST", TEMPLATES, {"name": "T", "session": created["id"]}), 201)

@@ -231,7 +231,7 @@ def test_facts_are_computed_again_after_an_edit(run_directory: Path) -> None:
     after = skills.facts.get(skills.find("own"))
     assert after.tokens > before.tokens
     assert after.warnings > 0
-    assert after.artifact != before.artifact
+    assert after.packed.digest != before.packed.digest
 
 
 def test_facts_are_saved_for_the_next_server(run_directory: Path) -> None:
@@ -241,7 +241,7 @@ def test_facts_are_saved_for_the_next_server(run_directory: Path) -> None:
         wait_until(lambda: skills.facts.find(skills.snapshot().skills["own"]) is not None)
         facts = skills.facts.get(skills.find("own"))
     [saved] = (run_directory / "cache/facts").iterdir()
-    assert facts.artifact in saved.read_text(encoding="utf-8")
+    assert facts.packed.digest in saved.read_text(encoding="utf-8")
     with closing(collection(run_directory)) as skills:
         skills.watch()
         assert skills.facts.get(skills.find("own")) == facts

@@ -481,10 +481,9 @@ class Collection:
         snapshot = snapshot or self.snapshot()
         for identity in snapshot.published_ids:
             with _skip_unreadable(identity):
-                facts = self.facts.get(snapshot.skills[identity])
-                yield SkillArtifact(
-                    snapshot.get_entry(identity), facts.is_archive, facts.artifact, facts.paths
-                )
+                packed = self.facts.get_packed(snapshot.skills[identity])
+                entry = snapshot.get_entry(identity)
+                yield SkillArtifact(entry, packed.is_archive, packed.digest, packed.paths)
 
     def file_lists(
         self, snapshot: CollectionSnapshot | None = None

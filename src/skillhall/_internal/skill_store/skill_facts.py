@@ -23,11 +23,12 @@ from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._version import VERSION
-from skillhall.errors import SkillhallError
+from skillhall.errors import SkillFileNotFound, SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,23 +45,29 @@ _IDLE_SHARE = 1.0  # seconds of sleep for each second of work: requests come fir
 _THREAD_NAME = "skillhall-facts"
 
 
+class PackedFiles(NamedTuple):
+    """What installers download: an archive, or the only file of a skill."""
+
+    digest: str = ""
+    paths: tuple[str, ...] = ()  # of all published files, sorted
+
+    @property
+    def is_archive(self) -> bool:
+        """Whether it is an archive."""
+        return len(self.paths) > 1
+
+
 class SkillFacts(NamedTuple):
     """Facts about one version of a skill."""
 
     tokens: int = 0
     warnings: int = 0  # findings that are not accepted
-    artifact: str = ""  # digest of its archive, or of its only file
-    paths: tuple[str, ...] = ()  # of all published files, sorted
+    packed: PackedFiles = PackedFiles()
 
     @property
     def files(self) -> int:
         """The number of its files, at least 1."""
-        return max(1, len(self.paths))
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether installers download an archive, and not a single file."""
-        return len(self.paths) > 1
+        return max(1, len(self.packed.paths))
 
 
 class FactProgress(NamedTuple):
@@ -81,6 +88,7 @@ class FactCache:
     location: str  # of the skill store
     _by_location: dict[str, tuple[CatalogSkill, SkillFacts]] = field(default_factory=dict)
     _by_content: dict[str, SkillFacts] = field(default_factory=dict)
+    _packed: dict[str, tuple[CatalogSkill, PackedFiles]] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)  # of the contents, by location
     _skills: Sequence[CatalogSkill] = ()  # to examine
     _done: int = 0
@@ -98,6 +106,16 @@ class FactCache:
         self._by_location[skill.location] = skill, facts
         self._by_content[key], self._keys[skill.location] = facts, key
         return facts
+
+    def get_packed(self, skill: CatalogSkill) -> PackedFiles:
+        """Return what installers download, without examining the skill. Raises: as `get`."""
+        facts, known = self.find(skill), self._packed.get(skill.location)
+        if facts is not None:
+            return facts.packed
+        if known is None or known[0] is not skill:
+            packed = with_bundle(skill, PUBLISHED_SCAN, lambda one: _pack(load_into_memory(one)))
+            known = self._packed[skill.location] = skill, packed
+        return known[1]
 
     def get_or_default(self, skill: CatalogSkill) -> SkillFacts:
         """Return the facts, or zeros if the skill cannot be read."""
@@ -143,12 +161,10 @@ class FactCache:
         key = f"{compute_bundle_digest(loaded)} {sha256_hex(names)[:16]}"
         facts = self._by_content.get(key)
         if facts is None:
-            paths = tuple(sorted(loaded.files))
-            data = pack_bundle(loaded) if len(paths) > 1 else loaded.files[paths[0]].read()
             examined = examine_skill(skill, LOCAL_SKILLS)
             findings = [found for found in examined.findings if found.effect is not Effect.ACCEPT]
             tokens = estimate_tokens(examined.parsed.body)
-            facts = SkillFacts(tokens, len(findings), f"sha256:{sha256_hex(data)}", paths)
+            facts = SkillFacts(tokens, len(findings), _pack(loaded))
         return key, facts
 
     def _examine_all(self) -> None:
@@ -159,7 +175,7 @@ class FactCache:
                 return  # the thread was woken, or is to stop
             if self.find(skill) is None:
                 started = time.monotonic()
-                with suppress(SkillhallError, OSError):  # a request for it gets the error
+                with suppress(Exception):  # a request for this skill gets the error
                     self.get(skill)
                 self._save()
                 time.sleep(_IDLE_SHARE * (time.monotonic() - started))
@@ -168,6 +184,7 @@ class FactCache:
         for location in [known for known in self._by_location if known not in locations]:
             self._by_location.pop(location, None)
             self._keys.pop(location, None)
+        self._packed.clear()  # the facts have them
         used = {*self._keys.values()}
         self._by_content = {key: one for key, one in self._by_content.items() if key in used}
         self._save()
@@ -177,9 +194,9 @@ class FactCache:
             with open(os.path.join(self.directory, _FOLDER, self._file_name), "rb") as file:
                 saved = json.load(file)
             if saved["version"] == self._version:
-                for key, (tokens, warnings, artifact, paths) in saved["facts"].items():
-                    facts = SkillFacts(int(tokens), int(warnings), str(artifact), tuple(paths))
-                    self._by_content[key] = facts
+                for key, (tokens, warnings, (digest, paths)) in saved["facts"].items():
+                    packed = PackedFiles(str(digest), tuple(map(str, paths)))
+                    self._by_content[key] = SkillFacts(int(tokens), int(warnings), packed)
                 self._saved_keys = frozenset(self._by_content)
 
     def _save(self, *, at_once: bool = False) -> None:
@@ -202,3 +219,11 @@ class FactCache:
     @property
     def _version(self) -> str:
         return f"skillhall {VERSION}, facts {FORMAT}, {self.location}"
+
+
+def _pack(bundle: Bundle) -> PackedFiles:
+    paths = tuple(sorted(bundle.files))
+    if not paths:
+        raise SkillFileNotFound(SKILL_MD)
+    data = pack_bundle(bundle) if len(paths) > 1 else bundle.files[paths[0]].read()
+    return PackedFiles(f"sha256:{sha256_hex(data)}", paths)

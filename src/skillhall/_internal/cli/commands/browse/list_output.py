@@ -5,10 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.listing_cache import MIN_SKILLS
-from skillhall._internal.catalog.scan_state import StateRecorder
 from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
-from skillhall._internal.cli.stored_listing import open_listing_cache
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     print_message,
@@ -45,6 +42,10 @@ def print_list(request: ListRequest) -> int:
 
 
 def _print_json(request: ListRequest) -> None:
+    from skillhall._internal.catalog.listing_cache import MIN_SKILLS
+    from skillhall._internal.catalog.scan_state import StateRecorder
+    from skillhall._internal.cli.fast_list import open_listing_cache
+
     cache = None if request.long else open_listing_cache(request.search)
     recorder = None if cache is None else StateRecorder(MIN_SKILLS)
     catalog = load_with_progress(

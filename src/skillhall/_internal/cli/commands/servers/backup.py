@@ -122,7 +122,9 @@ def restore(*, file: Path, overwrite: bool, dry_run: bool, run_dir: str | None) 
             "notes": [*report.notes],
             "leftOut": [*report.left_out],
         },
-        messages=[*_format_restore(report, dry_run=dry_run)],
+        # The preview is what a dry run is for; otherwise it only accompanies the restore.
+        lines=[*_format_restore(report, dry_run=True)] if dry_run else (),
+        messages=() if dry_run else [*_format_restore(report, dry_run=False)],
     )
 
 
