@@ -6,7 +6,7 @@ import os
 import secrets
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from tests.support.bundles import build_single_bundle
 from tests.support.databases import make_postgres_database
 from tests.support.fault_injection import run_faults
 from tests.support.replicas import Replica
-from tests.support.restored_servers import Answer, fill_server, read_answers
+from tests.support.restored_servers import drop_differences, fill_server, read_answers
 from tests.support.skills import make_skill, make_skill_md
 from tests.support.workspaces import make_workspace
 
@@ -69,17 +69,6 @@ def test_restored_servers_give_the_same_answers_byte_by_byte(
     for server in (second, third):
         assert server.request("POST", f"/api/v1/changes/{change}/undo").status == 200
         assert "gone" in server.ids()
-
-
-def drop_differences(answers: Mapping[str, Answer]) -> dict[str, Answer]:
-    """Leave out what depends on the kind of store: see the guide."""
-    equal = {}
-    for name, (status, headers, body) in answers.items():
-        if name.partition("?")[0] == "/api/v1/skills":
-            headers = {key: value for key, value in headers.items() if key != "etag"}  # noqa: PLW2901
-        if not name.startswith(("/skill", "/sources")):
-            equal[name] = status, headers, body
-    return equal
 
 
 def test_restore_resets_open_event_streams(
