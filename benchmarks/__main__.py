@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import (
+    backup,
     cloning,
     crowd,
     discovery,
@@ -15,6 +16,7 @@ from benchmarks import (
     races,
     searching,
     serving,
+    soak,
     stalls,
     startup,
     walks,
@@ -36,6 +38,7 @@ BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
     "mcp": mcp.run,
     "growth": growth.run,
     "workspace": workspace.run,
+    "backup": backup.run,
     "web": web.run,
     "stalls": stalls.run,
 }
@@ -45,6 +48,7 @@ TRIALS: dict[str, Callable[[float], bool]] = {
     "races": races.run,
     "hammer": hammer.run,
     "crowd": crowd.run,
+    "soak": soak.run,
 }
 WALKS = "walks"  # counts functions instead of seconds
 
@@ -55,7 +59,8 @@ def main() -> int:
     if options.benchmark == WALKS:
         return 0 if walks.run(verbose=options.verbose) else 1
     if options.benchmark in TRIALS:
-        return 0 if TRIALS[options.benchmark](options.seconds) else 1
+        seconds = options.seconds if options.minutes is None else options.minutes * 60
+        return 0 if TRIALS[options.benchmark](seconds) else 1
     plan = Plan(SCALES[options.scale], options.rounds, options.data, options.executable)
     chosen = list(BENCHMARKS) if options.benchmark == "all" else [options.benchmark]
     reports: list[Report] = []
@@ -93,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         help="number of rounds, after a discarded first one",
     )
     parser.add_argument("--seconds", type=float, default=10, help="duration of a trial")
+    parser.add_argument("--minutes", type=float, help="the same, in minutes")
     parser.add_argument("--scale", choices=list(SCALES), default="full", help="sizes of the trees")
     parser.add_argument(
         "--data", type=Path, default=default_data_folder(), help="folder of the generated trees"

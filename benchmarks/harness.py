@@ -6,6 +6,7 @@ the same round. POSIX only.
 """
 
 import os
+import subprocess
 import sys
 import tempfile
 import time
@@ -35,6 +36,7 @@ class Contender:
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(default_factory=dict)
     repeat: int = 1
+    first_line: bytes = b""  # sent to stdin; the process is measured until it answers, then ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,36 @@ def run_to_file(contender: Contender, output: Path) -> Sample:
     return Sample(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MAXRSS_UNITS_PER_MB)
 
 
+def run_until_answer(contender: Contender) -> Sample:
+    """Start a command, send its first line and measure it until it answers with a line.
+
+    Raises:
+        BenchmarkError: the command cannot be started or does not answer.
+    """
+    environment = {**os.environ, **contender.environment}
+    started = time.perf_counter()
+    with subprocess.Popen(
+        contender.command,
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        if process.stdin is None or process.stdout is None:
+            raise AssertionError
+        process.stdin.write(contender.first_line)
+        process.stdin.flush()
+        answer = process.stdout.readline()
+        # Time on the CPU in nanoseconds, of Linux. Resource usage would include what follows.
+        schedule = Path(f"/proc/{process.pid}/schedstat")
+        cpu = int(schedule.read_text(encoding="ascii").split()[0]) / 1e9
+        wall = time.perf_counter() - started
+        process.kill()
+    if not answer:
+        raise BenchmarkError(f"{contender.name!r} does not answer")
+    return Sample(wall, cpu, 0.0)
+
+
 def _show_progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
@@ -119,7 +151,10 @@ def _run_round(contenders: Sequence[Contender], number: int) -> dict[str, Sample
 
 
 def _measure(contender: Contender) -> Sample:
-    samples = [run_to_file(contender, Path(os.devnull)) for _ in range(contender.repeat)]
+    if contender.first_line:
+        samples = [run_until_answer(contender) for _ in range(contender.repeat)]
+    else:
+        samples = [run_to_file(contender, Path(os.devnull)) for _ in range(contender.repeat)]
     return Sample(
         wall=fmean(sample.wall for sample in samples),
         cpu=fmean(sample.cpu for sample in samples),

@@ -12,7 +12,8 @@ class Scale:
     """Number of skills in each tree."""
 
     flat: int
-    cluttered: int
+    registry: int
+    mirror: int
     growth_from: int
     growth_by: int
     few: int = 100
@@ -20,9 +21,14 @@ class Scale:
 
 
 SCALES = {
-    "full": Scale(flat=60_000, cluttered=15_000, growth_from=1_000, growth_by=15_000),
+    "full": Scale(flat=60_000, registry=60_000, mirror=15_000, growth_from=1_000, growth_by=15_000),
     "small": Scale(
-        flat=2_000, cluttered=1_000, growth_from=500, growth_by=1_000, served=(100, 1_000)
+        flat=2_000,
+        registry=2_000,
+        mirror=1_000,
+        growth_from=500,
+        growth_by=1_000,
+        served=(100, 1_000),
     ),
 }
 

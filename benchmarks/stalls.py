@@ -5,6 +5,7 @@ stay fast, writes too if they need nothing that hangs, and no request may take l
 configured timeout. Linux only, because it reads /proc.
 """
 
+import math
 import sys
 import threading
 import time
@@ -87,7 +88,7 @@ class Phase:
     def percentile(self, kind: str, share: float) -> float:
         """Return the time that this share of the requests did not exceed."""
         ordered = sorted(self.seconds[kind])
-        return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+        return ordered[math.ceil(share * len(ordered)) - 1]
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def _running(
     for thread in threads:
         thread.start()
     if threads:
-        time.sleep(1)  # all of them hang by now
+        cluster.wait_until_steady()
     try:
         yield
     finally:

@@ -48,6 +48,11 @@ class HangingServer:
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
 
+    @property
+    def connections(self) -> int:
+        """Number of open connections."""
+        return len(self._open)
+
     def release(self) -> None:
         """Close all connections, now and from now on."""
         self.is_hanging = False
@@ -158,6 +163,16 @@ class Cluster:
             yield
         finally:
             self._hanging.release()
+
+    def wait_until_steady(self) -> None:
+        """Wait until the requests to what hangs have arrived there.
+
+        Starting them is ordinary work, such as opening a chat, and is not measured.
+        """
+        before = -1
+        while before != self._hanging.connections:
+            before = self._hanging.connections
+            time.sleep(1)
 
     def wait_until_recovered(self) -> None:
         """Wait until both servers accept writes quickly again."""

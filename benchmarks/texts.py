@@ -275,6 +275,11 @@ _BROKEN_WEIGHTS = {
 }
 
 
+def make_body(rng: Random, size: int) -> bytes:
+    """Return at least `size` bytes of Markdown without characters beyond ASCII."""
+    return _body(rng, size).encode("ascii", "ignore").ljust(size)
+
+
 def _body(rng: Random, size: int) -> str:
     parts = [f"\n# {rng.choice(SUBJECTS).title()}\n"]
     written = len(parts[0])
@@ -285,21 +290,22 @@ def _body(rng: Random, size: int) -> str:
     return "\n".join(parts)
 
 
-def _words(rng: Random, count: int) -> str:
+def words(rng: Random, count: int) -> str:
+    """Return random words, separated by spaces."""
     return " ".join(rng.choices(WORDS, k=count))
 
 
 def _paragraph(rng: Random) -> str:
-    return textwrap.fill(_words(rng, rng.randint(20, 70)).capitalize() + ".", 100) + "\n"
+    return textwrap.fill(words(rng, rng.randint(20, 70)).capitalize() + ".", 100) + "\n"
 
 
 def _heading(rng: Random) -> str:
-    return f"## {_words(rng, 3).capitalize()}\n"
+    return f"## {words(rng, 3).capitalize()}\n"
 
 
 def _bullets(rng: Random) -> str:
     return "".join(
-        f"- **{rng.choice(SUBJECTS)}**: {_words(rng, 9)}\n" for _ in range(rng.randint(3, 8))
+        f"- **{rng.choice(SUBJECTS)}**: {words(rng, 9)}\n" for _ in range(rng.randint(3, 8))
     )
 
 
@@ -311,7 +317,7 @@ def _code(rng: Random) -> str:
 
 
 def _table(rng: Random) -> str:
-    rows = "".join(f"| {rng.choice(SUBJECTS)} | {_words(rng, 5)} |\n" for _ in range(4))
+    rows = "".join(f"| {rng.choice(SUBJECTS)} | {words(rng, 5)} |\n" for _ in range(4))
     return f"| Case | Step |\n|---|---|\n{rows}"
 
 

@@ -1,4 +1,4 @@
-"""Generated trees of skills: flat, nested among other files, and in a git repository.
+"""Generated trees of skills: flat, like a registry, like a mirror, and in a git repository.
 
 A marker file next to each tree records its parameters; a tree with the same parameters is reused.
 The text of the files comes from `texts`.
@@ -16,16 +16,19 @@ from pathlib import Path
 from random import Random
 from typing import Literal
 
+from benchmarks.collection_texts import (
+    MIRROR,
+    MIRROR_HIDDEN,
+    MIRROR_NESTED,
+    MIRROR_RENAMED,
+    REGISTRY,
+    CollectionWriter,
+    draw,
+)
 from benchmarks.texts import SUBJECTS, VERBS, draw_kind, make_bodies, name_at, skill_text
 from tests.support.git_server import GitRepo
 
 GENERATOR = 1  # increase it when the same parameters give different files
-CLUTTER_PER_SKILL = 9  # entries that are neither a skill's folder nor its SKILL.md
-REPEATED_NAME = 0.04  # share of cluttered skills named like one in another repository
-REPEAT_DISTANCE = (
-    100  # more than the skills of a repository, so that the other one is in another repository
-)
-SUPPORTED = 0.35  # share of cluttered skills with scripts/ or references/
 SETTLED_SECONDS = 2.5  # the head cache does not trust files younger than two seconds
 FILES_EVERY = 3  # every third skill of a run directory has scripts
 COMMITS = 20
@@ -35,6 +38,10 @@ SMALL_FILE = b"// " + b"generated filler " * 12 + b"\n"
 
 # Folders between a repository and its skills; the deepest puts a skill six folders below the root.
 NESTINGS = {"": 20, "skills": 55, "packages/skills": 12, "plugins/main/skills": 5}
+# Skills per repository: most have few. With these, `find` takes 1.6 times as long per skill as on
+# the registry, as it does on the real collections.
+MIRRORED_SKILLS = (1, 1, 1, 1, 2, 2, 3, 4, 6, 16)
+HIDDEN_NESTINGS = {".claude/skills": 70, ".agents/skills": 20, ".cursor/skills": 10}
 TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of skills
 
 
@@ -42,7 +49,7 @@ TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of ski
 class TreeSpec:
     """Parameters that determine every byte of a tree."""
 
-    layout: Literal["flat", "served", "cluttered", "git"]
+    layout: Literal["flat", "served", "registry", "mirror", "git"]
     skills: int
     seed: int = 1
     generator: int = GENERATOR
@@ -155,22 +162,74 @@ def _build_served(root: Path, spec: TreeSpec) -> Counter[str]:
         folder = root / ".agents/skills" / name_at(index)
         writer.write(folder)
         if index % FILES_EVERY == 0:
-            _add_files(folder / "scripts", ["run.py", "check.py"])
+            (folder / "scripts").mkdir()
+            for name in ("run.py", "check.py"):
+                _write_file(folder / "scripts" / name, SMALL_FILE)
     return writer.made
 
 
-def _build_cluttered(root: Path, spec: TreeSpec) -> Counter[str]:
-    writer = _SkillWriter(spec)
-    rng = writer.rng
-    index = 0
+def _build_registry(root: Path, spec: TreeSpec) -> Counter[str]:
+    """Build one folder of skills named `owner--repository--skill`, with two files each."""
+    rng = Random(f"{spec.layout}/{spec.seed}")
+    writer, made = CollectionWriter(rng, REGISTRY), Counter[str]()
+    root.mkdir()
+    for index in range(spec.skills):
+        owner, name = f"{rng.choice(VERBS)}{rng.randrange(4000)}", writer.draw_name()
+        # The number keeps folders apart if one owner has two skills with the same name.
+        folder = root / f"{owner}--{rng.choice(SUBJECTS)}-skills{index}--{name}"
+        folder.mkdir()
+        text = writer.registry_text(name, owner)
+        _write_file(folder / "SKILL.md", text.content)
+        _write_file(folder / "metadata.json", SMALL_FILE)
+        made[text.style] += 1
+    return made
+
+
+def _build_mirror(root: Path, spec: TreeSpec) -> Counter[str]:
+    """Build `owner/repository/…/skill`, some hidden, some in another skill."""
+    rng = Random(f"{spec.layout}/{spec.seed}")
+    writer, made = CollectionWriter(rng, MIRROR), Counter[str]()
     root.mkdir()
     for repository in _repositories(rng):
-        end = min(spec.skills, index + rng.randint(1, 24))
-        _build_repository(writer, root / repository, range(index, end))
-        index = end
-        if index == spec.skills:
-            return writer.made
+        is_hidden = rng.random() < MIRROR_HIDDEN
+        nesting = _weighted_choice(rng, HIDDEN_NESTINGS if is_hidden else NESTINGS)
+        last: Path | None = None
+        for _ in range(rng.choice(MIRRORED_SKILLS)):
+            name = writer.draw_name()
+            folder_name = f"{name.split('-')[0]}-skill" if rng.random() < MIRROR_RENAMED else name
+            # Deeper than `references`, so that a skill contains another one.
+            is_nested = last is not None and rng.random() < MIRROR_NESTED
+            parent = last / "skills" if last and is_nested else root / repository / nesting
+            folder = _unused(parent / folder_name)
+            folder.mkdir(parents=True)
+            text = writer.mirror_text(name)
+            _write_file(folder / "SKILL.md", text.content)
+            _add_more_files(rng, folder, round(draw(rng, MIRROR.files)) - 1)
+            made.update([text.style, *(["hidden"] * is_hidden), *(["nested"] * is_nested)])
+            made["skills"] += 1
+            if made["skills"] == spec.skills:
+                return made
+            last = last if is_nested else folder
     raise AssertionError
+
+
+def _unused(folder: Path) -> Path:
+    number, path = 2, folder
+    while path.exists():
+        path, number = folder.with_name(f"{folder.name}-{number}"), number + 1
+    return path
+
+
+def _weighted_choice(rng: Random, weights: dict[str, int]) -> str:
+    return rng.choices(tuple(weights), tuple(weights.values()))[0]
+
+
+def _add_more_files(rng: Random, folder: Path, count: int) -> None:
+    name, suffix = rng.choice((("scripts", "py"), ("references", "md"), ("assets", "txt")))
+    if count > 0:
+        (folder / name).mkdir(exist_ok=True)
+    for number in range(count):
+        _write_file(folder / name / f"{rng.choice(VERBS)}-{number}.{suffix}", SMALL_FILE)
 
 
 def _build_git(root: Path, spec: TreeSpec) -> Counter[str]:
@@ -203,81 +262,10 @@ def _repositories(rng: Random) -> Iterator[str]:
             yield f"{owner}/{subject}-skills"
 
 
-def _build_repository(writer: _SkillWriter, repository: Path, indexes: range) -> None:
-    rng = writer.rng
-    nesting = rng.choices(tuple(NESTINGS), tuple(NESTINGS.values()))[0]
-    parent = repository / nesting
-    clutter = 0
-    for index in indexes:
-        folder = parent / name_at(_name_index(rng, index))
-        writer.write(folder)
-        clutter += _add_supporting_files(rng, folder)
-    while clutter < CLUTTER_PER_SKILL * len(indexes):
-        clutter += rng.choices(_CLUTTER, _CLUTTER_WEIGHTS)[0](rng, repository)
-    writer.made["clutter"] += clutter
-
-
-def _name_index(rng: Random, index: int) -> int:
-    repeats = index >= REPEAT_DISTANCE and rng.random() < REPEATED_NAME
-    return index - REPEAT_DISTANCE if repeats else index
-
-
-def _add_supporting_files(rng: Random, folder: Path) -> int:
-    if rng.random() >= SUPPORTED:
-        return 0
-    name, suffix = rng.choice((("scripts", "py"), ("references", "md"), ("assets", "txt")))
-    files = [f"{rng.choice(VERBS)}-{number}.{suffix}" for number in range(rng.randint(1, 3))]
-    return _add_files(folder / name, files)
-
-
-def _add_files(folder: Path, names: list[str]) -> int:
-    """Add missing folders and files and return their number."""
-    made = _add_folder(folder)
-    for name in names:
-        path = folder / name
-        if not path.exists():
-            _write_file(path, SMALL_FILE)
-            made += 1
-    return made
-
-
-def _add_folder(folder: Path) -> int:
-    if folder.is_dir():
-        return 0
-    made = _add_folder(folder.parent)
-    folder.mkdir()
-    return made + 1
-
-
-def _add_package(rng: Random, repository: Path) -> int:
-    scope = rng.choice(("", "", "", "@example/"))
-    package = repository / f"node_modules/{scope}{rng.choice(SUBJECTS)}-{rng.choice(VERBS)}"
-    nested = package / "node_modules" / rng.choice(SUBJECTS)
-    modules = [f"{verb}.js" for verb in rng.sample(VERBS, rng.randint(2, 8))]
-    made = _add_files(package, ["package.json", "README.md", "index.js"])
-    made += _add_files(package / "dist/esm", modules)
-    return made + (_add_files(nested, ["package.json", "index.js"]) if rng.random() < 0.3 else 0)
-
-
-def _add_git_objects(rng: Random, repository: Path) -> int:
-    made = _add_files(repository / ".git", ["HEAD", "config", "index"])
-    made += _add_files(repository / ".git/refs/heads", ["main"])
-    objects = repository / ".git/objects"
-    digests = [f"{rng.getrandbits(160):040x}" for _ in range(rng.randint(2, 6))]
-    return made + sum(_add_files(objects / digest[:2], [digest[2:]]) for digest in digests)
-
-
-def _add_sources(rng: Random, repository: Path) -> int:
-    made = _add_files(repository, ["README.md", "LICENSE", "package.json"])
-    files = [f"{rng.choice(VERBS)}.ts" for _ in range(rng.randint(2, 6))]
-    return made + _add_files(repository / "src" / rng.choice(SUBJECTS), files)
-
-
-_CLUTTER: tuple[Callable[[Random, Path], int], ...] = (_add_package, _add_git_objects, _add_sources)
-_CLUTTER_WEIGHTS = (60, 15, 15)
 _BUILDERS: dict[str, Callable[[Path, TreeSpec], Counter[str]]] = {
     "flat": _build_flat,
     "served": _build_served,
-    "cluttered": _build_cluttered,
+    "registry": _build_registry,
+    "mirror": _build_mirror,
     "git": _build_git,
 }

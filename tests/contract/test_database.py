@@ -6,14 +6,13 @@ import json
 import queue
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from skillhall._internal.storage.records import Event, StoredToken
-from skillhall._internal.storage.sql.backup import create_backup, restore_backup
+from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_signal import open_event_signal
@@ -23,11 +22,12 @@ from skillhall._internal.storage.sql.migrations import (
     migrate,
 )
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
-from skillhall._internal.storage.sql.tables import METADATA, migrations
+from skillhall._internal.storage.sql.tables import METADATA, migrations, shared_file_times
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
-from skillhall.errors import BackupRejected, Conflict, DatabaseNewer
+from skillhall.errors import BackupRejected, DatabaseNewer
+from tests.support.backups import Lines, dump_database, forge, load_database
 from tests.support.databases import TIMESTAMP
 from tests.support.servers import DEADLINE
 from tests.support.workspaces import list_texts, make_workspace, skill_md
@@ -137,6 +137,8 @@ def fill_tables(database: Database) -> str:
     workspace.snapshots.save(session, "s")
     skill = {"SKILL.md": (b"\0\xff", 0o644)}
     SqlSharedSkillTable(database).write(lambda write: write.put("pdf", skill, "o"), TIMESTAMP)
+    time = {"skill_id": "pdf", "path": "SKILL.md", "modified": 7}
+    database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
     SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
     SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
     return session
@@ -155,21 +157,24 @@ def read_rows(database: Database) -> dict[str, list[object]]:
     return database.read(work)
 
 
+def test_every_table_is_in_the_backup_or_left_out_for_a_reason() -> None:
+    assert {table.name for table in backup_tables()} | LEFT_OUT_TABLES.keys() == {*METADATA.tables}
+    assert all(LEFT_OUT_TABLES.values())
+
+
 def test_backup_can_be_restored_to_the_other_database(database: Database, tmp_path: Path) -> None:
     session = fill_tables(database)
-    data, report = create_backup(database, TIMESTAMP)
-    assert report.version == LATEST_VERSION
+    data = dump_database(database)
     assert all(read_rows(database).values())
     other = Database(build_sqlite_url(str(tmp_path / "other.db")), TIMESTAMP)
     try:
-        assert restore_backup(other, data, TIMESTAMP, overwrite=False) == report
+        assert not other.read(has_rows)
+        assert load_database(other, data).rows > len(METADATA.tables)
         assert read_rows(other) == read_rows(database)
         other_workspace = make_workspace(SqlWorkspaceStore(other), "n")
         other_workspace.blocks.add(session, "note", "more")
-        back, _ = create_backup(other, TIMESTAMP)
-        with pytest.raises(Conflict):
-            restore_backup(database, back, TIMESTAMP, overwrite=False)
-        restore_backup(database, back, TIMESTAMP, overwrite=True)
+        assert other.read(has_rows)
+        load_database(database, dump_database(other))
         assert read_rows(database) == read_rows(other)
         assert list_texts(make_workspace(SqlWorkspaceStore(database)), session)[-1] == "more"
     finally:
@@ -179,14 +184,22 @@ def test_backup_can_be_restored_to_the_other_database(database: Database, tmp_pa
 def test_restore_publishes_an_event_with_a_new_number(
     database: Database,
 ) -> None:
-    data, _ = create_backup(database, TIMESTAMP)
+    data = dump_database(database)
     fill_tables(database)
     store = SqlWorkspaceStore(database)
     last = store.read(lambda read: read.event_range())[1]
-    restore_backup(database, data, TIMESTAMP, overwrite=True)
+    load_database(database, data)
     [event] = store.read(lambda read: read.events(last, 10))
     assert event.kind == "database-restored"
     make_workspace(store).sessions.create("goes on")
+
+
+def test_events_keep_their_numbers_in_a_backup(database: Database) -> None:
+    fill_tables(database)
+    store = SqlWorkspaceStore(database)
+    before = store.read(lambda read: read.events(0, 100))
+    load_database(database, dump_database(database))
+    assert [*store.read(lambda read: read.events(0, 100))][:-1] == [*before]
 
 
 VERSION = b'"version":%d' % LATEST_VERSION
@@ -214,9 +227,9 @@ def repack(data: bytes, change: Callable[[list[bytes]], list[bytes]]) -> bytes:
 def test_damaged_backup_is_rejected(database: Database, damage: Callable[[bytes], bytes]) -> None:
     fill_tables(database)
     before = read_rows(database)
-    data, _ = create_backup(database, TIMESTAMP)
+    data = dump_database(database)
     with pytest.raises(BackupRejected):
-        restore_backup(database, damage(data), TIMESTAMP, overwrite=True)
+        load_database(database, damage(data))
     assert read_rows(database) == before
 
 
@@ -230,27 +243,14 @@ def test_backup_with_unknown_tables_is_rejected(database: Database) -> None:
     check = hashlib.sha256(b"".join(lines)).hexdigest()
     lines.append(json.dumps({"rows": 1, "sha256": check}).encode() + b"\n")
     with pytest.raises(BackupRejected):
-        restore_backup(database, gzip.compress(b"".join(lines)), TIMESTAMP, overwrite=True)
+        load_database(database, gzip.compress(b"".join(lines)))
     assert read_rows(database) == before
-
-
-Lines = list[Any]
-
-
-def forge(data: bytes, change: Callable[[Lines], object]) -> bytes:
-    """Change the lines of a backup, and add a matching end."""
-    lines: Lines = [json.loads(line) for line in gzip.decompress(data).splitlines()][:-1]
-    change(lines)
-    body = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
-    count = sum(isinstance(line, list) for line in lines)
-    end = {"rows": count, "sha256": hashlib.sha256(body).hexdigest()}
-    return gzip.compress(body + json.dumps(end).encode() + b"\n")
 
 
 def try_restore(database: Database, data: bytes) -> str:
     """Return why a backup is rejected, or ""."""
     try:
-        restore_backup(database, data, TIMESTAMP, overwrite=True)
+        load_database(database, data)
     except BackupRejected as error:
         return str(error)
     return ""
@@ -306,6 +306,7 @@ FORGED = {
     "a path that leads out": set_value("shared_skill_files", "path", "../../x"),
     "a skill that leads out": set_value("shared_skills", "id", "../x"),
     "an unknown zone": set_value("blocks", "zone", "NOWHERE"),
+    "a mode that is not a permission": set_value("shared_skill_files", "mode", 0o4755),
     "an event that is no JSON": set_value("events", "data", "{"),
     "a row twice": repeat_row,
     "a short row": cut_row,
@@ -318,7 +319,9 @@ FORGED = {
     "only its head": lambda lines: lines.__delitem__(slice(0, len(lines))),
     "a table less": lambda lines: lines.pop(find_first_row(lines, "upload_files")[1] - 1),
     "no table at all": lambda lines: lines.__delitem__(slice(1, len(lines))),
+    "a table twice": lambda lines: lines.append(lines[find_first_row(lines, "tokens")[1] - 1]),
     "another format": lambda lines: lines[0].update(format="other/1"),
+    "another database": lambda lines: lines[0].update(database="mysql"),
     "a version that is text": lambda lines: lines[0].update(version="1"),
     "an older version": lambda lines: lines[0].update(version=1),
 }
@@ -327,12 +330,13 @@ FORGED = {
 def test_forged_backup_is_rejected(database: Database) -> None:
     fill_tables(database)
     before = read_rows(database)
-    data, report = create_backup(database, TIMESTAMP)
+    data = dump_database(database)
     errors = {name: try_restore(database, forge(data, change)) for name, change in FORGED.items()}
     accepted = {name for name, text in errors.items() if "the backup cannot be used: " not in text}
     assert accepted == set()
     assert read_rows(database) == before
-    assert restore_backup(database, forge(data, len), TIMESTAMP, overwrite=True) == report
+    load_database(database, forge(data, len))
+    assert read_rows(database) == before
 
 
 def test_backup_with_flipped_bytes_is_rejected(
@@ -340,11 +344,11 @@ def test_backup_with_flipped_bytes_is_rejected(
 ) -> None:
     fill_tables(database)
     before = read_rows(database)
-    data, _ = create_backup(database, TIMESTAMP)
+    data = dump_database(database)
     damaged = [data[:at] + bytes([data[at] ^ 0xFF]) + data[at + 1 :] for at in (12, 40, 200)]
     for backup in (*damaged, gzip.compress(gzip.decompress(data) + b"[1]\n")):
         with pytest.raises(BackupRejected):
-            restore_backup(database, backup, TIMESTAMP, overwrite=True)
+            load_database(database, backup)
     assert read_rows(database) == before
 
 

@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 import pytest
 
-from skillhall._internal.catalog import head_cache
+from skillhall._internal.catalog import cache_file
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
+from skillhall._internal.catalog.head_cache import HeadCache, now_ns
 from skillhall._internal.policy.profiles import (
     INSTRUCTION_SKILLS,
     LENIENT,
@@ -337,7 +338,7 @@ def test_cache_file_of_another_format_is_ignored(
     root: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build_head_cache(cache, root)
-    monkeypatch.setattr(head_cache, "FORMAT", head_cache.FORMAT + 1)
+    monkeypatch.setattr(cache_file, "FORMAT", cache_file.FORMAT + 1)
     assert not is_cached(root, cache)
     assert decode(load(root, cache=cache)) == decode(load(root))
 

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
+from skillhall._internal.catalog.head_cache import HeadCache, now_ns
 from skillhall._internal.catalog.skill_content import (
     check_bodies,
     open_skill_bundle,

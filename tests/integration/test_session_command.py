@@ -144,6 +144,20 @@ def test_incomplete_backup_is_rejected_without_changes(
     assert contents(terminal) == ["a"]
 
 
+def test_backup_and_restore_tell_what_they_do(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal.run("session", "new", "Research")
+    assert terminal.json("backup", "all.backup")["data"]["leftOut"]
+    monkeypatch.setenv("SKILLHALL_DATABASE_URL", f"sqlite:///{terminal.folder}/other.db")
+    shown = terminal.run("restore", "all.backup", "--dry-run")
+    assert "would be restored" in shown
+    assert "sessions added: 1\n  Research\n" in shown
+    report = terminal.json("restore", "all.backup", "--dry-run")["data"]
+    assert (report["dryRun"], report["changes"]["sessions"]["added"]) == (True, ["Research"])
+    assert terminal.json("session", "list")["data"] == {"sessions": []}
+
+
 def test_backup_of_sqlite_is_restored_to_postgresql(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, postgres: str
 ) -> None:

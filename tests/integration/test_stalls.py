@@ -15,6 +15,7 @@ import pytest
 from skillhall._internal.agents import chat
 from skillhall._internal.agents.chat.conversations import MAX_RUNNING_REPLIES
 from skillhall._internal.asgi import Services
+from skillhall._internal.http import thread_pool
 from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
 from skillhall._internal.wiring.workspace import open_lazy_workspace
@@ -119,7 +120,7 @@ def read_metric(server: RunningServer, name: str, pool: str) -> float:
 
 @needs_git
 def test_sixteen_hanging_repositories_delay_no_other_request(
-    tmp_path: Path, host: HangingHost
+    tmp_path: Path, host: HangingHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running_server(tmp_path) as server, ThreadPoolExecutor(FETCHES) as clients:
         requests: list[Future[HttpResponse]] = []
@@ -129,6 +130,7 @@ def test_sixteen_hanging_repositories_delay_no_other_request(
         host.wait_for_connections(FETCHES)
         check_other_requests(server)
         assert server.request("POST", "/api/v1/sessions", {"name": "Plans"}).status == 201
+        monkeypatch.setattr(thread_pool, "_MAX_WAIT", 0.1)
         source = host.url("more.git")
         refused = server.request("POST", "/api/v1/skills/import", {"source": source})
         assert (refused.status, refused.code) == (503, "OVERLOADED")

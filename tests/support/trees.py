@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, HeadCache, now_ns
+from skillhall._internal.catalog.head_cache import HeadCache, now_ns
 from skillhall._internal.policy.profiles import LENIENT, Profile
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Finding

@@ -69,13 +69,13 @@ def test_full_pool_refuses_work_until_a_thread_is_free() -> None:
     assert pool.status.busy == 0
 
 
-def test_pool_limits_the_work_of_one_owner() -> None:
-    pool, release = BoundedPool("test", 4, max_per_owner=2), threading.Event()
-    futures = [pool.submit(lambda: release.wait(DEADLINE), "ada") for _ in range(2)]
+def test_one_owner_cannot_occupy_all_threads_of_a_pool() -> None:
+    pool, release = BoundedPool("test", 3, 2, max_per_owner=2), threading.Event()
+    futures = [pool.submit(lambda: release.wait(DEADLINE), "ada") for _ in range(3)]
     with pytest.raises(OwnerLimitReached):
         pool.submit(lambda: True, "ada")
     assert pool.submit(lambda: True, "bob").result(DEADLINE)
+    assert not futures[2].running()  # it waits, though a thread is free
     release.set()
-    for future in futures:
-        future.result(DEADLINE)
+    assert all(future.result(DEADLINE) for future in futures)
     assert pool.submit(lambda: True, "ada").result(DEADLINE)

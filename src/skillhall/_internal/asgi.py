@@ -106,11 +106,12 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
     error_page = None if collection is None else render_unrouted_page
-    fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page, pools)
+    fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
     # The dependencies of the routes read these.
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
+    state.pools = pools
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:

@@ -24,7 +24,7 @@ class PoolFull(Exception):
 
 
 class OwnerLimitReached(PoolFull):
-    """One owner has as much work in a pool as it may have."""
+    """As much work of one owner is waiting for threads as may wait."""
 
 
 class PoolStatus(NamedTuple):
@@ -53,13 +53,16 @@ class BoundedPool:
     def __init__(
         self, name: str, threads: int, queue_size: int = 0, *, max_per_owner: int = 0
     ) -> None:
-        """`max_per_owner` limits the running and waiting work of one owner; 0 means no limit."""
+        """`max_per_owner` is how many threads one owner may occupy; 0 means all.
+
+        More of its work waits, in at most half of the queue.
+        """
         self.name = name
         self._max_threads = threads
         self._queue_size = queue_size
         self._max_per_owner = max_per_owner
         self._queue: deque[_Job[object]] = deque()
-        self._owners: Counter[str] = Counter()
+        self._busy_by_owner: Counter[str] = Counter()
         self._changed = threading.Condition()
         self._thread_count = 0
         self._busy = 0
@@ -78,17 +81,12 @@ class BoundedPool:
         """
         job = _Job(work, Future[_T](), owner)
         with self._changed:
-            is_limited = bool(owner and self._max_per_owner)
-            if is_limited and self._owners[owner] >= self._max_per_owner:
-                self._rejected += 1
-                raise OwnerLimitReached
             self._drop_cancelled()
-            free_threads = self._max_threads - self._busy
-            if len(self._queue) >= free_threads + self._queue_size:
+            try:
+                self._check_room(owner)
+            except PoolFull:
                 self._rejected += 1
-                raise PoolFull
-            if owner:
-                self._owners[owner] += 1
+                raise
             self._queue.append(job)  # type: ignore[arg-type] # its result is not used here
             idle_threads = self._thread_count - self._busy
             if idle_threads >= len(self._queue) or self._thread_count == self._max_threads:
@@ -98,6 +96,18 @@ class BoundedPool:
                 name = f"skillhall-{self.name}"
                 threading.Thread(target=self._run, name=name, daemon=True).start()
         return job.future
+
+    def _check_room(self, owner: str) -> None:
+        if self._is_limited(owner):
+            free = self._max_per_owner - self._busy_by_owner[owner]
+            waiting = sum(job.owner == owner for job in self._queue)
+            if waiting >= free + self._queue_size // 2:
+                raise OwnerLimitReached
+        if len(self._queue) >= self._max_threads - self._busy + self._queue_size:
+            raise PoolFull
+
+    def _is_limited(self, owner: str) -> bool:
+        return bool(owner and self._max_per_owner)
 
     def give_up(self, future: Future[_T]) -> bool:
         """Cancel work that waited too long and count it as rejected; False if it has started."""
@@ -110,19 +120,7 @@ class BoundedPool:
 
     def _drop_cancelled(self) -> None:
         if any(job.future.cancelled() for job in self._queue):
-            jobs = [*self._queue]
-            self._queue.clear()
-            for job in jobs:
-                if job.future.cancelled():
-                    self._release_owner(job.owner)
-                else:
-                    self._queue.append(job)
-
-    def _release_owner(self, owner: str) -> None:
-        if owner:
-            self._owners[owner] -= 1
-            if not self._owners[owner]:
-                del self._owners[owner]
+            self._queue = deque(job for job in self._queue if not job.future.cancelled())
 
     def _run(self) -> None:
         while (job := self._next_job()) is not None:
@@ -142,18 +140,31 @@ class BoundedPool:
 
     def _next_job(self) -> _Job[object] | None:
         with self._changed:
-            while not self._queue:
+            while (job := self._take_job()) is None:
                 if not self._changed.wait(_IDLE_SECONDS) and not self._queue:
                     self._thread_count -= 1
                     return None
             self._busy += 1
-            return self._queue.popleft()
+            if self._is_limited(job.owner):
+                self._busy_by_owner[job.owner] += 1
+            return job
+
+    def _take_job(self) -> _Job[object] | None:
+        """Remove and return the first job whose owner may occupy another thread."""
+        for position, job in enumerate(self._queue):
+            is_limited = self._is_limited(job.owner)
+            if not is_limited or self._busy_by_owner[job.owner] < self._max_per_owner:
+                del self._queue[position]
+                return job
+        return None
 
     def _finish(self, job: _Job[object]) -> None:
         # Before the future is done, so that its callers find the thread free.
         with self._changed:
             self._busy -= 1
-            self._release_owner(job.owner)
+            if self._is_limited(job.owner):
+                self._busy_by_owner[job.owner] -= 1
+                self._busy_by_owner = +self._busy_by_owner  # without zero counts
 
 
 def run_low_priority(work: Callable[[], _T]) -> _T:

@@ -81,7 +81,7 @@ class ServerSettings(NamedTuple):
     mcp_session_timeout: str = "1800"  # seconds of inactivity
     request_timeout: str = "150"  # seconds until a request is given up
     max_fetches: str = "16"  # of repositories and URLs for requests, at the same time
-    max_fetches_per_client: str = "8"
+    max_fetches_per_client: str = "12"
     max_streams: str = "1000"  # of live events
     max_streams_per_client: str = "250"
 

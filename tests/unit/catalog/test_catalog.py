@@ -109,7 +109,7 @@ def test_findings_are_ordered_scan_rejected_accepted() -> None:
     loaded = Catalog(
         LENIENT,
         (ROOT,),
-        (skill("a")._replace(findings=(judged("third"),)),),
+        (skill("a")._replace(reported=(Finding(Code.SKIPPED, "third"),)),),
         (RejectedCandidate("b", "b", "/skills/b", (judged("second"),)),),
         scan_findings=(judged("first"),),
     )

@@ -2,8 +2,10 @@
 
 import shutil
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import closing
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.sources.folder.root import Root
-from tests.support.replicas import wait_until
+from tests.support.replicas import DEADLINE, wait_until
 from tests.support.skills import make_skill, make_skill_md
 
 _opened: list[str] = []
@@ -168,3 +170,39 @@ def test_folders_are_compared_where_the_system_does_not_report_changes(
     live.current()
     (folder / "csv/SKILL.md").write_bytes(make_skill_md("csv", "Was edited."))
     wait_for(live, csv="Was edited.")
+
+
+class Gate(AbstractContextManager[None]):
+    """Lock of the folders that lets a scan wait, once it is closed."""
+
+    def __init__(self) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+        self.opened.set()
+
+    def __enter__(self) -> None:
+        self.entered.set()
+        assert self.opened.wait(DEADLINE)
+
+    def __exit__(self, *_: object) -> None:
+        self.entered.clear()
+
+
+def test_written_skill_is_returned_while_another_thread_reads_it(
+    folder: Path, roots: list[Root]
+) -> None:
+    gate, noticed = Gate(), threading.Event()
+    with closing(LiveCatalog(roots, LOCAL_SKILLS, 1, gate)) as live, ThreadPoolExecutor() as pool:
+        live.watch(noticed.set)
+        assert noticed.wait(DEADLINE)
+        live.current()
+        gate.opened.clear()
+        make_skill(folder, "new")
+        live.mark_changed(1, ["new"])
+        first = pool.submit(live.current)
+        assert gate.entered.wait(DEADLINE)
+        second = pool.submit(live.current)
+        with suppress(TimeoutError):
+            second.result(0.2)  # returns at once only if it does not wait for the first
+        gate.opened.set()
+        for result in (first, second):
+            assert "new" in {skill.id for skill in result.result(DEADLINE).catalog}

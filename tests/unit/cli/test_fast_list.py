@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.cli.catalog_loader import SearchOptions
 from skillhall._internal.cli.commands.browse.list import command
 from skillhall._internal.cli.fast_list import ListRequest, parse_list_arguments
+from skillhall._internal.cli.search_options import SearchOptions
 
 ARGUMENTS = st.sampled_from(
     [

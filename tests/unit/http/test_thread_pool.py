@@ -53,7 +53,7 @@ def test_call_that_waits_too_long_for_a_thread_is_refused(
 
 
 def test_calls_of_one_client_are_limited() -> None:
-    release, pool = threading.Event(), WorkerPool(4, name="fetch", max_per_client=1)
+    release, pool = threading.Event(), WorkerPool(4, 0, name="fetch", max_per_client=1)
 
     async def main() -> None:
         first = asyncio.ensure_future(pool.run_for("ada", lambda: release.wait(DEADLINE)))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.head_cache import HeadCache
@@ -81,6 +82,17 @@ class SkillExamination:
     findings: tuple[JudgedFinding, ...]
 
 
+class RunAll(Protocol):
+    """Applies a function to all items, in order: `map`, or on several cores."""
+
+    def __call__(
+        self,
+        function: Callable[[CatalogSkill | _RejectedSkill], ValidationResult],
+        items: list[CatalogSkill | _RejectedSkill],
+        /,
+    ) -> Iterable[ValidationResult]: ...
+
+
 class _RejectedSkill(NamedTuple):
     """Location and findings of a rejected candidate; fields as in `CatalogSkill`."""
 
@@ -91,18 +103,19 @@ class _RejectedSkill(NamedTuple):
     findings: tuple[JudgedFinding, ...]
 
 
-def validate(
+def validate(  # noqa: PLR0913 - each is an option of its own
     paths: Sequence[str],
     profile: Profile,
     settings: Settings,
     progress: Callable[[int], None] | None = None,
     *,
     depth: int | None = None,
+    run_all: RunAll = map,
 ) -> ValidationReport:
     """Validate each candidate below `paths`, or in the folders of the profile.
 
     A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` limits the levels
-    below it.
+    below it. `run_all` is `map` or does the same on several cores.
     Raises: SkillFileNotFound if a path does not exist, ValueError if the depth is out of range.
     """
     base, follow = settings.working_directory, settings.follow_links
@@ -121,7 +134,7 @@ def validate(
             for path, label in profile.roots
         ]
         catalog = load(roots, scan_profile)
-        results = _build_results(catalog, scan_profile)
+        results = _build_results(catalog, scan_profile, run_all)
         return ValidationReport(
             profile=profile.name, results=tuple(results), scan_findings=catalog.scan_findings
         )
@@ -134,7 +147,8 @@ def validate(
     scan_findings = tuple(dict.fromkeys(j for catalog in catalogs for j in catalog.scan_findings))
     by_location: dict[str, ValidationResult] = {}
     matched: set[str] = set()  # the requested paths with a result
-    for result in (r for catalog in catalogs for r in _build_results(catalog, scan_profile)):
+    results = [r for catalog in catalogs for r in _build_results(catalog, scan_profile, run_all)]
+    for result in results:
         paths_of_result = {result.location, result.path, *map(str, Path(result.path).parents)}
         if found := paths_of_result.intersection(map(str, requested)):
             by_location[result.location] = result
@@ -191,7 +205,7 @@ def _build_missing_result(path: Path, scan_findings: Iterable[JudgedFinding]) ->
     )
 
 
-def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]:
+def _build_results(catalog: Catalog, profile: Profile, run_all: RunAll) -> list[ValidationResult]:
     candidates: list[CatalogSkill | _RejectedSkill] = [*catalog.skills]
     candidates += (shadowed.skill for shadowed in catalog.shadowed)
     for rejected in catalog.rejected:
@@ -202,23 +216,18 @@ def _build_results(catalog: Catalog, profile: Profile) -> list[ValidationResult]
         candidates.append(
             _RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
         )
-    results = []
-    for skill in candidates:
-        path, findings = skill.location, skill.findings
-        if skill.file:
-            findings = examine_skill(skill, profile).findings
-            path = str(Path(path).parent) if is_skill_md(skill.file) else path
-        accepted = not any(judged.effect is Effect.REJECT for judged in findings)
-        results.append(
-            ValidationResult(
-                path=path,
-                location=skill.location,
-                name=skill.name,
-                accepted=accepted,
-                findings=findings,
-            )
-        )
-    return sorted(results, key=_GET_PATH)
+    return sorted(run_all(partial(_validate_skill, profile), candidates), key=_GET_PATH)
+
+
+def _validate_skill(profile: Profile, skill: CatalogSkill | _RejectedSkill) -> ValidationResult:
+    path, findings = skill.location, skill.findings
+    if skill.file:
+        findings = examine_skill(skill, profile).findings
+        path = str(Path(path).parent) if is_skill_md(skill.file) else path
+    accepted = not any(judged.effect is Effect.REJECT for judged in findings)
+    return ValidationResult(
+        path=path, location=skill.location, name=skill.name, accepted=accepted, findings=findings
+    )
 
 
 def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:

@@ -6,6 +6,8 @@ import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.effects import judge_rows
+from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.sources.folder.candidate_codec import decode_frontmatter
 from skillhall.errors import SkillNotFound
@@ -13,9 +15,10 @@ from skillhall.errors import SkillNotFound
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
     from skillhall._internal.policy.precedence import ShadowedSkill
     from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.skill.finding import FindingRow
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
     from skillhall._internal.sources.folder.root import Root
@@ -32,10 +35,22 @@ class CatalogSkill(NamedTuple):
     root: Root
     root_number: int
     encoded_frontmatter: Frontmatter | EncodedFields
-    findings: tuple[JudgedFinding, ...] = ()
+    reported: tuple[FindingRow, ...] = ()  # findings that the profile does not accept
     is_flat: bool = False
     real_folder: FolderHandle | None = None  # target, if a folder on the path is a link
     real_file: FolderHandle | None = None  # target, if the SKILL.md is a link
+    load_policy: LoadPolicy = LENIENT.load_policy  # it judges `reported`
+
+    @property
+    def findings(self) -> tuple[JudgedFinding, ...]:
+        """The findings that the profile does not accept, with their effects.
+
+        They are built on demand: most programs never read them, and a large catalog has tens of
+        thousands.
+        """
+        if not self.reported:
+            return ()
+        return judge_rows(self.reported, self.load_policy, self.location, self.name)
 
     @property
     def frontmatter(self) -> Frontmatter:
@@ -165,16 +180,34 @@ class Catalog:
         return (
             *self.scan_findings,
             *(judged for rejected in self.rejected for judged in rejected.findings),
-            *(judged for skill in self.skills for judged in skill.findings),
-            *(judged for shadowed in self.shadowed for judged in shadowed.skill.findings),
+            *(judged for skill in self.iter_listed() for judged in skill.findings),
         )
+
+    def iter_finding_rows(self) -> Iterator[tuple[FindingRow, Effect]]:
+        """Yield what `findings` contains, without an object for each finding of a skill."""
+        yield from self.scan_findings
+        for rejected in self.rejected:
+            yield from rejected.findings
+        effects, default = self.profile.load_policy.effects, self.profile.load_policy.default_effect
+        for skill in self.iter_listed():
+            if rows := skill.reported:
+                name, location = skill.name, skill.location
+                for code, message, line, hint, _, _ in rows:
+                    row = (code, message, line, hint, location, name)
+                    yield row, effects.get(code, default)
+
+    def iter_listed(self) -> Iterator[CatalogSkill]:
+        """Yield the accepted skills, then the shadowed ones."""
+        yield from self.skills
+        for shadowed in self.shadowed:
+            yield shadowed.skill
 
     def find(self, name: str) -> CatalogSkill:
         """Return the skill with this name, else with this id. Raises: SkillNotFound."""
         match = next((skill for skill in self.skills if skill.name == name), None)
         match = match or next((skill for skill in self.skills if skill.id == name), None)
         if match is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - 2 ms of a listing's 60
+            from difflib import get_close_matches  # noqa: PLC0415 - 2 ms of a listing's 45
 
             raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
         return match

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, now_ns
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
+from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside, real_path
 from skillhall._internal.policy.folder_walk_rules import (
     INSTALL_FOLDER_NAMES,

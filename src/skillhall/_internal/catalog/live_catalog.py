@@ -20,8 +20,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.background import PollingThread
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.fingerprint import Fingerprint, read_signature
-from skillhall._internal.catalog.head_cache import CLOCK_GRANULARITY, now_ns
+from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.catalog.loader import JudgedScan, build_catalog, scan_folders
 from skillhall._internal.fs.folder_watch import FolderWatch, is_on_local_disk
 from skillhall._internal.fs.handles import REPLACED_PREFIX
@@ -162,6 +163,7 @@ class LiveCatalog:
         self._lock = threading.RLock()
         self._pending_lock = threading.Lock()
         self._pending: set[tuple[int, str]] = set()  # root number and name
+        self._is_updating = False  # whether pending folders are being read
         self._needs_full_load = True
         self._loaded: LoadedCatalog | None = None
         self._watch: FolderWatch[tuple[int, str]] | None = None
@@ -173,11 +175,10 @@ class LiveCatalog:
 
     def current(self) -> LoadedCatalog:
         """Return the current catalog; the same object while nothing changes."""
-        loaded = self._loaded
-        if loaded is not None and self._is_background:
+        if self._loaded is not None and self._is_background:
             self._compare_roots(strict=False)
-            if not self._pending and not self._needs_full_load:
-                return loaded
+            if not self._pending and not self._is_updating and not self._needs_full_load:
+                return self._loaded
         return self._refresh(compare=not self._is_background)
 
     def mark_changed(self, root_number: int, names: Iterable[str]) -> None:
@@ -367,11 +368,16 @@ class LiveCatalog:
                 self._compare_roots(strict=True)
                 self._compare_folders()
             with self._pending_lock:
+                # Until they are published, a thread that wrote one of the folders must wait.
+                self._is_updating = True
                 pending, self._pending = self._pending, set()
                 is_full = self._needs_full_load or self._loaded is None
                 self._needs_full_load = False
-            if is_full or (pending and not self._update(pending)):
-                self._load_all()
+            try:
+                if is_full or (pending and not self._update(pending)):
+                    self._load_all()
+            finally:
+                self._is_updating = False
             assert self._loaded is not None  # noqa: S101 - for mypy: one of the two has set it
             return self._loaded
 

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
-from skillhall._internal.policy.effects import Effect, JudgedFinding
+from skillhall._internal.policy.effects import JudgedFinding, judge_rows
 from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.skill.finding import Code, Finding
-from skillhall._internal.sources.folder.stat_prefetch import prefetch_stats
 from skillhall._internal.sources.folder.walker import ScanContext, scan_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from skillhall._internal.catalog.head_cache import HeadCache
     from skillhall._internal.policy.profiles import Profile
@@ -33,15 +32,18 @@ _BY_NAME = itemgetter(0)
 _GET_REAL_FOLDER, _GET_REAL_FILE = itemgetter(8), itemgetter(9)
 
 
-def load_roots(
+def load_roots(  # noqa: PLR0913 - each is an option of its own
     roots: Sequence[Root],
     profile: Profile,
     head_cache: HeadCache | None = None,
     progress: ScanProgress | None = None,
     *,
     with_bodies: bool = False,
+    on_scan: Callable[[Scan, int], None] | None = None,
 ) -> Catalog:
     """Load the skills below `roots`. Invalid content never raises.
+
+    `on_scan` is called with the scan of each root and the time at which it started.
 
     Without `with_bodies`, only the head of each SKILL.md is read. With it, skills whose body is not
     text are rejected; the head cache remembers that for later loads.
@@ -58,20 +60,18 @@ def load_roots(
             if head_cache is None:
                 context = context._replace(keep_signatures=with_bodies)
             else:
-                # Loading a large cache takes long enough to stat the files in the background.
-                prefetch = prefetch_stats(root.path) if head_cache.is_large(real, keys) else None
-                known = head_cache.load(real, keys)
-                stats = None if prefetch is None else prefetch()
-                context = context._replace(known_candidates=known, prefetched_stats=stats)
+                context = context._replace(known_candidates=head_cache.load(real, keys))
             scan = scan_root(root, profile.scan_policy, context)
             if with_bodies:
                 # A listing needs neither the parser nor the reader of bundles, whose import would
-                # add 28 ms of CPU to its 60 ms.
+                # add 28 ms of CPU to its 45 ms.
                 from skillhall._internal.catalog.skill_content import check_bodies  # noqa: PLC0415
 
                 scan = check_bodies(root, scan)
             if head_cache is not None:
                 head_cache.save(real, keys, scan, started)
+            if on_scan is not None:
+                on_scan(scan, started)
             scans.append(scan)
         return build_catalog(roots, profile, _judge_scans(roots, real_roots, profile, scans))
 
@@ -214,6 +214,7 @@ class _RootJudge:
         self.root_number = number
         self.load_policy = profile.load_policy
         self.quiet_codes = profile.load_policy.accepted_codes
+        self.rejecting_codes = profile.load_policy.rejecting_codes
         self.name_policy = profile.name_policy
         self.reserved_names = profile.reserved_names
         self.skills: list[CatalogSkill] = []
@@ -232,12 +233,15 @@ class _RootJudge:
             message = f"the name {name!r} is reserved for a route of the server"
             reserved = Finding(Code.NAME_RESERVED, message, hint="choose another name")
             findings = (*findings, reserved)
-        judged = self._judge_findings(findings, candidate, name) if findings else ()
-        if judged and any(j.effect is Effect.REJECT for j in judged):
-            skill_id = candidate.folder or self._fallback_name(candidate)
-            location = self._location(candidate)
-            self.rejected.append(RejectedCandidate(skill_id, name, location, judged))
-            return
+        if findings:
+            quiet = self.quiet_codes
+            findings = tuple([finding for finding in findings if finding[0] not in quiet])
+            rejecting = self.rejecting_codes
+            if any([finding[0] in rejecting for finding in findings]):  # noqa: C419 - faster
+                skill_id, location = folder or folder_name, self._location(candidate)
+                judged = judge_rows(findings, self.load_policy, location, name)
+                self.rejected.append(RejectedCandidate(skill_id, name, location, judged))
+                return
         self.skills.append(
             CatalogSkill(
                 name,
@@ -248,10 +252,11 @@ class _RootJudge:
                 self.root,
                 self.root_number,
                 fields,
-                judged,
+                findings,
                 is_flat,
                 real,
                 real_file,
+                self.load_policy,
             )
         )
 
@@ -259,23 +264,6 @@ class _RootJudge:
         """Build the finding for a file that is already listed under another path."""
         message = f"this is the same file as {real_path}, which is already listed"
         return Finding(Code.SAME_FILE, message, path=self._location(candidate))
-
-    def _judge_findings(
-        self, findings: tuple[Finding, ...], candidate: Candidate, name: str
-    ) -> tuple[JudgedFinding, ...]:
-        relevant = [finding for finding in findings if finding.code not in self.quiet_codes]
-        if not relevant:
-            return ()
-        location = self._location(candidate)
-        effects, default = self.load_policy.effects, self.load_policy.default_effect
-        return tuple(
-            [
-                JudgedFinding(
-                    Finding(code, message, line, hint, location, name), effects.get(code, default)
-                )
-                for code, message, line, hint, _, _ in relevant
-            ]
-        )
 
     def _fallback_name(self, candidate: Candidate) -> str:
         """Return the name for a candidate without a folder, from its file or the root."""

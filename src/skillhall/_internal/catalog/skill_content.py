@@ -176,7 +176,7 @@ def check_bodies(root: Root, scan: Scan) -> Scan:
         except SkillhallError:
             continue  # changed since the scan; reading the skill will report it
         finding = find_encoding_error(data)
-        if finding is not None and all(f.code is not finding.code for f in candidate.findings):
+        if finding is not None and all(row[0] != finding.code for row in candidate.findings):
             checked[-1] = candidate._replace(findings=(*candidate.findings, finding))
     unchanged = sum(new is old for new, old in zip(checked, scan.candidates, strict=True))
     # The head cache is written again if fewer candidates were reused than there are.

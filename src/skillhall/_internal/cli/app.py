@@ -72,8 +72,8 @@ COMMAND_SECTIONS = {
             "Write the prompts of a server as skills for coding agents.",
         ),
         "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
-        "backup": ("servers.backup", "Back up all sessions and templates to a file."),
-        "restore": ("servers.backup:restore", "Restore sessions and templates from a backup."),
+        "backup": ("servers.backup", "Back up everything of a server to a file."),
+        "restore": ("servers.backup:restore", "Restore a server from a backup."),
     },
     "Configure": {
         "path": ("browse.path", "Show the searched folders and the cache."),

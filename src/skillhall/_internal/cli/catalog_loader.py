@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.progress import scan_progress
@@ -18,19 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+    from skillhall._internal.catalog.scan_state import StateRecorder
+    from skillhall._internal.cli.search_options import SearchOptions
 
 # Findings with these codes are printed one by one: they mean that the scan is incomplete.
 _INCOMPLETE_SCAN_CODES = (Code.ROOT_MISSING, Code.BOUND_REACHED)
-
-
-class SearchOptions(NamedTuple):
-    """Where and how a command searches for skills."""
-
-    roots: tuple[str, ...] = ()
-    profile: str = "lenient"
-    depth: int | None = None  # `None`: the profile's depth
-    follow_links: bool = False
-    no_index: bool = False
 
 
 def read_settings(*, no_index: bool = False, follow_links: bool = False) -> Settings:
@@ -47,7 +39,12 @@ def read_settings(*, no_index: bool = False, follow_links: bool = False) -> Sett
     )
 
 
-def load_with_progress(search: SearchOptions, *, read_bodies: bool = False) -> Catalog:
+def load_with_progress(
+    search: SearchOptions,
+    *,
+    read_bodies: bool = False,
+    on_scan: StateRecorder | None = None,
+) -> Catalog:
     """Load the catalog of a search, with a spinner if it takes long.
 
     With `read_bodies`, read all of each SKILL.md.
@@ -62,6 +59,7 @@ def load_with_progress(search: SearchOptions, *, read_bodies: bool = False) -> C
             bodies=read_bodies,
             settings=settings,
             progress=progress,
+            on_scan=on_scan,
         )
     named = {root.path for root in catalog.roots if root.is_required}
     for finding, _ in catalog.scan_findings:
@@ -95,9 +93,10 @@ def summarize_skipped(catalog: Catalog, search: SearchOptions) -> Iterator[str]:
             yield f"warning: {finding.path}: {finding.message}"
         else:
             warnings += effect is Effect.WARN
+    get_effect = catalog.profile.load_policy.get_effect
     for skill in catalog.skills:
-        for judged in skill.findings:
-            warnings += judged.effect is Effect.WARN
+        for row in skill.reported:
+            warnings += get_effect(row[0]) is Effect.WARN
     skipped = len(catalog.rejected)
     counts = [f"{format_count(skipped, 'skill')} skipped"] if skipped else []
     counts += [format_count(warnings, "warning")] if warnings else []

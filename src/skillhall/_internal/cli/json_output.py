@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.cli.terminal import iter_batches, sanitize_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import TypeAlias
 
-    from skillhall._internal.policy.effects import JudgedFinding
+    from skillhall._internal.policy.effects import Effect, JudgedFinding
+    from skillhall._internal.skill.finding import FindingRow
 
     Json: TypeAlias = "str | int | bool | list[Json] | dict[str, Json] | None"
 
 SCHEMA_VERSION = 1
-_PATH, _LINE, _HINT, _SKILL = '"path"', '"line"', '"hint"', '"skill"'
+_MAX_SHARED_HINT = 64  # characters; longer ones repeat the value of one skill
 
 
 class EncodedItems(NamedTuple):
@@ -31,28 +32,38 @@ class EncodedItems(NamedTuple):
 def print_json_report(
     command: str,
     data: Mapping[str, object],
-    findings: Iterable[JudgedFinding] = (),
+    findings: Iterable[tuple[FindingRow, Effect]] = (),
     error: Mapping[str, object] | None = None,
+    copy: Callable[[bytes], None] | None = None,
 ) -> None:
-    """Print the result of a command. Iterators in `data` are consumed while writing."""
+    """Print the result of a command. Iterators in `data` are consumed while writing.
+
+    `copy` gets the same bytes as stdout.
+    """
+
+    def write(text: str) -> None:
+        encoded = _write(text)
+        if copy is not None:
+            copy(encoded)
+
     head: dict[str, object] = {"schemaVersion": SCHEMA_VERSION, "command": command}
     head["ok"] = error is None
     if error is not None:
         head["error"] = error
-    _write(_encode(head)[:-1] + ', "data": {')
+    write(_encode(head)[:-1] + ', "data": {')
     separator = ""
     for key, value in data.items():
-        _write(f"{separator}{_encode(key)}: ")
+        write(f"{separator}{_encode(key)}: ")
         separator = ", "
         if isinstance(value, EncodedItems):
-            _write_encoded(value.json_items)
+            _write_encoded(write, value.json_items)
         elif isinstance(value, Iterator):
-            _write_encoded(_encode(batch)[1:-1] for batch in iter_batches(value))
+            _write_encoded(write, (_encode(batch)[1:-1] for batch in iter_batches(value)))
         else:
-            _write(_encode(value))
-    _write('}, "findings": ')
-    _write_encoded(_encode_findings(findings))
-    _write("}\n")
+            write(_encode(value))
+    write('}, "findings": ')
+    _write_encoded(write, _encode_findings(findings))
+    write("}\n")
 
 
 def print_json_error(command: str, error: Mapping[str, object]) -> None:
@@ -81,39 +92,49 @@ def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
     return {key: value for key, value in report.items() if value not in ("", None)}
 
 
-def _encode_findings(findings: Iterable[JudgedFinding]) -> Iterator[str]:
+def _encode_findings(findings: Iterable[tuple[FindingRow, Effect]]) -> Iterator[str]:
     """Encode findings without `json`, for speed: a listing may have tens of thousands."""
+    starts: dict[tuple[str, str], str] = {}
+    hints: dict[str, str] = {"": ""}  # most findings have one of a few hints
     for (code, message, line, hint, path, skill), effect in findings:
-        yield (
-            f'{{"code": "{code.value}", "effect": "{effect.value}", '
-            f'"message": {quoted(sanitize_line(message))}'
-            f"{f', {_PATH}: {quoted(path)}' if path else ''}"
-            f"{'' if line is None else f', {_LINE}: {line}'}"
-            f"{f', {_HINT}: {quoted(sanitize_line(hint))}' if hint else ''}"
-            f"{f', {_SKILL}: {quoted(skill)}' if skill else ''}}}"
-        )
+        start = starts.get((code, effect))
+        if start is None:
+            start = f'{{"code": "{code!s}", "effect": "{effect!s}", "message": '
+            starts[code, effect] = start
+        advice = hints.get(hint)
+        if advice is None:
+            advice = f', "hint": {quoted(sanitize_line(hint))}'
+            if len(hint) < _MAX_SHARED_HINT:
+                hints[hint] = advice
+        text = message if message.isprintable() else sanitize_line(message)
+        place = f', "path": {quoted(path)}' if path else ""
+        number = "" if line is None else f', "line": {line}'
+        name = f', "skill": {quoted(skill)}' if skill else ""
+        yield f"{start}{quoted(text)}{place}{number}{advice}{name}}}"
 
 
-def _write_encoded(encoded_items: Iterator[str]) -> None:
-    _write("[")
+def _write_encoded(write: Callable[[str], None], encoded_items: Iterator[str]) -> None:
+    write("[")
     separator = ""
     for batch in iter_batches(encoded_items):
-        _write(separator + ", ".join(batch))
+        write(separator + ", ".join(batch))
         separator = ", "
-    _write("]")
+    write("]")
 
 
 def _encode(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, check_circular=False)
 
 
-def _write(text: str) -> None:
-    """Write UTF-8 regardless of the stream's encoding.
+def _write(text: str) -> bytes:
+    """Write UTF-8 regardless of the stream's encoding, and return the bytes.
 
     A lone surrogate, from a path that is not UTF-8, becomes a question mark.
     """
     sys.stdout.flush()  # text that is still buffered comes first
-    rest = memoryview(text.encode("utf-8", "replace"))
+    encoded = text.encode("utf-8", "replace")
+    rest = memoryview(encoded)
     # An unbuffered stream may write only a part.
     while rest:
         rest = rest[sys.stdout.buffer.write(rest) :]
+    return encoded

@@ -6,7 +6,6 @@ from typing import Any, TypeAlias, TypeVar
 
 import click
 
-from skillhall._internal.cli.catalog_loader import SearchOptions
 from skillhall._internal.cli.command_result import (
     JSON_META_KEY,
     CommandResult,
@@ -14,6 +13,7 @@ from skillhall._internal.cli.command_result import (
     print_result,
 )
 from skillhall._internal.cli.param_types import ProfileParam, complete_configured_agent
+from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import is_interactive, sanitize_line
 from skillhall._internal.policy.folder_walk_rules import MAX_DEPTH
 

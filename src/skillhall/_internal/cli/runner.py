@@ -41,9 +41,11 @@ def run(argv: Sequence[str]) -> int:
 
 def _dispatch(argv: list[str]) -> int:
     if argv[:1] in (["list"], ["ls"]) and COMPLETE_VARIABLE not in os.environ:
-        from skillhall._internal.cli.fast_list import parse_list_arguments
+        from skillhall._internal.cli.fast_list import parse_list_arguments, print_stored_listing
 
         if request := parse_list_arguments(argv[1:]):  # else click must parse them
+            if request.as_json and print_stored_listing(request):
+                return 0
             from skillhall._internal.cli.commands.browse.list_output import print_list
 
             return print_list(request)

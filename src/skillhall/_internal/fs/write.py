@@ -27,6 +27,7 @@ from skillhall.errors import Conflict, NotAFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from typing import BinaryIO
 
 if sys.platform != "win32":
     import fcntl
@@ -84,14 +85,20 @@ class WritableFolder(Folder):
 
     def create_file(self, name: str, data: bytes, mode: int = 0o644, *, fsync: bool = True) -> None:
         """Create and sync a file. Raises: OSError, also if the name exists."""
-        descriptor = os.open(self._locate(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle)
-        with open(descriptor, "wb") as file:
+        with self.open_new_file(name) as file:
             file.write(data)
             file.flush()
             if hasattr(os, "fchmod"):
-                os.fchmod(descriptor, mode)
+                os.fchmod(file.fileno(), mode)
             if fsync:
-                os.fsync(descriptor)
+                os.fsync(file.fileno())
+
+    def open_new_file(self, name: str) -> BinaryIO:
+        """Create a file that only its owner can access, and open it for writing.
+
+        Raises: OSError, also if the name exists.
+        """
+        return open(os.open(self._locate(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle), "wb")
 
     def write_file(self, name: str, data: bytes, mode: int = 0o644) -> None:
         """Create or replace a regular file atomically. Raises: OSError, NotAFile."""

@@ -22,12 +22,12 @@ _T = TypeVar("_T")
 
 REQUEST_TIMEOUT = 150.0  # seconds; longer than a fetch, shorter than the timeouts of clients
 MAX_FETCHES = 16
-MAX_FETCHES_PER_CLIENT = 8
+MAX_FETCHES_PER_CLIENT = 12
 _DISK_THREADS = 16
 _DATABASE_THREADS = 16
 _DISK_QUEUE = 256  # short calls, which may come in bursts
 _DATABASE_QUEUE = 64
-_FETCH_QUEUE = 8
+_FETCH_QUEUE = 64
 _MAX_WAIT = 5.0  # seconds for a thread to become free
 _RETRY_HEADERS = ((b"retry-after", b"5"),)
 
@@ -90,14 +90,12 @@ class WorkerPool:
         return await self.run_for("", partial(function, *arguments, **named))
 
     async def run_for(self, client: str, work: Callable[[], _T]) -> _T:
-        """Run `work` in a thread, within the limits of a client. Raises: as `run`."""
+        """Run `work` in a thread, within the limit of a client. Raises: as `run`."""
         loop = asyncio.get_running_loop()
         try:
             job = self._pool.submit(work, client)
-        except OwnerLimitReached:
-            raise self._client_error() from None
-        except PoolFull:
-            raise self._full_error() from None
+        except PoolFull as error:
+            raise self._full_error(is_client=isinstance(error, OwnerLimitReached)) from None
         done: asyncio.Future[_T] = loop.create_future()
 
         def report(finished: Future[_T]) -> None:  # in the worker thread
@@ -106,7 +104,7 @@ class WorkerPool:
 
         def stop_waiting() -> None:
             if not done.done() and self._pool.give_up(job):
-                done.set_exception(self._full_error())
+                done.set_exception(self._full_error(is_client=bool(client)))
 
         def time_out() -> None:
             if not done.done():
@@ -121,15 +119,12 @@ class WorkerPool:
                 timer.cancel()
             job.cancel()  # only has an effect on work that has not begun
 
-    def _full_error(self) -> HttpError:
-        busy = self.status.busy
-        message = f"the server is busy: {busy} requests are waiting for {self._wording.subject}"
+    def _full_error(self, *, is_client: bool) -> HttpError:
+        status, subject = self.status, self._wording.subject
+        message = f"the server is busy: {status.busy} requests are waiting for {subject}"
+        if is_client and status.busy < status.threads:
+            message = f"{self._max_per_client} of your requests are waiting for {subject}"
         return HttpError("overloaded", f"{message}; try again later", headers=_RETRY_HEADERS)
-
-    def _client_error(self) -> HttpError:
-        limit, subject = self._max_per_client, self._wording.subject
-        message = f"{limit} of your requests are already waiting for {subject}; wait for them"
-        return HttpError("overloaded", message, headers=_RETRY_HEADERS)
 
     def _timeout_error(self) -> HttpError:
         subject, code = self._wording

@@ -27,6 +27,7 @@ from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.cache import TTL_FACTOR
 from skillhall._internal.http.thread_pool import Work, WorkerPool, WorkerPools
 from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
+from skillhall._internal.mcp.handshake import INSTRUCTIONS, SERVER_NAME
 from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
 from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
@@ -49,11 +50,6 @@ if TYPE_CHECKING:
 
 EXTENSION = "io.modelcontextprotocol/skills"
 EXTENSION_METHODS = ("skills/list", "skills/get", "resources/directory/read")
-INSTRUCTIONS = (
-    "This server has skills: instructions for particular kinds of tasks. Before a task, check "
-    "whether a skill's description matches it (list_skills, search_skills or skills/list). If so, "
-    "load the skill (load_skill) and follow it. Read its other files with read_skill_file."
-)
 _RESOURCE_TEMPLATE = {
     "uriTemplate": "skill://{+skill_path}/{+file}",
     "name": "skill-file",
@@ -106,7 +102,7 @@ class SkillServer(Server[None]):
         )
         self._is_stateful = is_stateful
         super().__init__(
-            "skillhall", version=VERSION, instructions=INSTRUCTIONS, lifespan=self._run_poller
+            SERVER_NAME, version=VERSION, instructions=INSTRUCTIONS, lifespan=self._run_poller
         )
         self.extensions = {EXTENSION: {"directoryRead": True}}
         self._add_handlers()

@@ -3,45 +3,110 @@
 from __future__ import annotations
 
 import logging
-import os
-import select
-import signal
 import sys
-import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import anyio
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
+
+from skillhall._internal.mcp.handshake import complete_line
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+
+    from skillhall._internal.mcp.handshake import FirstLine
     from skillhall._internal.mcp.server import SkillServer
 
 
-def serve_stdio(server: SkillServer) -> None:
-    """Serve until the client disconnects. stdout is reserved for the protocol."""
-    # A thread blocks in a read of stdin that Python's own SIGINT handler cannot interrupt.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    _exit_when_stdout_closes()
+def serve_stdio(server: SkillServer, first_line: FirstLine) -> None:
+    """Serve until the client disconnects. stdout is reserved for the protocol.
+
+    `first_line` was read from stdin before, and may have been answered.
+    """
+    data = complete_line(first_line.data)
 
     async def serve() -> None:
         async with stdio_server() as (reader, writer):
-            await server.run(reader, writer, server.create_initialization_options())
+            replayed = _ReplayingReader(reader, data)
+            filtered = _FilteringWriter(writer, first_line.answered_id)
+            await server.run(replayed, filtered, server.create_initialization_options())
 
     anyio.run(serve)
 
 
-def _exit_when_stdout_closes() -> None:
-    """Exit as soon as the client closes our stdout, even if it keeps our stdin open."""
-    if sys.platform == "win32":  # no poll; the next failed write ends the process
-        return
-    poll = select.poll()
-    poll.register(os.dup(sys.stdout.fileno()), 0)  # 0: report only that it is closed
+class _ReplayingReader:
+    """Messages of the client, starting with a line that was read before."""
 
-    def exit_on_close() -> None:
-        poll.poll()
-        os._exit(0)
+    def __init__(self, inner: ReadStream[SessionMessage | Exception], line: bytes) -> None:
+        self._inner = inner
+        self._line = line
 
-    threading.Thread(target=exit_on_close, daemon=True).start()
+    async def receive(self) -> SessionMessage | Exception:
+        line, self._line = self._line, b""
+        if not line:
+            return await self._inner.receive()
+        text = line.decode("utf-8", "replace")
+        try:  # as the SDK's reader of stdin
+            return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
+        except ValueError as error:
+            return error
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def __aiter__(self) -> _ReplayingReader:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class _FilteringWriter:
+    """Messages to the client, without the response that it already has."""
+
+    def __init__(self, inner: WriteStream[SessionMessage], answered_id: str | int | None) -> None:
+        self._inner = inner
+        self._answered_id = answered_id
+
+    async def send(self, item: SessionMessage, /) -> None:
+        message = item.message
+        answered = self._answered_id
+        if answered is None or not isinstance(message, JSONRPCResponse) or message.id != answered:
+            await self._inner.send(item)
+        else:
+            self._answered_id = None  # the client may use the id again
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
 
 
 def log_to_stderr() -> None:

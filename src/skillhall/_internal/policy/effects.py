@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
-from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.finding import Code, Finding, FindingRow
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 
@@ -174,7 +174,7 @@ class LoadPolicy(NamedTuple):
     """The effect of every code."""
 
     default_effect: Effect
-    effects: Mapping[Code, Effect]
+    effects: Mapping[str, Effect]  # by `Code`, which is a string
 
     @classmethod
     def create(
@@ -187,23 +187,28 @@ class LoadPolicy(NamedTuple):
     ) -> LoadPolicy:
         """Build a policy from the defaults and sets of codes; the strictest set wins."""
         # Later sets win. Risks come last, so that no profile can reject a skill for one.
-        effects = dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN) | dict.fromkeys(
-            ACCEPTED_BY_DEFAULT, Effect.ACCEPT
-        )
+        effects: dict[str, Effect] = {}
+        effects |= dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN)
+        effects |= dict.fromkeys(ACCEPTED_BY_DEFAULT, Effect.ACCEPT)
         effects |= dict.fromkeys(UNREADABLE_CODES | SERVER_MISMATCH_CODES, Effect.REJECT)
         effects |= dict.fromkeys(accept, Effect.ACCEPT)
         effects |= dict.fromkeys(warn, Effect.WARN)
         effects |= dict.fromkeys(reject, Effect.REJECT)
         return cls(default_effect, effects | RISK_EFFECTS)
 
-    def get_effect(self, code: Code) -> Effect:
-        """Return the effect of `code`."""
+    def get_effect(self, code: str) -> Effect:
+        """Return the effect of a `Code`, or of its value."""
         return self.effects.get(code, self.default_effect)
 
     @property
     def accepted_codes(self) -> frozenset[Code]:
         """The codes without a warning or rejection."""
         return frozenset(code for code in Code if self.get_effect(code) is Effect.ACCEPT)
+
+    @property
+    def rejecting_codes(self) -> frozenset[Code]:
+        """The codes that reject a skill."""
+        return frozenset(code for code in Code if self.get_effect(code) is Effect.REJECT)
 
     def judge(self, findings: Iterable[Finding]) -> tuple[JudgedFinding, ...]:
         """Return every finding with its effect."""
@@ -212,6 +217,24 @@ class LoadPolicy(NamedTuple):
     def accepts(self, findings: Iterable[Finding]) -> bool:
         """Whether no finding rejects the skill."""
         return all(self.get_effect(f.code) is not Effect.REJECT for f in findings)
+
+
+def judge_rows(
+    rows: Iterable[FindingRow], policy: LoadPolicy, path: str, skill: str
+) -> tuple[JudgedFinding, ...]:
+    """Return the findings of one skill with their location and effects."""
+    effects, default = policy.effects, policy.default_effect
+    return tuple(
+        [
+            JudgedFinding(
+                Finding(
+                    code if isinstance(code, Code) else Code(code), text, line, hint, path, skill
+                ),
+                effects.get(code, default),
+            )
+            for code, text, line, hint, _, _ in rows
+        ]
+    )
 
 
 def serialize_findings(findings: Iterable[JudgedFinding]) -> list[dict[str, object]]:

@@ -88,8 +88,9 @@ def resolve_duplicates(
     findings: list[Finding] = []
     first: dict[str, RankedT] = {}
     first_in_later_root: dict[tuple[int, str], RankedT] = {}
+    by_name = policy.identity is Identity.NAME
     for skill in skills:
-        key = policy.get_key(skill)
+        key = skill.name if by_name else policy.get_key(skill)
         anywhere = first.setdefault(key, skill)
         if anywhere is skill:
             used.append(skill)

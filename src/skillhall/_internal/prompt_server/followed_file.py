@@ -89,7 +89,7 @@ class FollowedList:
             return ()
         except (NotAFile, TooLarge, UnsafePath):
             raise _invalid_file_error("it is too large or not a regular file") from None
-        return _parse_file(data)
+        return parse_followed_file(data)
 
     def add(self, followed: FollowedRepository) -> tuple[FollowedRepository, ...]:
         """Append a repository; return the new list.
@@ -138,7 +138,8 @@ def check_can_add(followed: FollowedRepository, existing: Sequence[FollowedRepos
         )
 
 
-def _parse_file(data: bytes) -> tuple[FollowedRepository, ...]:
+def parse_followed_file(data: bytes) -> tuple[FollowedRepository, ...]:
+    """Parse the content of the file. Raises: ConfigInvalid."""
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):

@@ -38,7 +38,6 @@ def build_fastapi_app(
     routers: Sequence[APIRouter],
     on_startup: Callable[[], Awaitable[None]],
     render_error_page: ErrorPageRenderer | None = None,
-    pools: WorkerPools | None = None,
 ) -> FastAPI:
     """Return an app with these routers that runs `on_startup` in the background.
 
@@ -79,7 +78,7 @@ def build_fastapi_app(
             Exception: respond_with_page,
         },
     )
-    app.state.pools = pools or WorkerPools()
+    app.state.pools = WorkerPools()  # `build_app` sets the configured ones
     for router in routers:
         app.include_router(router)
     for path in OPENAPI_PATHS:

@@ -44,9 +44,10 @@ def check_frontmatter(
     if not 0 < len(description) <= MAX_DESCRIPTION_LENGTH or description.isspace():
         findings += check_description(front, find_line("description"))
     unknown = []
-    for key in front.fields:
+    for key, value in front.fields.items():
         if key in _FIELD_CHECKS:
-            findings += _FIELD_CHECKS[key](front, find_line(key))
+            if key != "metadata" or not _is_text_map(value):
+                findings += _FIELD_CHECKS[key](front, find_line(key))
         elif key not in TEXT_FIELDS:
             unknown.append(key)
     if unknown:
@@ -71,9 +72,24 @@ def check_name(front: Frontmatter, folder: str | None, line: int) -> Iterator[Fi
         yield Finding(Code.NAME_TOO_LONG, message, line, "choose a shorter name")
     if _PLAIN_NAME.fullmatch(name) is None:
         yield from _check_name_characters(normalize("NFKC", name), line)
-    if folder is not None and normalize("NFKC", name) != normalize("NFKC", folder):
+    if folder is not None and not _are_same_name(name, folder):
         message = f"the name {name!r} differs from the folder {folder!r}"
         yield Finding(Code.NAME_NOT_FOLDER, message, line, "use the same name for both")
+
+
+def _are_same_name(name: str, folder: str) -> bool:
+    if name.isascii() and folder.isascii():  # ASCII text is normalized
+        return name == folder
+    return normalize("NFKC", name) == normalize("NFKC", folder)
+
+
+def _is_text_map(value: YamlValue) -> bool:
+    if not isinstance(value, dict):
+        return False
+    for item in value.values():  # noqa: SIM110 - `all` with a generator is slower
+        if not isinstance(item, str):
+            return False
+    return True
 
 
 def _check_name_characters(name: str, line: int) -> Iterator[Finding]:

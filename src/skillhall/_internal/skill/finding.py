@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 
 class Code(StrEnum):
@@ -166,3 +166,8 @@ class Finding(NamedTuple):
     def with_location(self, path: str, skill: str = "") -> Finding:
         """Return the finding with its path and skill, which checks do not know."""
         return Finding(self.code, self.message, self.line, self.hint, path, skill)
+
+
+# A finding as a plain tuple, as the head cache contains it: `Finding(Code(row[0]), *row[1:])`. A
+# `Finding` is one too, since a `Code` is a string.
+FindingRow: TypeAlias = tuple[str, str, int | None, str, str, str]

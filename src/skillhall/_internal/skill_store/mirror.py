@@ -160,6 +160,7 @@ class SkillMirror:
                 continue
             # A skill that cannot be written must not block the others. The next poll retries it.
             with contextlib.suppress(OSError):
+                name = identity
                 if not self._is_mirrored(skill):
                     name = _new_staging_name()
                     contents = {
@@ -169,6 +170,7 @@ class SkillMirror:
                     # No fsync: after a crash, the next start compares the content.
                     target.create_folder(name, contents, fsync=False)
                     plan.staged_folders[identity] = name
+                _set_times(os.path.join(self.folder, name), skill)
                 files = (f"{f.digest} {f.mode} {path}" for path, f in skill.files.items())
                 digest = _compute_digest([identity, *files])
                 plan.mirrored[identity] = _MirroredSkill(skill.version, digest)
@@ -185,6 +187,14 @@ class SkillMirror:
             path: (f"sha256:{file.digest}", bool(file.mode & EXECUTABLE_BIT))
             for path, file in skill.files.items()
         }
+
+
+def _set_times(folder: str, skill: SharedSkill) -> None:
+    """Give the files the times in the database, which clients see. Raises: OSError."""
+    for path in skill.files:
+        file, time = os.path.join(folder, *path.split("/")), skill.modified(path)
+        if os.lstat(file).st_mtime_ns != time:
+            os.utime(file, ns=(time, time), follow_symlinks=False)
 
 
 def _new_staging_name() -> str:

@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 _HISTORY_SCOPE = "local"  # separate from skills installed in the same project with a lock file
 
 
+def get_history_scope(location: str) -> str:
+    """Return the scope of the history of a skill store, by its location."""
+    return os.path.join(location, _HISTORY_SCOPE)
+
+
 class SkillChangeResult(NamedTuple):
     """Changed skill, and the id that undoes the change, or "" if it cannot be undone."""
 
@@ -156,7 +161,7 @@ class SkillStoreChanges:
         return change
 
     def _open_history(self) -> History:
-        return History(self.data_directory, os.path.join(self.store.location, _HISTORY_SCOPE))
+        return History(self.data_directory, get_history_scope(self.store.location))
 
     @contextmanager
     def _record_change(self) -> Iterator[RecordChange]:

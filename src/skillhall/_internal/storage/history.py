@@ -80,7 +80,7 @@ class History:
 
     def __init__(self, directory: str, scope: str) -> None:
         self._parent = os.path.join(directory, "history")
-        self._name = hashlib.sha256(os.fsencode(scope)).hexdigest()[:16]
+        self._name = scope_folder_name(scope)
         self._path = os.path.join(self._parent, self._name)
         self._scope = scope
 
@@ -148,6 +148,21 @@ class History:
                 yield name, None
             else:
                 yield name, _parse_change(data, self._scope)
+
+
+def scope_folder_name(scope: str) -> str:
+    """Return the name of a scope's folder below `history`."""
+    return hashlib.sha256(os.fsencode(scope)).hexdigest()[:16]
+
+
+def move_change(data: bytes, scope: str) -> bytes:
+    """Return the file of a change with another scope; a damaged one is not changed."""
+    try:
+        value = json.loads(data)
+        value["scope"] = scope
+    except (ValueError, TypeError, RecursionError):
+        return data
+    return f"{json.dumps(value, indent=1)}\n".encode()
 
 
 def find_referenced_digests(directory: str) -> set[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -163,6 +164,14 @@ class StoredFile:
     mode: int
 
 
+def parse_time(text: str) -> int:
+    """Return a stored time in nanoseconds since 1970, without fractions of a second."""
+    try:
+        return int(datetime.fromisoformat(text).timestamp()) * 1_000_000_000
+    except ValueError:  # a database that was edited by hand
+        return 0
+
+
 @dataclass(frozen=True, slots=True)
 class SharedSkill:
     """Skill shared by all servers of one database."""
@@ -172,6 +181,11 @@ class SharedSkill:
     version: int
     files: Mapping[str, StoredFile]
     updated: str
+    times: Mapping[str, int] = field(default_factory=dict)  # of files that were restored
+
+    def modified(self, path: str) -> int:
+        """Return the time of a file, in nanoseconds since 1970. Equal on all servers."""
+        return self.times[path] if path in self.times else parse_time(self.updated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,10 @@ from skillhall._internal.sources.folder.root import Paths, Root, to_paths
 from skillhall.errors import UnknownProfile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.sources.folder.walker import ScanProgress
+    from skillhall._internal.sources.folder.walker import Scan, ScanProgress
 
 
 def load_catalog(  # noqa: PLR0913 - each is an option of its own
@@ -24,11 +26,13 @@ def load_catalog(  # noqa: PLR0913 - each is an option of its own
     bodies: bool = False,
     settings: Settings | None = None,
     progress: ScanProgress | None = None,
+    on_scan: Callable[[Scan, int], None] | None = None,
 ) -> Catalog:
     """Load the catalog of one or more folders, by default of the profile's folders.
 
     `depth` is the number of levels to search below each folder, by default the profile's. With
     `bodies`, each SKILL.md is read completely, and skills whose body is not text are rejected.
+    `on_scan` is called with the scan of each root and the time at which it started.
     Raises: UnknownProfile, ValueError.
     """
     settings = settings or Settings.read()
@@ -36,7 +40,7 @@ def load_catalog(  # noqa: PLR0913 - each is an option of its own
     chosen = chosen.with_depth(depth)
     head_cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
     roots = resolve_roots(paths, chosen, settings)
-    return load_roots(roots, chosen, head_cache, progress, with_bodies=bodies)
+    return load_roots(roots, chosen, head_cache, progress, with_bodies=bodies, on_scan=on_scan)
 
 
 def get_head_cache_directory(settings: Settings) -> str:

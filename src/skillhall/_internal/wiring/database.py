@@ -1,10 +1,9 @@
-"""Opens the database and the services on it; makes and restores backups."""
+"""Opens the database and the services on it."""
 
 from __future__ import annotations
 
 import os
 import time
-from contextlib import closing
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,8 +14,7 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
-from skillhall._internal.storage.sql.backup import create_backup
-from skillhall._internal.storage.sql.backup import restore_backup as load_backup
+from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_rows import SqlOutbox
@@ -26,24 +24,21 @@ from skillhall._internal.storage.sql.timeouts import parse_timeout
 from skillhall._internal.storage.sql.token_rows import SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
-from skillhall._internal.workspace.export import write_output_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillhall._internal.settings import Settings
-    from skillhall._internal.storage.sql.backup import BackupReport
 
 __all__ = [
     "AccessTokens",
     "DatabaseServices",
     "Token",
-    "make_backup",
+    "get_mirror_folder",
     "new_id",
     "open_access_tokens",
     "open_database",
     "open_database_services",
-    "restore_backup",
     "utc_now",
 ]
 DATABASE = "skillhall.db"  # in the data folder
@@ -87,7 +82,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     if not database.is_postgres:
         return DatabaseServices(database, feed, tokens, invalidator)
     store = SqlSharedSkillTable(database)
-    mirror = SkillMirror(store, _mirror_folder(settings, database))
+    mirror = SkillMirror(store, get_mirror_folder(settings, database))
     uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
     feed.subscribe(mirror.handle_events)
     feed.subscribe(uploads.handle_events)
@@ -108,6 +103,7 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
     """Open the configured database. Call `close` when done.
 
+    Completes or undoes an interrupted restore first, which needs a database that is up.
     The default is an SQLite file in the data folder. With `allow_unavailable`, a database that is
     down is opened on first use.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
@@ -115,34 +111,19 @@ def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Dat
     default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
     url = default_url if settings.database_url is None else settings.database_url.reveal()
     timeouts = parse_timeout(settings.database_timeout)
-    return Database(url, utc_now(), allow_outage=allow_unavailable, timeouts=timeouts)
+    database = Database(url, utc_now(), allow_outage=allow_unavailable, timeouts=timeouts)
+    try:
+        recover_restore(database, settings.data_directory)
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
-def _mirror_folder(settings: Settings, database: Database) -> str:
+def get_mirror_folder(settings: Settings, database: Database) -> str:
+    """Return the folder that mirrors the skills of a database."""
     name = sha256_hex(database.location.encode())[:16]
     return os.path.join(settings.cache_directory, "shared", name)  # noqa: PTH118
-
-
-def make_backup(settings: Settings, path: str, *, overwrite: bool) -> BackupReport:
-    """Write the content of the database to a file.
-
-    Raises: Conflict if the file exists and `overwrite` is not set, ConfigInvalid,
-    DatabaseUnavailable, OSError.
-    """
-    with closing(open_database(settings)) as database:
-        data, report = create_backup(database, utc_now())
-    write_output_file(path, data, overwrite=overwrite)
-    return report
-
-
-def restore_backup(settings: Settings, data: bytes, *, overwrite: bool) -> BackupReport:
-    """Replace the content of the database with a backup.
-
-    Raises: BackupRejected, Conflict if the database is not empty and `overwrite` is not set,
-    ConfigInvalid, DatabaseUnavailable, DatabaseFull.
-    """
-    with closing(open_database(settings)) as database:
-        return load_backup(database, data, utc_now(), overwrite=overwrite)
 
 
 def utc_now() -> str:

@@ -1,6 +1,7 @@
 """Sessions, blocks, templates and snapshots. Exports the records for surfaces."""
 
 from skillhall._internal.storage.records import (
+    DATABASE_RESTORED,
     Block,
     BlockContent,
     Event,
@@ -14,6 +15,7 @@ from skillhall._internal.storage.records import (
 )
 
 __all__ = [
+    "DATABASE_RESTORED",
     "Block",
     "BlockContent",
     "Event",

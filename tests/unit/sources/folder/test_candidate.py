@@ -21,7 +21,7 @@ def read(root: Path, text: str, profile: Profile = LENIENT) -> Candidate:
 
 
 def codes(candidate: Candidate) -> list[str]:
-    return [str(result.code) for result in candidate.findings]
+    return [str(row[0]) for row in candidate.findings]
 
 
 def frontmatter(description: str) -> str:

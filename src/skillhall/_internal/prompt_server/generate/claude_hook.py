@@ -236,6 +236,6 @@ def _back_up(directory: str, data: bytes) -> str:
     folder = os.path.join(directory, "backups")
     os.makedirs(folder, 0o700, exist_ok=True)
     name = f"claude-settings-{hashlib.sha256(data).hexdigest()[:16]}.json"
-    with WritableFolder(folder) as opened:
+    with WritableFolder(folder) as opened, opened.lock():
         opened.write_file(name, data, _PRIVATE_MODE)
     return os.path.join(folder, name)

@@ -29,18 +29,31 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.repo_layout import FileTree
 
 MAX_SOURCES = 50
-_MANIFEST = "manifest.json"
-_FILES = "files"
+MANIFEST = "manifest.json"
+FILES = "files"
 _FILE_MODE = 0o600
 _MAX_MANIFEST_BYTES = 4096
 
 
-class _UploadManifest(NamedTuple):
+class UploadManifest(NamedTuple):
     """Manifest next to the files of a source."""
 
     source: str
     content_hash: str
     version: str  # changes with each upload
+
+    @classmethod
+    def parse(cls, data: bytes) -> UploadManifest | None:
+        """Parse the file; None if it is damaged."""
+        try:
+            value = json.loads(data)
+            return cls(*(str(value[field]) for field in cls._fields))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+    def serialize(self) -> bytes:
+        """Return the content of the file."""
+        return json.dumps(self._asdict()).encode("ascii")
 
 
 class FolderUploads:
@@ -59,16 +72,16 @@ class FolderUploads:
         """
         upload = upload._replace(source=normalize_source_name(upload.source))
         checked = validate_upload(upload)
-        name, content_hash = _to_folder_name(upload.source), upload.content_hash
+        name, content_hash = upload_folder_name(upload.source), upload.content_hash
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
         with self._lock_folder() as folder:
             manifest = self._read_manifest(name)
             if manifest is not None and content_hash and manifest.content_hash == content_hash:
                 self._mark_used(name)
                 return IngestResult(upload.source, content_hash, len(checked), "unchanged")
-            new_manifest = _UploadManifest(upload.source, content_hash, secrets.token_hex(8))
-            files = {f"{_FILES}/{path}": file for path, file in checked.items()}
-            files[_MANIFEST] = json.dumps(new_manifest._asdict()).encode("ascii"), _FILE_MODE
+            new_manifest = UploadManifest(upload.source, content_hash, secrets.token_hex(8))
+            files = {f"{FILES}/{path}": file for path, file in checked.items()}
+            files[MANIFEST] = new_manifest.serialize(), _FILE_MODE
             if folder.entry_kind(name) is None:
                 folder.create_folder(name, files)
             else:
@@ -82,10 +95,10 @@ class FolderUploads:
 
     def version(self, source: str) -> str:
         """Return a string that changes with each upload. Raises: SourceUnknown."""
-        manifest = self._read_manifest(_to_folder_name(source))
+        manifest = self._read_manifest(upload_folder_name(source))
         if manifest is None:
             raise SourceUnknown(source)
-        self._mark_used(_to_folder_name(source))
+        self._mark_used(upload_folder_name(source))
         return manifest.version
 
     def read(self, source: str) -> tuple[str, FileTree]:
@@ -93,7 +106,7 @@ class FolderUploads:
         try:
             with self._lock_folder():
                 version = self.version(source)
-                files = os.path.join(self._folder, _to_folder_name(source), _FILES)
+                files = os.path.join(self._folder, upload_folder_name(source), FILES)
                 return version, read_folder(files, source)
         except OSError:
             raise SourceUnknown(source) from None
@@ -104,12 +117,11 @@ class FolderUploads:
             folder.recover()
             yield folder
 
-    def _read_manifest(self, name: str) -> _UploadManifest | None:
+    def _read_manifest(self, name: str) -> UploadManifest | None:
         try:
-            with open(os.path.join(self._folder, name, _MANIFEST), "rb") as file:
-                data = json.loads(file.read(_MAX_MANIFEST_BYTES))
-            return _UploadManifest(*(str(data[field]) for field in _UploadManifest._fields))
-        except (OSError, ValueError, KeyError, TypeError):
+            with open(os.path.join(self._folder, name, MANIFEST), "rb") as file:
+                return UploadManifest.parse(file.read(_MAX_MANIFEST_BYTES))
+        except OSError:
             return None
 
     def _mark_used(self, name: str) -> None:
@@ -119,15 +131,16 @@ class FolderUploads:
             self._last_use_ns = max(time.time_ns(), self._last_use_ns + 1)
             now = self._last_use_ns
         with contextlib.suppress(OSError):  # just evicted, or the disk is read-only
-            os.utime(os.path.join(self._folder, name, _MANIFEST), ns=(now, now))
+            os.utime(os.path.join(self._folder, name, MANIFEST), ns=(now, now))
 
     def _last_used_at(self, name: str) -> int:
         try:
-            return os.stat(os.path.join(self._folder, name, _MANIFEST)).st_mtime_ns
+            return os.stat(os.path.join(self._folder, name, MANIFEST)).st_mtime_ns
         except OSError:
             return 0
 
 
-def _to_folder_name(source: str) -> str:
+def upload_folder_name(source: str) -> str:
+    """Return the name of a source's folder."""
     name = normalize_source_name(source)
     return hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()

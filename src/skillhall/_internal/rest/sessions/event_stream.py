@@ -24,7 +24,7 @@ from skillhall._internal.rest.responses import BAD_REQUEST, describe_content
 from skillhall._internal.rest.route_parameters import OptionalBlankText, OptionalText, WorkspaceDep
 from skillhall._internal.rest.sessions.requests import API_PREFIX
 from skillhall._internal.rest.sessions.responses import DATABASE_ERRORS
-from skillhall._internal.workspace import Event
+from skillhall._internal.workspace import DATABASE_RESTORED, Event
 from skillhall._internal.workspace.serializers import serialize_event
 from skillhall._internal.workspace.unit_of_work import is_id
 from skillhall._internal.workspace.workspace import Workspace
@@ -33,6 +33,7 @@ from skillhall.errors import SkillhallError
 HEARTBEAT_SECONDS = 15.0  # proxies close idle connections
 _MAX_QUEUED_BATCHES = 10_000  # a slower client is disconnected and connects again
 _RETRY_MESSAGE = b"retry: 2000\n\n"
+_RESET_MESSAGE = b"event: reset\ndata: {}\n\n"
 _HEARTBEAT_MESSAGE = b": still here\n\n"
 _HEADERS = (
     (b"content-type", b"text/event-stream; charset=utf-8"),
@@ -73,7 +74,8 @@ def stream_events(
 ) -> Response:
     """Stream new events, starting after Last-Event-ID or `after` if one is sent.
 
-    If that event is unknown or too old, a `reset` event comes first.
+    If that event is unknown or too old, a `reset` event comes first. It also comes when a backup
+    was restored.
     """
     text = (last_event_id or "").strip() or after or ""
     if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
@@ -137,6 +139,8 @@ class _EventQueue:
                 self._last_seq = event.seq
                 if self.session in (None, event.session):
                     messages.append(_format_event(event))
+                if event.kind == DATABASE_RESTORED:  # every session may have changed
+                    messages.append(b"id: %d\n%s" % (event.seq, _RESET_MESSAGE))
         return messages
 
 
@@ -183,7 +187,7 @@ class _EventStreamResponse(Response):
         try:
             await _send_chunk(send, _RETRY_MESSAGE)
             if queue.has_gap:
-                await _send_chunk(send, b"event: reset\ndata: {}\n\n")
+                await _send_chunk(send, _RESET_MESSAGE)
             while messages := await self._workers.run(queue.read_backlog):
                 await _send_chunk(send, b"".join(messages))
             while not queue.has_overflowed:

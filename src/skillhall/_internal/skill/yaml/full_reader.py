@@ -74,7 +74,7 @@ def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
 
 
 def _compose(block: str) -> Node | None:
-    # Few skills need PyYAML, whose import would add 20 ms of CPU to the 60 ms of a small listing.
+    # Few skills need PyYAML, whose import would add 20 ms of CPU to the 45 ms of a small listing.
     from skillhall._internal.skill.yaml.node_composer import compose_nodes  # noqa: PLC0415
 
     return compose_nodes(block)

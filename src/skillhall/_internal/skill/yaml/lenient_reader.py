@@ -55,8 +55,10 @@ def read_fields(block: str) -> YamlResult:
     """Read the fields of a YAML block. Raises: YamlReadError."""
     simple = read_simple_yaml(block)
     if simple is not None:
-        first = [build_repaired_finding(simple.invalid_values)] if simple.invalid_values else []
-        return YamlResult(simple.fields, [*first, *simple.findings])
+        if not simple.invalid_values:
+            return YamlResult(simple.fields, [*simple.findings])
+        repaired = build_repaired_finding(simple.invalid_values, simple.cause)
+        return YamlResult(simple.fields, [repaired, *simple.findings])
     try:
         result = read_full_yaml(block)
     except YamlReadError as error:

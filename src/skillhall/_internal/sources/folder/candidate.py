@@ -17,6 +17,7 @@ from skillhall.errors import NotAFile
 
 if TYPE_CHECKING:
     from skillhall._internal.fs.handles import Folder, FolderHandle
+    from skillhall._internal.skill.finding import FindingRow
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
 
 HEAD_SIZE = 4096  # bytes; enough for nearly every frontmatter
@@ -45,7 +46,7 @@ class Candidate(NamedTuple):
     is_flat: bool = False  # a file `name.md` without a folder of its own
     real_folder: FolderHandle | None = None  # target of the link to the folder, if there is one
     real_file: FolderHandle | None = None  # target of SKILL.md, if it is a link
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FindingRow, ...] = ()
 
 
 def build_broken_candidate(
@@ -90,6 +91,11 @@ def read_head(
     finally:
         os.close(descriptor)
     return RawHead(path, file, name, data, to_signature(stat), real_folder)
+
+
+def has_plain_frontmatter(data: bytes) -> bool:
+    """Whether `data` starts with a complete frontmatter between plain fences."""
+    return data.startswith(b"---\n") and data.find(b"\n---\n", 3) > 0
 
 
 def to_read_finding(error: OSError | NotAFile) -> Finding:

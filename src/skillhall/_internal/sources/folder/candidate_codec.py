@@ -18,10 +18,13 @@ from skillhall._internal.sources.folder.candidate import Candidate
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from skillhall._internal.skill.finding import FindingRow
+
     EncodedFields: TypeAlias = bytes
     Row: TypeAlias = tuple[Any, ...]
 
 _CODES = {code.value: code for code in Code}
+_NAMES = {code.value: code.value for code in Code}  # equal codes become one plain string
 _CHUNK = 2048  # candidates
 _LENGTH = 8  # bytes of the number before each chunk
 
@@ -29,48 +32,42 @@ _LENGTH = 8  # bytes of the number before each chunk
 def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:
     """Yield candidates as chunks of bytes, to limit the memory that is needed at once."""
     for start in range(0, len(candidates), _CHUNK):
-        table: dict[tuple[Finding, ...], int] = {}  # equal findings are written once
-        rows = [_encode_row(candidate, table) for candidate in candidates[start : start + _CHUNK]]
-        chunk = marshal.dumps(([encode_findings(group) for group in table], rows))
+        rows = [_encode_row(candidate) for candidate in candidates[start : start + _CHUNK]]
+        chunk = marshal.dumps(rows)
         yield len(chunk).to_bytes(_LENGTH, "big")
         yield chunk
 
 
-def _encode_row(candidate: Candidate, table: dict[tuple[Finding, ...], int]) -> Row:
-    number = table.setdefault(candidate.findings, len(table))
-    fields = candidate.fields
-    encoded = _encode_fields(fields) if isinstance(fields, Frontmatter) else fields
+def _encode_row(candidate: Candidate) -> Row:
+    fields, findings = candidate.fields, candidate.findings
+    encoded = encode_frontmatter(fields) if isinstance(fields, Frontmatter) else fields
     handles = candidate.real_folder, candidate.real_file
     locations = [None if h is None else (h.root, h.relative_path) for h in handles]
-    return (*candidate[:5], encoded, *candidate[6:8], *locations, number)
+    rows = tuple(encode_findings(findings)) if findings else ()
+    return (*candidate[:5], encoded, *candidate[6:8], *locations, rows)
 
 
 def decode_candidates(data: bytes | memoryview) -> list[Candidate]:
     """Decode candidates. Raises: ValueError, EOFError, TypeError, KeyError."""
     view = memoryview(data)
     candidates: list[Candidate] = []
+    make = Candidate._make
     while view:
         end = _LENGTH + int.from_bytes(view[:_LENGTH], "big")
-        candidates += _decode_chunk(view[_LENGTH:end])
+        rows = marshal.loads(view[_LENGTH:end])  # noqa: S302 - only ever our own bytes, see above
+        candidates += [
+            make(row)
+            if row[8] is row[9]  # both `None`: not reached through a link
+            else make((*row[:8], *[h and FolderHandle(*h) for h in row[8:10]], row[10]))
+            for row in rows
+        ]
         view = view[end:]
     return candidates
 
 
-def _decode_chunk(chunk: memoryview) -> list[Candidate]:
-    findings, rows = marshal.loads(chunk)  # noqa: S302 - only ever our own bytes, see above
-    table = [decode_findings(group) for group in findings]
-    make = Candidate._make
-    return [
-        make((*row[:10], table[row[10]]))
-        if row[8] is row[9]  # both `None`: not reached through a link
-        else make((*row[:8], *[h and FolderHandle(*h) for h in row[8:10]], table[row[10]]))
-        for row in rows
-    ]
-
-
-def encode_findings(findings: Iterable[Finding]) -> list[Row]:
-    """Encode findings as rows for `marshal`."""
-    return [(str(finding.code), *finding[1:]) for finding in findings]
+def encode_findings(findings: Iterable[FindingRow]) -> list[FindingRow]:
+    """Encode findings as rows for `marshal`, which has no enumerations."""
+    return [(_NAMES[row[0]], *row[1:]) for row in findings]
 
 
 def decode_findings(rows: Iterable[Row]) -> tuple[Finding, ...]:
@@ -78,9 +75,10 @@ def decode_findings(rows: Iterable[Row]) -> tuple[Finding, ...]:
     return tuple([Finding(_CODES[code], *rest) for code, *rest in rows])
 
 
-def _encode_fields(front: Frontmatter) -> EncodedFields:
+def encode_frontmatter(front: Frontmatter) -> EncodedFields:
+    """Encode frontmatter; a dictionary would need five times the memory."""
     fields: dict[str, Any] = dict(front.fields)
-    # The row contains these two already; an ellipsis marks where they belong.
+    # The candidate has these two already; an ellipsis marks where they belong.
     for key, text in (("name", front.name), ("description", front.description)):
         if text and fields.get(key) == text:
             fields[key] = ...

@@ -11,6 +11,7 @@ from skillhall._internal.skill.parser import (
     parse_frontmatter,
 )
 from skillhall._internal.sources.folder.candidate import Candidate, build_broken_candidate
+from skillhall._internal.sources.folder.candidate_codec import encode_frontmatter
 
 if TYPE_CHECKING:
     from skillhall._internal.skill.parsed import KeyCase
@@ -45,7 +46,7 @@ def parse_candidate(raw: RawHead, key_case: KeyCase, *, keep_signature: bool = T
         front.name,
         front.description,
         front.hidden,
-        front,
+        encode_frontmatter(front),
         signature if keep_signature else None,
         name is None,
         real,

@@ -7,12 +7,11 @@ read, and not even that if its stat signature is known. Every skipped entry give
 from __future__ import annotations
 
 import errno
-import marshal
 import os
 import re
+import stat
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-from unicodedata import normalize
 
 from skillhall._internal.fs.handles import (
     REPLACED_PREFIX,
@@ -36,25 +35,21 @@ from skillhall._internal.policy.folder_walk_rules import (
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.sources.folder.candidate import (
+    HEAD_SIZE,
     Candidate,
+    RawHead,
     build_broken_candidate,
     format_os_error,
+    has_plain_frontmatter,
     read_head,
     to_read_finding,
+    to_signature,
 )
-from skillhall._internal.sources.folder.candidate_codec import (
-    decode_candidates,
-    decode_findings,
-    encode_candidates,
-    encode_findings,
-)
-from skillhall._internal.sources.folder.helper_process import HelperProcess, can_fork
 from skillhall._internal.sources.folder.link_resolver import (
     LINK_NOT_CHECKED,
     LINK_SKIPPED,
     LinkResolver,
 )
-from skillhall._internal.sources.folder.stat_prefetch import read_signature
 from skillhall.errors import NotAFile
 
 if TYPE_CHECKING:
@@ -62,9 +57,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.skill.parsed import KeyCase
-    from skillhall._internal.sources.folder.candidate import RawHead
+    from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.sources.folder.root import Root
-    from skillhall._internal.sources.folder.stat_prefetch import PrefetchedStats
 
     Entries: TypeAlias = list[tuple[str, EntryKind]]
     ScanProgress: TypeAlias = Callable[[int], None]
@@ -72,9 +66,6 @@ if TYPE_CHECKING:
 _UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # Heads are read and parsed in batches; alternating for each file is 20 % slower.
 _BATCH_SIZE = 256
-# Number of entries in a folder from which starting a second process pays off.
-_HELPER_THRESHOLD = 15_000
-_PARENT_SHARE = 0.55  # the helper gets less, because it also encodes its result
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
 
 _NO_SKILL_MD = Code.NO_SKILL_MD, "the folder has no SKILL.md", "add one"
@@ -86,6 +77,10 @@ class Scan(NamedTuple):
     candidates: list[Candidate]
     findings: list[Finding]
     reused_count: int = 0  # candidates from the head cache
+    # Signatures of all folders that were listed, by path below the root; `None` if the result also
+    # depends on something else, such as the target of a link. While these and the signatures of
+    # the candidates are unchanged, another scan gives the same result.
+    folders: dict[str, Signature] | None = None
 
 
 class ScanContext(NamedTuple):
@@ -95,7 +90,6 @@ class ScanContext(NamedTuple):
     real_roots: Sequence[str]  # real paths that links may point into
     known_candidates: Mapping[str, Candidate]  # by folder; reused if the signature is unchanged
     keep_signatures: bool = True  # needed to write the head cache
-    prefetched_stats: PrefetchedStats | None = None  # of the root
     progress: ScanProgress | None = None
     names: Iterable[str] | None = None  # entries of the root to scan; all without it
 
@@ -107,7 +101,8 @@ def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     """
     walker = _FolderWalker(root, policy, context)
     walker.walk()
-    return Scan(walker.candidates, walker.findings, walker.reused_count)
+    folders = walker.listed_folders if walker.is_repeatable else None
+    return Scan(walker.candidates, walker.findings, walker.reused_count, folders)
 
 
 class _FolderStep(NamedTuple):
@@ -127,6 +122,22 @@ class _ReplacedDuringScan(Exception):
     """The folder was replaced during the scan, so a missing SKILL.md proves nothing."""
 
 
+def _is_replaced(parent: Folder, name: str, identity: tuple[int, int]) -> bool:
+    """Whether `parent` now has another folder of this name."""
+    try:
+        status = parent.stat(name)
+    except FileNotFoundError:
+        # Between two renames of a replacement, the backup has the name's place.
+        with suppress(OSError), closing(parent.open_folder(name)) as current:
+            return current.device_and_inode() != identity
+    except OSError:
+        return False
+    else:
+        is_folder = stat.S_ISDIR(status.st_mode)
+        return is_folder and (status.st_dev, status.st_ino) != identity
+    return False
+
+
 class _FolderWalker:
     """Walks one root and collects candidates and findings."""
 
@@ -135,7 +146,6 @@ class _FolderWalker:
         self.policy = policy
         self.key_case = context.key_case
         self.keep_signatures = context.keep_signatures
-        self.prefetched_stats = context.prefetched_stats
         self.links = LinkResolver(root, policy, context.real_roots)
         self.known_candidates = context.known_candidates
         self.progress = context.progress
@@ -146,6 +156,8 @@ class _FolderWalker:
         self.visited_folders: set[tuple[int, int]] = set()
         self.pending_links: list[_FolderStep] = []
         self.reused_count = 0
+        self.listed_folders: dict[str, Signature] = {}
+        self.is_repeatable = context.names is None
         self.too_deep_count = 0  # folders beyond the depth limit
         self.root_entries: Entries = []  # empty if the root is a skill
 
@@ -165,8 +177,7 @@ class _FolderWalker:
 
     def _start(self, folder: Folder) -> None:
         top = _FolderStep("", 0)
-        stats = self.prefetched_stats
-        entries = stats.entries if stats else self._list_entries(folder, top)
+        entries = self._list_entries(folder, top)
         if entries is None:
             return
         if self.policy.include_root:
@@ -194,6 +205,7 @@ class _FolderWalker:
         """Parse pending heads, search agents' install folders, report skipped folders."""
         self.parse_pending()
         if self.policy.search_as_repository and not any(c.file for c in self.candidates):
+            self.is_repeatable = False
             self._scan_installed_folders(folder)
             self._follow_links()
             self.parse_pending()
@@ -241,7 +253,13 @@ class _FolderWalker:
         """Return the root's name; "" for a clone, whose folder can have any name."""
         return "" if self._is_repository() else os.path.basename(self.root.path)
 
-    def _scan_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
+    def _scan_entries(
+        self,
+        folder: Folder,
+        step: _FolderStep,
+        entries: Entries,
+        identity: tuple[int, int] | None = None,
+    ) -> None:
         """Visit every entry of an open folder, up to the folder limit."""
         limit = self.policy.max_folders
         if len(self.visited_folders) >= limit:
@@ -249,68 +267,23 @@ class _FolderWalker:
             hint = "as roots, use the folders that contain the skills"
             self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
-        self.visited_folders.add(folder.device_and_inode())
+        self.visited_folders.add(identity or folder.device_and_inode())
         self._check_collisions([name for name, _ in entries], step.path)
         is_cacheable = step.real_folder is None and not self.policy.search_inside_skills
         if self.known_candidates and is_cacheable:
             entries = self._reuse_unchanged(folder, step, entries)
-        if len(entries) >= _HELPER_THRESHOLD and not step.depth and can_fork():
-            self._walk_with_helper(folder, step, entries)
-        else:
-            self._visit_entries(folder, step, entries)
-
-    def _walk_with_helper(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
-        """Walk a part of a large folder in a helper process; if it fails, walk it here."""
-        count = int(len(entries) * _PARENT_SHARE)
-        own_entries, helper_entries = entries[:count], entries[count:]
-        try:
-            helper = HelperProcess(lambda: self._walk_in_helper(folder, step, helper_entries))
-        except OSError:
-            self._visit_entries(folder, step, entries)
-            return
-        try:
-            self._visit_entries(folder, step, own_entries)
-            self.parse_pending()
-        finally:
-            result = helper.result()
-        if result is None or not self._merge_helper_result(result):
-            self._visit_entries(folder, step, helper_entries)
-
-    def _walk_in_helper(self, folder: Folder, step: _FolderStep, entries: Entries) -> bytes:
-        # The helper has a copy of this walker, and must return only the results of its own part.
-        self.candidates, self.pending_heads, self.findings, self.pending_links = [], [], [], []
-        self.progress, self.reused_count, self.too_deep_count = None, 0, 0
         self._visit_entries(folder, step, entries)
-        self.parse_pending()
-        links = [link.path for link in self.pending_links]
-        findings = encode_findings(self.findings)
-        candidates = b"".join(encode_candidates(self.candidates))
-        counts = self.reused_count, self.too_deep_count
-        return marshal.dumps((candidates, findings, links, list(self.visited_folders), counts))
-
-    def _merge_helper_result(self, result: bytes) -> bool:
-        """Add the helper's result, unless both together exceed the folder limit.
-
-        Returns whether it was added.
-        """
-        candidates, findings, links, visited, counts = marshal.loads(result)  # noqa: S302 - our helper's
-        visited_folders = self.visited_folders.union(visited)
-        if len(visited_folders) > self.policy.max_folders:
-            return False
-        self.visited_folders = visited_folders
-        self.reused_count += counts[0]
-        self.too_deep_count += counts[1]
-        self.candidates += decode_candidates(candidates)
-        for finding in decode_findings(findings):
-            self._add_finding(finding)
-        self.pending_links += [_FolderStep(path, path.count("/") + 1) for path in links]
-        return True
 
     def _visit_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
+        prefix = f"{step.path}/" if step.path else ""
+        is_plain = step.real_folder is None and not self.policy.search_inside_skills
         for name, kind in entries:
             if kind is EntryKind.FOLDER:
-                self._visit_folder(folder, name, step.child(name))
+                path = prefix + name
+                if not is_plain or not self._visit_plain_folder(folder, name, path, step.depth + 1):
+                    self._visit_folder(folder, name, step.child(name))
             elif kind is EntryKind.LINK:
+                self.is_repeatable = False
                 self.pending_links.append(step.child(name))
             elif (
                 self.policy.include_flat_files
@@ -326,8 +299,6 @@ class _FolderWalker:
     def _reuse_unchanged(self, folder: Folder, step: _FolderStep, entries: Entries) -> Entries:
         """Reuse candidates whose signature is unchanged; return the other entries."""
         prefix = f"{step.path}/" if step.path else ""
-        prefetched = None if step.depth else self.prefetched_stats
-        stats = prefetched.signatures if prefetched else None
         known, skip_names = self.known_candidates, self.policy.skip_names
         remaining, before = [], len(self.candidates)
         for entry in entries:
@@ -341,13 +312,52 @@ class _FolderWalker:
             ):
                 remaining.append(entry)
                 continue
-            signature = read_signature(folder, name) if stats is None else stats.get(name)
-            if signature == candidate.signature:
+            try:
+                is_unchanged = (
+                    to_signature(folder.stat(f"{name}/{SKILL_MD}")) == candidate.signature
+                )
+            except OSError:
+                is_unchanged = False
+            if is_unchanged:
                 self.candidates.append(candidate)
             else:
                 remaining.append(entry)
         self.reused_count += len(self.candidates) - before
         return remaining
+
+    def _visit_plain_folder(  # noqa: PLR0911 - each is an unusual case
+        self, parent: Folder, name: str, path: str, depth: int
+    ) -> bool:
+        """Visit a folder without links; return `False` if anything is unusual about it.
+
+        `_visit_folder` can do all of this. This is shorter, since nearly all folders are plain.
+        """
+        if name[0] in "._" or name in self.policy.skip_names or not name.isprintable():
+            return False
+        try:
+            folder = parent.open_folder(name)
+        except OSError:
+            return False
+        try:
+            data, status = folder.read_start(SKILL_MD, HEAD_SIZE)
+        except FileNotFoundError:
+            step = _FolderStep(path, depth)
+            try:
+                self._scan_opened_folder(folder, name, step, parent, is_probed=True)
+            except (OSError, _ReplacedDuringScan):
+                return False
+            return True
+        except (OSError, NotAFile):
+            return False
+        finally:
+            folder.close()
+        if len(data) == HEAD_SIZE and not has_plain_frontmatter(data):
+            return False
+        head = RawHead(path, SKILL_MD, name, data, to_signature(status))
+        self.pending_heads.append(head)
+        if len(self.pending_heads) >= _BATCH_SIZE:
+            self.parse_pending()
+        return True
 
     def _visit_folder(self, parent: Folder, name: str, step: _FolderStep) -> None:
         if self._is_skipped(name, step.path):
@@ -376,6 +386,7 @@ class _FolderWalker:
         original = name.removeprefix(REPLACED_PREFIX)
         if original == name:
             return
+        self.is_repeatable = False
         try:
             parent.stat(original)
         except FileNotFoundError:
@@ -385,9 +396,17 @@ class _FolderWalker:
             return
 
     def _scan_opened_folder(
-        self, folder: Folder, name: str, step: _FolderStep, parent: Folder | None = None
+        self,
+        folder: Folder,
+        name: str,
+        step: _FolderStep,
+        parent: Folder | None = None,
+        *,
+        is_probed: bool = False,
     ) -> None:
         """Probe an open folder and descend where the policy allows it.
+
+        `is_probed` means that it has no SKILL.md.
 
         Raises: OSError, _ReplacedDuringScan if `parent` now has another folder of this name.
         """
@@ -398,7 +417,7 @@ class _FolderWalker:
         if name[0] == "." and self.policy.is_hidden_group(name, self._parent_name(step.path)):
             self._scan_group(folder, step)
             return
-        candidate = self._probe(folder, step, name)
+        candidate = None if is_probed else self._probe(folder, step, name)
         if candidate is not None and not self.policy.search_inside_skills:
             self._add_candidate(candidate)
             return
@@ -407,16 +426,15 @@ class _FolderWalker:
             return
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
         # A folder that is being replaced may have lost its SKILL.md already: the caller retries.
-        if candidate is None and parent is not None:
-            with suppress(OSError), closing(parent.open_folder(name)) as current:
-                if current.device_and_inode() != folder.device_and_inode():
-                    raise _ReplacedDuringScan
+        identity = folder.device_and_inode()
+        if candidate is None and parent is not None and _is_replaced(parent, name, identity):
+            raise _ReplacedDuringScan
         if candidate is not None:
             self._add_candidate(candidate)
         elif self.policy.empty_folders is EmptyFolderPolicy.REJECT:
             self._add_rejected(step.path, *_NO_SKILL_MD)
         if candidate is None or self.policy.search_inside_skills:
-            self._descend(folder, step, entries)
+            self._descend(folder, step, entries, identity)
 
     def _scan_group(self, folder: Folder, step: _FolderStep) -> None:
         """Search a group such as `skills/.curated`, without agents' install folders."""
@@ -429,9 +447,15 @@ class _FolderWalker:
                 entries.append((name, kind))
         self._descend(folder, step, entries)
 
-    def _descend(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
+    def _descend(
+        self,
+        folder: Folder,
+        step: _FolderStep,
+        entries: Entries,
+        identity: tuple[int, int] | None = None,
+    ) -> None:
         if step.depth < self.policy.max_depth:
-            self._scan_entries(folder, step, entries)
+            self._scan_entries(folder, step, entries, identity)
         elif self.policy.empty_folders is not EmptyFolderPolicy.REJECT:
             names = [name for name, kind in entries if kind is EntryKind.FOLDER]
             skipped = (self._reason_to_skip(name, f"{step.path}/{name}") for name in names)
@@ -530,6 +554,8 @@ class _FolderWalker:
         if self.names is not None and not step.depth:
             return sorted(self._find_entries(folder, self.names))
         try:
+            # Before the entries: a change in between must not look like the listed state.
+            self.listed_folders[step.path] = to_signature(folder.status())
             return sorted(folder.list_entries())
         except OSError as error:
             self._add_unreadable(step.path, error)
@@ -557,8 +583,13 @@ class _FolderWalker:
         return False
 
     def _check_collisions(self, names: list[str], path: str) -> None:
-        if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
+        if len(names) == 1 or (
+            len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names))
+        ):
             return
+        # Few folders need it, and it would add 2 ms of CPU to the 45 ms of a small listing.
+        from unicodedata import normalize  # noqa: PLC0415
+
         folded: dict[str, str] = {}
         for name in sorted(names):
             other = folded.setdefault(normalize("NFC", name).casefold(), name)
@@ -579,7 +610,7 @@ class _FolderWalker:
         if not self.pending_heads:
             return
         # A scan from the head cache never needs the parser, whose import would add 7 ms of CPU to
-        # the 60 ms of a small listing.
+        # the 45 ms of a small listing.
         from skillhall._internal.sources.folder.candidate_parser import parse_candidate  # noqa: PLC0415
 
         key_case = self.key_case

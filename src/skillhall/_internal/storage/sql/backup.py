@@ -1,198 +1,313 @@
-"""Backup of a database as compressed JSON lines, for SQLite and PostgreSQL.
-
-A backup of either can be restored to either.
-
-The first line is a header; the last has the number of rows and the SHA-256 of all lines before it.
-Between them, each table is a line with its name and columns, followed by a line per row.
-"""
+"""Tables in a backup, for SQLite and PostgreSQL. A backup of either can be restored to either."""
 
 from __future__ import annotations
 
-import base64
-import binascii
-import gzip
-import hashlib
-import io
-import json
-import zlib
-from typing import TYPE_CHECKING, Any, NamedTuple
+import time
+from typing import TYPE_CHECKING, NamedTuple
 
-from sqlalchemy import MetaData, func, insert, select, text
+from sqlalchemy import MetaData, delete, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
-from skillhall._internal.storage.records import DATABASE_RESTORED
+from skillhall._internal.storage.backup_format import BackupHeader, FileChunk, TableStart
+from skillhall._internal.storage.folder_backup import (
+    FolderPart,
+    RestoreJournal,
+    StagedPart,
+    lock_parts,
+)
+from skillhall._internal.storage.records import DATABASE_RESTORED, Event
 from skillhall._internal.storage.sql.backup_validation import validate_row
 from skillhall._internal.storage.sql.engine import lift_limits
-from skillhall._internal.storage.sql.event_rows import publish_event, read_event_range
+from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
+from skillhall._internal.storage.sql.file_rows import lock_files
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
-    current_version,
     lock_schema,
     migrate,
 )
 from skillhall._internal.storage.sql.tables import METADATA, events, migrations
-from skillhall.errors import BackupRejected, Conflict, UnsafePath
+from skillhall.errors import BackupRejected, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from sqlalchemy import Connection, Table
 
+    from skillhall._internal.storage.backup_format import BackupEntry, BackupWriter
     from skillhall._internal.storage.sql.engine import Database
 
-FORMAT = "skillhall.backup/1"
-_BASE64_KEY = "base64"  # marks a value as bytes
-_MAX_LINE_BYTES = 64 * 1024 * 1024  # a file of a skill has at most 10 MiB
+    HandleChunk = Callable[[Connection, FileChunk], None]
+
+# Tables that a backup leaves out, each with the reason.
+LEFT_OUT_TABLES: Mapping[str, str] = {migrations.name: "written by migrations during a restore"}
+_ROWS_PER_QUERY = 500
+_BLOBS_PER_QUERY = 8  # a blob has up to 10 MiB
+_MAX_BATCH_BYTES = 4 * 1024 * 1024  # of inserted rows
+_BLOBS = "blobs"
+_MAX_IDLE_SECONDS = 60  # of a transaction; the server then ends it
+_KEEP_ALIVE_SECONDS = 5.0
+_NEW_DATABASE = '{"database":"new"}'  # data of the event of a restore into a new database
 
 
-class BackupReport(NamedTuple):
-    """Number of rows and schema version of a backup."""
+class RestorePlan(NamedTuple):
+    """How the rows of a backup replace those of a database."""
 
-    rows: int
-    version: int
-
-
-def create_backup(database: Database, at: str) -> tuple[bytes, BackupReport]:
-    """Return a consistent backup and a report about it. Raises: DatabaseUnavailable."""
-
-    def work(connection: Connection) -> tuple[bytes, BackupReport]:
-        lift_limits(connection)
-        version, rows = current_version(connection), 0
-        packed, digest = io.BytesIO(), hashlib.sha256()
-        with gzip.GzipFile(fileobj=packed, mode="wb", mtime=0) as out:
-            for value in _read_values(connection, version, at):
-                rows += isinstance(value, list)
-                line = _serialize_line(value)
-                digest.update(line)
-                out.write(line)
-            out.write(_serialize_line({"rows": rows, "sha256": digest.hexdigest()}))
-        return packed.getvalue(), BackupReport(rows, version)
-
-    return database.read(work)
+    header: BackupHeader
+    id: str  # subject of the event, which tells later whether the restore was committed
+    at: str
+    skipped_tables: frozenset[str] = frozenset()
 
 
-def restore_backup(database: Database, data: bytes, at: str, *, overwrite: bool) -> BackupReport:
-    """Replace the content of the database with a backup, all or nothing.
+def dump_tables(connection: Connection, writer: BackupWriter) -> None:
+    """Write all tables to a backup. Memory use does not depend on their size."""
+    for table in backup_tables():
+        query = select(table).order_by(*table.primary_key.columns)
+        count = _BLOBS_PER_QUERY if table.name == _BLOBS else _ROWS_PER_QUERY
+        rows = connection.execute(query, execution_options={"yield_per": count})
+        writer.write_table(table.name, [column.name for column in table.columns], rows)
 
-    Raises: BackupRejected, Conflict if the database is not empty and `overwrite` is not set,
-    DatabaseUnavailable, DatabaseFull.
+
+def backup_tables() -> list[Table]:
+    """Return the tables of a backup, each after those that it refers to."""
+    return [table for table in METADATA.sorted_tables if table.name not in LEFT_OUT_TABLES]
+
+
+def allow_long_transaction(connection: Connection) -> None:
+    """Let a transaction that copies everything take as long as it needs.
+
+    Syncing the disk can take longer than the usual limit between two statements.
     """
-    report = _validate_backup(data)
-
-    def work(connection: Connection) -> BackupReport:
-        lift_limits(connection)
-        lock_schema(connection)
-        if not overwrite and _has_data(connection):
-            raise Conflict("a database with data", "use --overwrite to replace its data")
-        last_seq = read_event_range(connection)[1]
-        METADATA.drop_all(connection)
-        migrate(connection, at, report.version)
-        try:
-            _insert_all_rows(connection, map(json.loads, _read_lines(data)))
-        except (IntegrityError, DataError, InterfaceError, ProgrammingError):
-            raise BackupRejected("it contains invalid or inconsistent rows") from None
-        except (UnicodeError, OverflowError, UnsafePath):
-            raise BackupRejected("it contains an invalid value") from None
-        migrate(connection, at)
-        _publish_reset(connection, last_seq, at)
-        return report
-
-    return database.write(work)
+    lift_limits(connection)
+    if connection.dialect.name == "postgresql":
+        limit = f"SET LOCAL idle_in_transaction_session_timeout = '{_MAX_IDLE_SECONDS}s'"
+        connection.exec_driver_sql(limit)
 
 
-def _read_values(connection: Connection, version: int, at: str) -> Iterator[object]:
-    """Yield the header, then a dictionary for each table and a list for each row."""
-    yield {"format": FORMAT, "version": version, "at": at}
-    for table in METADATA.sorted_tables:
-        if table is migrations:
-            continue
-        yield {"table": table.name, "columns": [column.name for column in table.columns]}
-        for row in connection.execute(select(table).order_by(*table.primary_key.columns)):
-            yield [_encode_value(value) for value in row]
+class KeepAlive:
+    """Sends a query now and then while a transaction works on files."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._last = time.monotonic()
+
+    def send(self) -> None:
+        """Send a query if the last one was a while ago."""
+        if time.monotonic() - self._last > _KEEP_ALIVE_SECONDS:
+            self._connection.exec_driver_sql("SELECT 1")
+            self._last = time.monotonic()
 
 
-def _validate_backup(data: bytes) -> BackupReport:
-    """Check a backup completely before anything is changed. Raises: BackupRejected."""
-    digest, rows, version = hashlib.sha256(), 0, 0
-    end: object = None
-    try:
-        for number, line in enumerate(_read_lines(data)):
-            if end is not None:
-                raise BackupRejected("it has data after its end")
-            value = json.loads(line)
-            if isinstance(value, dict) and "sha256" in value:
-                end = value
-                continue
-            digest.update(line)
-            rows += isinstance(value, list)
-            if number == 0:
-                version = _parse_version(value)
-    except (OSError, EOFError, ValueError, RecursionError, zlib.error):
-        raise BackupRejected("it is damaged or not a backup") from None
-    if end != {"rows": rows, "sha256": digest.hexdigest()} or not version:
-        raise BackupRejected("its beginning or end is missing, or it was changed")
-    return BackupReport(rows, version)
+def has_rows(connection: Connection) -> bool:
+    """Whether the database contains data that a restore would delete."""
+    tables = (table for table in backup_tables() if table is not events)
+    return any(
+        connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
+    )
 
 
-def _parse_version(head: object) -> int:
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
-        raise BackupRejected("it is not a Skillhall backup")
-    version = head.get("version")
-    if not isinstance(version, int) or version < 1:
-        raise BackupRejected("it does not state its version")
-    if version > LATEST_VERSION:
+def check_rows(header: BackupHeader, entries: Iterable[BackupEntry]) -> Iterator[BackupEntry]:
+    """Check tables and rows while iterating over the entries. Raises: BackupRejected.
+
+    Rows of older schema versions are checked while they are inserted.
+    """
+    if header.version > LATEST_VERSION:
         message = (
-            f"its version is {version}; this version of Skillhall supports up to {LATEST_VERSION}"
+            f"its version is {header.version}; "
+            f"this version of Skillhall supports up to {LATEST_VERSION}"
         )
         raise BackupRejected(message)
-    return version
+    if header.version < LATEST_VERSION:
+        yield from entries
+        return
+    checker = _TableChecker(METADATA)
+    for entry in entries:
+        checker.check(entry)
+        yield entry
+    checker.finish()
 
 
-def _read_lines(data: bytes) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as lines:
-        while line := lines.readline(_MAX_LINE_BYTES):
-            yield line
+def replace_rows(
+    connection: Connection,
+    plan: RestorePlan,
+    entries: Iterable[BackupEntry],
+    handle_chunk: HandleChunk | None = None,
+) -> int:
+    """Replace the content of the database in the open transaction.
+
+    Returns the sequence number of the event that announces it. Readers see the old content until
+    the commit; writers wait. Raises: BackupRejected.
+    """
+    allow_long_transaction(connection)
+    lock_schema(connection)
+    lock_files(connection)
+    _lock_tables(connection)
+    last_seq = read_event_range(connection)[1]
+    _empty_tables(connection, plan)
+    try:
+        _insert_all_rows(connection, plan, entries, handle_chunk)
+    except (IntegrityError, DataError, InterfaceError, ProgrammingError):
+        raise BackupRejected("it contains invalid or inconsistent rows") from None
+    except (UnicodeError, OverflowError, UnsafePath):
+        raise BackupRejected("it contains an invalid value") from None
+    migrate(connection, plan.at)
+    return _publish_reset(connection, last_seq, plan)
 
 
-def _insert_all_rows(connection: Connection, lines: Iterator[Any]) -> None:
-    tables = MetaData()
-    tables.reflect(connection)  # the tables of the backup's schema version
-    missing = {*tables.tables} - {migrations.name}
-    table: Table | None = None
-    columns: list[str] = []
-    rows: list[dict[str, object]] = []
-    next(lines)  # the header
-    for value in lines:
-        if isinstance(value, list) and table is not None and len(value) == len(columns):
-            row = dict(zip(columns, map(_decode_value, value), strict=True))
-            validate_row(table, row)
-            rows.append(row)
+def recover_restore(database: Database, data_directory: str) -> None:
+    """Complete or undo a restore that was interrupted, if there is one.
+
+    Waits for a restore that is still running. Raises: DatabaseUnavailable, OSError.
+    """
+    journal = RestoreJournal(data_directory)
+    if not data_directory or not journal.exists():
+        return
+    with lock_parts([FolderPart("", data_directory)]):
+        record = journal.read()
+        if record is not None:
+            others = [part for part in record[1] if part.path != data_directory]
+            with lock_parts(others):
+                finish_restore(database, journal)
+
+
+def finish_restore(database: Database, journal: RestoreJournal) -> None:
+    """Move the restored files to their place if the database was committed, else drop them.
+
+    Call it with the folders locked. Raises: DatabaseUnavailable, OSError.
+    """
+    record = journal.read()
+    if record is None:
+        return
+    restore_id, parts = record
+    query = select(events.c.data).where(
+        events.c.kind == DATABASE_RESTORED, events.c.subject == restore_id
+    )
+    data = database.read(lambda connection: connection.execute(query).scalar())
+    staged_parts = [StagedPart(part, restore_id) for part in parts]
+    if data is not None:  # the database was committed
+        for staged in staged_parts:
+            staged.apply()
+    if [staged for staged in staged_parts if not staged.discard()]:
+        return  # tried again with the next start
+    journal.delete()
+    if data == _NEW_DATABASE:
+        delete_event = delete(events).where(events.c.subject == restore_id)
+        database.write(lambda connection: connection.execute(delete_event))
+
+
+def _lock_tables(connection: Connection) -> None:
+    """Block writers but not readers. SQLite has only one writer."""
+    if connection.dialect.name == "postgresql":
+        # Events last, as writers do.
+        tables = sorted(backup_tables(), key=lambda table: table is events)
+        names = ", ".join(table.name for table in tables)
+        connection.execute(text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
+
+
+def _empty_tables(connection: Connection, plan: RestorePlan) -> None:
+    """Delete all rows. For a backup of an older schema, create the tables of that schema."""
+    if plan.header.version == LATEST_VERSION:
+        for table in reversed(backup_tables()):
+            connection.execute(table.delete())
+    else:
+        METADATA.drop_all(connection)
+        migrate(connection, plan.at, plan.header.version)
+
+
+def _insert_all_rows(
+    connection: Connection,
+    plan: RestorePlan,
+    entries: Iterable[BackupEntry],
+    handle_chunk: HandleChunk | None,
+) -> None:
+    tables = METADATA
+    if plan.header.version != LATEST_VERSION:
+        tables = MetaData()
+        tables.reflect(connection)  # the tables of the backup's schema version
+    checker = _TableChecker(tables)
+    batch, keep_alive = _InsertBatch(connection), KeepAlive(connection)
+    for entry in entries:
+        if isinstance(entry, FileChunk):
+            keep_alive.send()
+            if handle_chunk is not None:
+                handle_chunk(connection, entry)
             continue
-        if table is not None and rows:
-            connection.execute(insert(table), rows)
-        if isinstance(value, dict) and "sha256" in value:
-            break
-        table, columns = _find_table(tables, value)
-        missing.discard(table.name)
-        rows = []
-    if missing:
-        raise BackupRejected("it does not contain all tables")
+        row = checker.check(entry)
+        table = checker.table
+        if row is not None and table is not None and table.name not in plan.skipped_tables:
+            batch.add(table, row)
+    batch.flush()
+    checker.finish()
 
 
-def _find_table(tables: MetaData, value: Any) -> tuple[Table, list[str]]:  # noqa: ANN401 - a line
-    if not isinstance(value, dict):
-        raise BackupRejected("a row has too many or too few values")
-    name, columns = value.get("table"), value.get("columns")
-    table = tables.tables.get(name) if isinstance(name, str) else None
-    if table is None or table.name == migrations.name or not isinstance(columns, list):
-        raise BackupRejected("it contains an unknown table")
-    if sorted(map(str, columns)) != sorted(table.c.keys()):
-        raise BackupRejected("a table has unknown or missing columns")
-    return table, columns
+class _InsertBatch:
+    """Rows of one table, inserted together."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._table: Table | None = None
+        self._rows: list[dict[str, object]] = []
+        self._size = 0
+
+    def add(self, table: Table, row: dict[str, object]) -> None:
+        """Insert a row, at the latest with `flush`."""
+        is_full = len(self._rows) >= _ROWS_PER_QUERY or self._size >= _MAX_BATCH_BYTES
+        if table is not self._table or is_full:
+            self.flush()
+        self._table = table
+        self._rows.append(row)
+        self._size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
+
+    def flush(self) -> None:
+        """Insert the rows that are not yet inserted."""
+        if self._table is not None and self._rows:
+            self._connection.execute(insert(self._table), self._rows)
+        self._rows, self._size = [], 0
 
 
-def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
+class _TableChecker:
+    """Checks that tables and rows have the form of a schema."""
+
+    def __init__(self, tables: MetaData) -> None:
+        self._tables = tables
+        self._missing = {*tables.tables} - LEFT_OUT_TABLES.keys()
+        self.table: Table | None = None
+        self._columns: list[str] = []
+
+    def check(self, entry: BackupEntry) -> dict[str, object] | None:
+        """Return the row of an entry by column key, or `None`. Raises: BackupRejected."""
+        if isinstance(entry, TableStart):
+            self._start_table(entry)
+        elif isinstance(entry, list):
+            if self.table is None or len(entry) != len(self._columns):
+                raise BackupRejected("a row has too many or too few values")
+            row = dict(zip(self._columns, entry, strict=True))
+            try:
+                validate_row(self.table, row)
+            except UnsafePath:
+                raise BackupRejected("it contains an invalid value") from None
+            return {column.key: row[column.name] for column in self.table.columns}
+        return None
+
+    def finish(self) -> None:
+        """Check that no table is missing. Raises: BackupRejected."""
+        if self._missing:
+            raise BackupRejected("it does not contain all tables")
+
+    def _start_table(self, start: TableStart) -> None:
+        if start.name not in self._missing:
+            raise BackupRejected("it contains an unknown table, or a table twice")
+        self._missing.discard(start.name)
+        self.table = self._tables.tables[start.name]
+        self._columns = start.columns
+        if sorted(start.columns) != sorted(column.name for column in self.table.columns):
+            raise BackupRejected("a table has unknown or missing columns")
+
+
+def _publish_reset(connection: Connection, last_seq: int, plan: RestorePlan) -> int:
     """Publish a reset event with a sequence number that no subscriber has seen yet."""
+    # Pages contain the number of the last event, and must be the same as before the backup. In a
+    # new database, where no client waits for it, the event is deleted after the restore.
+    data: dict[str, str | int | None] = {} if last_seq else {"database": "new"}
     next_seq = max(read_event_range(connection)[1], last_seq) + 1
     if connection.dialect.name == "postgresql":
         # With "false", the next number is :seq itself.
@@ -203,31 +318,4 @@ def _publish_reset(connection: Connection, last_seq: int, at: str) -> None:
         connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
         statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
         connection.execute(text(statement), {"seq": next_seq - 1})
-    publish_event(connection, DATABASE_RESTORED, at)
-
-
-def _has_data(connection: Connection) -> bool:
-    tables = (table for table in METADATA.sorted_tables if table not in (migrations, events))
-    return any(
-        connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
-    )
-
-
-def _encode_value(value: object) -> object:
-    if isinstance(value, bytes | memoryview):
-        return {_BASE64_KEY: base64.b64encode(value).decode("ascii")}
-    return value
-
-
-def _decode_value(value: object) -> object:
-    if not isinstance(value, dict):
-        return value
-    try:
-        return base64.b64decode(value[_BASE64_KEY], validate=True)
-    except (KeyError, TypeError, binascii.Error):
-        raise BackupRejected("it contains a value that cannot be read") from None
-
-
-def _serialize_line(value: object) -> bytes:
-    line = json.dumps(value, ensure_ascii=False, separators=(",", ":"), check_circular=False)
-    return f"{line}\n".encode()
+    return add_events(connection, Event(DATABASE_RESTORED, plan.id, "", 0, data, plan.at))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Column, Table
 
 _MAX_INTEGER = 2**63 - 1  # of BIGINT
+_MAX_MODE = 0o777
 _ZONES = frozenset(Zone)
 
 
@@ -23,14 +24,15 @@ def validate_row(table: Table, row: Mapping[str, object]) -> None:
 
     Raises: BackupRejected, UnsafePath.
     """
-    for name, value in row.items():
-        if not _has_column_type(table.c[name], value):
+    for column in table.columns:  # by name: keys are the names of fields
+        name, value = column.name, row[column.name]
+        if not _has_column_type(column, value):
             raise BackupRejected(f"{table.name}.{name} has a value of the wrong type")
     if not _has_valid_values(table.name, row):
         raise BackupRejected(f"a row of {table.name} is invalid")
 
 
-def _has_column_type(column: Column[object], value: object) -> bool:
+def _has_column_type(column: Column[Any], value: object) -> bool:
     if value is None:
         return bool(column.nullable)
     # `isinstance` would accept True as an int.
@@ -45,7 +47,9 @@ def _has_valid_values(table: str, row: Mapping[str, object]) -> bool:
     if "zone" in row:
         return row["zone"] in _ZONES
     if "path" in row:
-        return bool(RelativePath.parse(str(row["path"])))
+        mode = row.get("mode", 0)
+        path = RelativePath.parse(str(row["path"]))
+        return path.text == row["path"] and isinstance(mode, int) and 0 <= mode <= _MAX_MODE
     if table == "shared_skills":  # the id is the name of a folder
         return len(RelativePath.parse(str(row["id"])).parts) == 1
     if table == "events":

@@ -129,12 +129,23 @@ def _m5_event_order(connection: Connection) -> None:
     )
 
 
+def _m6_file_times(connection: Connection) -> None:
+    """Create the times of restored files."""
+    _execute(
+        connection,
+        """CREATE TABLE shared_file_times (
+            skill_id TEXT NOT NULL REFERENCES shared_skills (id) ON DELETE CASCADE,
+            path TEXT NOT NULL, modified BIGINT NOT NULL, PRIMARY KEY (skill_id, path))""",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
     _m3_shared_files,
     _m4_tokens,
     _m5_event_order,
+    _m6_file_times,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

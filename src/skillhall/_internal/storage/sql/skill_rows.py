@@ -17,7 +17,7 @@ from skillhall._internal.storage.sql.file_rows import (
     replace_owner,
 )
 from skillhall._internal.storage.sql.rows import select_fields
-from skillhall._internal.storage.sql.tables import shared_skills
+from skillhall._internal.storage.sql.tables import shared_file_times, shared_skills
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,9 @@ class SharedSkillReader:
         if row is None:
             return None
         files = read_files(self._connection, SKILL_OWNER, identity).get(identity, {})
-        return SharedSkill(files=files, **row)
+        query = select(shared_file_times).where(shared_file_times.c.skill_id == identity)
+        times = {row.path: row.modified for row in self._connection.execute(query)}
+        return SharedSkill(files=files, times=times, **row)
 
     def read_blob(self, digest: str) -> bytes | None:
         """Return the bytes with this digest, or None."""

@@ -197,6 +197,14 @@ shared_skill_files = Table(
     "shared_skill_files", METADATA, _owner("skill_id", "shared_skills.id"), *_file()
 )
 Index("shared_skill_files_digest", shared_skill_files.c.digest)
+# Times of files that were restored from folders. All other files have the time of their skill.
+shared_file_times = Table(
+    "shared_file_times",
+    METADATA,
+    _owner("skill_id", "shared_skills.id"),
+    _id("path"),
+    *_integers("modified"),  # nanoseconds since 1970
+)
 
 uploads = Table(
     "uploads", METADATA, _id("source"), *_texts("content_hash"), *_integers("used"), _updated()

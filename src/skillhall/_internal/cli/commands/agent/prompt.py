@@ -8,7 +8,6 @@ from click.core import ParameterSource
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.skill_content import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
-    SearchOptions,
     load_with_progress,
     read_settings,
     summarize_skipped,
@@ -21,6 +20,7 @@ from skillhall._internal.cli.options import (
     json_command,
     root_search_options,
 )
+from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message, print_text
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.render.listing import (

@@ -1,7 +1,10 @@
 """`skillhall validate`: checks skills and applies safe fixes."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
+from typing import TypeVar
 
 import click
 
@@ -24,7 +27,8 @@ from skillhall._internal.cli.options import (
     json_command,
     profile_option,
 )
-from skillhall._internal.cli.progress import scan_progress
+from skillhall._internal.cli.parallel_map import parallel_map
+from skillhall._internal.cli.progress import scan_progress, transfer_progress
 from skillhall._internal.cli.terminal import (
     format_count,
     has_color,
@@ -36,6 +40,7 @@ from skillhall._internal.cli.terminal import (
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.wiring.catalog import find_profile
 
+_T = TypeVar("_T")
 _FORMATS = ["text", "json", "sarif", "github"]
 
 
@@ -68,8 +73,16 @@ def command(
     settings = read_settings(follow_links=follow_links)
     chosen = find_profile(profile).with_depth(depth)
     fixed = fix(paths, chosen, settings, dry_run=dry_run) if apply_fixes else None
-    with scan_progress() as progress:
-        report = validate(paths, chosen, settings, progress)
+    with ExitStack() as scan, transfer_progress() as bar:
+
+        def run_all(
+            function: Callable[[_T], ValidationResult], items: list[_T], /
+        ) -> Iterator[ValidationResult]:
+            scan.close()  # its spinner has a thread, and processes are forked without threads
+            return parallel_map(function, items, bar)
+
+        progress = scan.enter_context(scan_progress())
+        report = validate(paths, chosen, settings, progress, run_all=run_all)
     shows_diff = dry_run and output_format == "text"
     if output_format != "json":
         for result in fixed or ():

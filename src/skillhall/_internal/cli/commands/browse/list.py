@@ -1,10 +1,10 @@
 """`skillhall list`: the options; the output is in `list_output`."""
 
-from skillhall._internal.cli.catalog_loader import SearchOptions
 from skillhall._internal.cli.command_result import is_json
 from skillhall._internal.cli.commands.browse.list_output import print_list
 from skillhall._internal.cli.fast_list import ListRequest
 from skillhall._internal.cli.options import flag, json_command, root_search_options
+from skillhall._internal.cli.search_options import SearchOptions
 
 
 @json_command("list", "skillhall list .agents/skills --json")

@@ -14,9 +14,10 @@ from skillhall._internal.cli.terminal import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+    from skillhall._internal.catalog.listing_cache import ListingWriter
     from skillhall._internal.cli.fast_list import ListRequest
     from skillhall._internal.cli.json_output import Json
 
@@ -25,22 +26,60 @@ _MAX_TABLE_ROWS = 2000  # laying out a larger table takes seconds
 
 def print_list(request: ListRequest) -> int:
     """Print the skills and return the exit code, 0 even if some were skipped."""
-    catalog = load_with_progress(request.search, read_bodies=request.long)
     if request.as_json:
-        from skillhall._internal.cli.json_output import EncodedItems, print_json_report
-
-        skills = EncodedItems(_encode_skills(catalog, long=request.long))
-        print_json_report("list", {"skills": skills}, catalog.findings)
-    elif not len(catalog):
+        _print_json(request)
+        return 0
+    catalog = load_with_progress(request.search, read_bodies=request.long)
+    if not len(catalog):
         print_message("no skills found; 'skillhall path' shows the searched folders")
     elif is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
         headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if request.long else [])]
         print_table(headings, _list_rows(catalog, "source", long=request.long))
     else:
         print_rows(_list_rows(catalog, "location", long=request.long))
-    for message in summarize_skipped(catalog, request.search):
-        print_message(message)
+    _print_messages(summarize_skipped(catalog, request.search))
     return 0
+
+
+def _print_json(request: ListRequest) -> None:
+    from skillhall._internal.catalog.listing_cache import MIN_SKILLS
+    from skillhall._internal.catalog.scan_state import StateRecorder
+    from skillhall._internal.cli.fast_list import open_listing_cache
+
+    cache = None if request.long else open_listing_cache(request.search)
+    recorder = None if cache is None else StateRecorder(MIN_SKILLS)
+    catalog = load_with_progress(
+        request.search,
+        read_bodies=request.long,
+        on_scan=recorder,
+    )
+    messages = [*summarize_skipped(catalog, request.search)]
+    writer = None
+    if cache is not None and recorder is not None and recorder.state is not None:
+        writer = cache.create(recorder.state, messages)
+    _print_catalog(catalog, writer, long=request.long)
+    _print_messages(messages)
+
+
+def _print_catalog(catalog: Catalog, writer: ListingWriter | None, *, long: bool) -> None:
+    from skillhall._internal.cli.json_output import EncodedItems, print_json_report
+
+    skills = EncodedItems(_encode_skills(catalog, long=long))
+    rows = catalog.iter_finding_rows()
+    copy = None if writer is None else writer.write
+    try:
+        print_json_report("list", {"skills": skills}, rows, copy=copy)
+    except BaseException:
+        if writer is not None:
+            writer.discard()
+        raise
+    if writer is not None:
+        writer.finish()
+
+
+def _print_messages(messages: Iterable[str]) -> None:
+    for message in messages:
+        print_message(message)
 
 
 def _list_rows(catalog: Catalog, third: str, *, long: bool) -> Iterator[tuple[object, ...]]:

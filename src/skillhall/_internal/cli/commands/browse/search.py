@@ -6,14 +6,11 @@ import click
 
 from skillhall._internal.catalog.search.search_index import IndexHit, SearchIndex
 from skillhall._internal.catalog.skill_content import read_raw_body
-from skillhall._internal.cli.catalog_loader import (
-    SearchOptions,
-    load_with_progress,
-    summarize_skipped,
-)
+from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import FAILED, OK
 from skillhall._internal.cli.options import flag, json_command, skill_search_options
+from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, is_smart_terminal
 
 _SCORE_DIGITS = 4

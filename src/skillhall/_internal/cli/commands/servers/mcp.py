@@ -1,14 +1,17 @@
 """`skillhall mcp`: serves skills to the MCP client that started the process."""
 
 import gc
+from importlib.util import find_spec
 
 from skillhall._internal.catalog.manifests import list_published
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
-from skillhall._internal.cli.catalog_loader import SearchOptions, read_settings
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.options import flag, json_command, root_search_options
+from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
+from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 
@@ -41,6 +44,11 @@ def command(*, search: SearchOptions, check: bool) -> CommandResult | None:
 
 def _serve(provider: FolderSkillProvider) -> None:
     with require_extra("mcp", "MCP is"):
+        if find_spec("mcp") is None:
+            raise ModuleNotFoundError(name="mcp")
+    # The client gets its first response before the import of the SDK, which takes a second.
+    first_line = answer_initialize()
+    with require_extra("mcp", "MCP is"):
         from skillhall._internal.mcp.server import SkillServer
         from skillhall._internal.mcp.stdio import log_to_stderr, serve_stdio
     gc.enable()  # `main` disables it for short commands
@@ -49,4 +57,4 @@ def _serve(provider: FolderSkillProvider) -> None:
     count = len(view.findings)
     more = f", {format_count(count, 'finding')}: see 'skillhall mcp --check'" if count else ""
     print_message(f"serving {format_count(len(view), 'skill')} over stdin and stdout{more}")
-    serve_stdio(SkillServer(provider))
+    serve_stdio(SkillServer(provider), first_line)

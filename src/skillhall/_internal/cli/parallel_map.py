@@ -1,0 +1,72 @@
+"""Applies a function to many items, on all cores if that is faster."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing import get_context
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Progress = Callable[[str, int, int], None]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+MIN_ITEMS = 500  # starting processes takes as long as checking a few hundred skills
+_CHUNK_SIZE = 64
+_STEP = "checking skills"
+
+
+def parallel_map(
+    function: Callable[[_T], _R], items: Sequence[_T], progress: Progress | None = None
+) -> Iterator[_R]:
+    """Yield the results in the order of the items.
+
+    Function, items and results are pickled. `progress` gets a label, the number of results so far
+    and their total.
+    """
+    done = 0
+    for result in _map_on_all_cores(function, items) if len(items) >= MIN_ITEMS else ():
+        yield result
+        done += 1
+        if progress is not None:
+            progress(_STEP, done, len(items))
+    # All items if there are few, or what is left after a process was killed.
+    for item in islice(items, done, None):
+        yield function(item)
+        done += 1
+        if progress is not None and len(items) >= MIN_ITEMS:
+            progress(_STEP, done, len(items))
+
+
+def _map_on_all_cores(function: Callable[[_T], _R], items: Sequence[_T]) -> Iterator[_R]:
+    cores = _count_cores()
+    if cores == 1:
+        return
+    pool = ProcessPoolExecutor(cores, get_context("fork"), initializer=_ignore_interrupts)
+    try:
+        yield from pool.map(function, items, chunksize=_CHUNK_SIZE)
+    except (BrokenProcessPool, OSError):
+        return
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _count_cores() -> int:
+    """Return the number of cores that forked processes can use; 1 if a fork is not safe."""
+    # On macOS, system libraries may have started threads. A fork copies only the calling thread,
+    # so locks of the others would never be released.
+    if not sys.platform.startswith("linux") or threading.active_count() > 1:
+        return 1
+    return len(os.sched_getaffinity(0))
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process handles Ctrl+C
