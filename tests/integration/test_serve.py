@@ -7,12 +7,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+
+from tests.support.replicas import wait_until
+from tests.support.skills import make_skill, make_skill_md
 
 ROOT = Path(__file__).resolve().parents[2]
 # The process has its prompts in memory; everything else is the real command.
@@ -135,3 +139,34 @@ def test_missing_extra_is_reported_with_the_install_command() -> None:
     result = run_failing(WITHOUT_EXTRA)
     assert result.returncode == 2
     assert "pip install 'skillhall[server]'" in result.stderr
+
+
+def test_edits_by_hand_are_visible_while_the_server_reads_no_other_skill(tmp_path: Path) -> None:
+    folder = tmp_path / ".agents/skills"
+    for number in range(300):
+        make_skill(folder, f"skill-{number:03}")
+    own = {f"SKILLHALL_{name}_DIR": str(tmp_path / name) for name in ("CACHE", "DATA")}
+    with serving("--run-dir", str(tmp_path), **own) as (process, banner):
+        assert process.stderr is not None
+        # The log of the requests would fill the pipe and stop the server.
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        port = int(banner.split()[0].rpartition(":")[2])
+        connection = HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
+
+        def get(path: str) -> bytes:
+            connection.request("GET", path)
+            return connection.getresponse().read()
+
+        def count_reads() -> int:
+            io = Path(f"/proc/{process.pid}/io").read_text(encoding="ascii")
+            return int(io.partition("syscr: ")[2].split()[0])
+
+        wait_until(lambda: b"<progress" not in get("/skills"))
+        text = make_skill_md("skill-150", "Edited by hand.")
+        (folder / "skill-150/SKILL.md").write_bytes(text)
+        wait_until(lambda: b"Edited by hand." in get("/api/v1/skills?cursor=skill-149"))
+        if sys.platform == "linux":  # others have no counter of system calls
+            before = count_reads()
+            for _ in range(20):
+                get("/api/v1/skills/skill-007")
+            assert count_reads() - before < 20 * 100  # and not 300 skills for each request

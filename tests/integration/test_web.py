@@ -15,6 +15,7 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.skill_facts import FactCache, FactProgress
 from skillhall._internal.web.rendering import CSP, jinja_environment
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import (
@@ -105,6 +106,23 @@ def test_pages_have_strict_csp_and_no_inline_code(server: RunningServer, path: s
         assert tag != "script" or (attributes.get("src") or "").startswith("/static/")
         url = attributes.get("href") or attributes.get("src") or ""
         assert not url.startswith(("http:", "https:", "//"))
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [("en", "Counting tokens: 1,200 of 5,000 skills"), ("zh", "1,200 / 5,000 个技能")],
+)
+def test_table_shows_how_many_skills_are_examined(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch, language: str, text: str
+) -> None:
+    progress = property(lambda _: FactProgress(1200, 5000))
+    monkeypatch.setattr(FactCache, "progress", progress)
+    headers = {**HTML, "Accept-Language": language}
+    page = server.request("GET", "/skills?sort=tokens", headers=headers).body.decode()
+    assert text in page
+    tags = Tags(page).tags
+    assert ("progress", {"id": "counting", "value": "1200", "max": "5000"}) in tags
+    assert ("label", {"for": "counting"}) in tags
 
 
 def test_root_redirects_to_skills(server: RunningServer) -> None:
