@@ -125,14 +125,15 @@ def _judge_scans(
         judge = _RootJudge(root, number, profile)
         findings = profile.load_policy.judge(scan.findings)
         scan.candidates.sort(key=_BY_FOLDER_AND_FILE)
-        for candidate in scan.candidates:
+        scan.candidates.reverse()
+        while scan.candidates:
+            candidate = scan.candidates.pop()  # a large scan is not needed twice in memory
             listed = duplicates.find_duplicate(candidate, real) if has_duplicates else None
             if listed is None:
                 judge.judge(candidate)
             else:
                 finding = judge.build_same_file_finding(candidate, listed)
                 findings += profile.load_policy.judge([finding])
-        scan.candidates.clear()  # frees half of the memory of a large scan
         judge.skills.sort(key=_BY_NAME)
         judged = JudgedScan(judge.skills, judge.rejected, [*findings], duplicates.has_links)
         judged_scans.append(judged)
