@@ -30,6 +30,11 @@ prompts.open_prompt_service = lambda settings, **_: MemoryPromptService(
 )
 sys.exit(run(["serve", *sys.argv[1:]]))
 """
+REAL_SERVE = """
+import sys
+from skillhall._internal.cli.runner import run
+sys.exit(run(["serve", *sys.argv[1:]]))
+"""
 WITHOUT_EXTRA = """
 import sys
 sys.modules["uvicorn"] = None
@@ -44,10 +49,12 @@ def environment(**variables: str) -> dict[str, str]:
 
 
 @contextmanager
-def serving(*arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+def serving(
+    *arguments: str, script: str = SERVE, **variables: str
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start the process; yield it and its first line of output."""
     with subprocess.Popen(
-        [sys.executable, "-c", SERVE, "--port", "0", *arguments],
+        [sys.executable, "-c", script, "--port", "0", *arguments],
         env=environment(**variables),
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -146,7 +153,7 @@ def test_edits_by_hand_are_visible_while_the_server_reads_no_other_skill(tmp_pat
     for number in range(300):
         make_skill(folder, f"skill-{number:03}")
     own = {f"SKILLHALL_{name}_DIR": str(tmp_path / name) for name in ("CACHE", "DATA")}
-    with serving("--run-dir", str(tmp_path), **own) as (process, banner):
+    with serving("--run-dir", str(tmp_path), script=REAL_SERVE, **own) as (process, banner):
         assert process.stderr is not None
         # The log of the requests would fill the pipe and stop the server.
         threading.Thread(target=process.stderr.read, daemon=True).start()
@@ -155,7 +162,10 @@ def test_edits_by_hand_are_visible_while_the_server_reads_no_other_skill(tmp_pat
 
         def get(path: str) -> bytes:
             connection.request("GET", path)
-            return connection.getresponse().read()
+            response = connection.getresponse()
+            body = response.read()
+            assert response.status == 200, body
+            return body
 
         def count_reads() -> int:
             io = Path(f"/proc/{process.pid}/io").read_text(encoding="ascii")
@@ -170,3 +180,4 @@ def test_edits_by_hand_are_visible_while_the_server_reads_no_other_skill(tmp_pat
             for _ in range(20):
                 get("/api/v1/skills/skill-007")
             assert count_reads() - before < 20 * 100  # and not 300 skills for each request
+        connection.close()
