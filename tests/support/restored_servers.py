@@ -3,13 +3,13 @@
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from mcp import Client
 
 from tests.support.mcp_clients import list_all, run_http_client, send_request
-from tests.support.replicas import PROMPTS, SKILLS, Replica, skill_files
+from tests.support.replicas import PROMPTS, SKILLS, Replica, skill_files, wait_until
 from tests.support.skills import make_skill_md
 
 SESSIONS, TEMPLATES = "/api/v1/sessions", "/api/v1/templates"
@@ -53,9 +53,24 @@ def expect(response: Any, status: int) -> Any:  # noqa: ANN401 - JSON
     return response.json["data"]
 
 
+def wait_until_settled(read: Callable[[], T]) -> T:
+    """Read until two results in a row are equal."""
+    results = [read()]
+
+    def is_settled() -> bool:
+        results.append(read())
+        return results[-1] == results[-2]
+
+    wait_until(is_settled)
+    return results[-1]
+
+
 def read_answers(server: Replica, *, most: int = 50) -> dict[str, Answer]:
     """Request everything that a server shows; about `most` skills and sessions of each kind."""
-    answers = {path: read_answer(server, path) for path in _list_paths(server, most)}
+    # A new server indexes and measures its skills in the background; then answers are settled.
+    answers = wait_until_settled(
+        lambda: {path: read_answer(server, path) for path in _list_paths(server, most)}
+    )
     for name, result in run_http_client(server.port, lambda client: _ask_mcp(client, most)).items():
         answers[name] = 200, {}, json.dumps(result).encode()
     return answers
