@@ -1,6 +1,5 @@
 """Skill folders on disk, and shortcuts to load and inspect them."""
 
-import json
 import os
 import shutil
 import subprocess
@@ -9,7 +8,6 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -150,51 +148,3 @@ def run_in_background(script: str, *arguments: object) -> Iterator[None]:
         finally:
             child.kill()
     assert int(rounds) > 0
-
-
-LOAD = """
-import json, os, sys
-from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.settings import Settings
-from skillhall._internal.wiring.catalog import load_catalog
-forks = []
-sys.addaudithook(lambda event, _: forks.append(event) if event == "os.fork" else None)
-policy = LENIENT.scan_policy._replace(max_folders=int(sys.argv[2]))
-exec(sys.argv[3])
-profile = LENIENT._replace(scan_policy=policy)
-catalog = load_catalog([sys.argv[1]], profile, settings=Settings("/", "/", False))
-skills = [(skill.folder, skill.file, skill.folder_handle.path) for skill in catalog]
-findings = [(str(judged.finding.code), judged.finding.path) for judged in catalog.findings]
-print(json.dumps({"forks": len(forks), "skills": skills, "findings": sorted(findings)}))
-"""
-ONE_CORE = "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})"
-
-
-class SubprocessCatalog(NamedTuple):
-    """Catalog of a root, loaded in a subprocess."""
-
-    forks: int
-    skills: list[list[str]]
-    findings: list[list[str]]
-
-
-def load_in_subprocess(
-    root: Path, before: str = "", max_folders: int = 50_000
-) -> SubprocessCatalog:
-    """Load the catalog of `root` in a single-threaded process, after running `before`."""
-    command = [sys.executable, "-c", LOAD, str(root), str(max_folders), before]
-    result = subprocess.run(command, capture_output=True, check=False, timeout=DEADLINE)
-    assert result.returncode == 0, result.stderr.decode()
-    return SubprocessCatalog(**json.loads(result.stdout))
-
-
-@contextmanager
-def crowded_root() -> Iterator[Path]:
-    """Create a root with so many files that two processes scan it."""
-    if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) == 1:
-        pytest.skip("needs two cores")
-    with tempfile.TemporaryDirectory(dir=IN_MEMORY) as folder:
-        root = Path(folder)
-        for number in range(15_000):
-            os.close(os.open(root / f"m{number}", os.O_CREAT))
-        yield root
