@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import select
 
+from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.storage.sql.tables import events, sessions
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
-from skillhall._internal.wiring.backup import make_backup, restore_backup
 from skillhall._internal.wiring.database import open_database
 from skillhall.errors import BackupRejected, Conflict, UnsafePath
 from tests.support.backup_faults import fill, make_settings, read_state, run_restore_faults

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from sqlalchemy import Engine, event, select
 
+from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.settings import Secret, Settings
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import METADATA, sessions, shared_skills
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
-from skillhall._internal.wiring.backup import make_backup, restore_backup
 from skillhall._internal.wiring.database import open_database
 from skillhall.errors import DatabaseUnavailable
 from tests.support.databases import TIMESTAMP

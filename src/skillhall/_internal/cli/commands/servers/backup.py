@@ -17,7 +17,7 @@ from skillhall._internal.cli.terminal import format_count, sanitize_line
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.wiring.backup import RestoreReport
+    from skillhall._internal.backup.server_backup import RestoreReport
 
 _MAX_NAMES = 20  # shown of each list; --json has all
 # How the kinds of records are called in the report, in this order.
@@ -53,7 +53,7 @@ def command(*, file: Path, overwrite: bool, run_dir: str | None) -> CommandResul
     settings = read_settings()
     settings = settings._replace(working_directory=run_dir or settings.working_directory)
     with require_database():
-        from skillhall._internal.wiring.backup import make_backup
+        from skillhall._internal.backup.server_backup import make_backup
 
         with transfer_progress() as progress:
 
@@ -98,7 +98,7 @@ def restore(*, file: Path, overwrite: bool, dry_run: bool, run_dir: str | None) 
     settings = read_settings()
     settings = settings._replace(working_directory=run_dir or settings.working_directory)
     with require_database():
-        from skillhall._internal.wiring.backup import restore_backup
+        from skillhall._internal.backup.server_backup import restore_backup
 
         with transfer_progress() as progress:
 

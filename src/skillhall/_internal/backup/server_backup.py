@@ -10,6 +10,24 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.backup.backup_summary import (
+    DATA,
+    RECORD_KINDS,
+    SKILLS,
+    SYSTEM_SKILLS,
+    UPLOADS,
+    Difference,
+    summarize_backup,
+    summarize_server,
+)
+from skillhall._internal.backup.store_conversion import (
+    CONVERTED_TABLES,
+    FolderToTables,
+    delete_converted_rows,
+    split_file,
+    stage_skills,
+    stage_uploads,
+)
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.followed_file import FILE as FOLLOWED_FILE
@@ -47,25 +65,7 @@ from skillhall._internal.storage.sql.backup import (
     replace_rows,
 )
 from skillhall._internal.storage.sql.migrations import current_version
-from skillhall._internal.wiring.backup_summary import (
-    DATA,
-    RECORD_KINDS,
-    SKILLS,
-    SYSTEM_SKILLS,
-    UPLOADS,
-    Difference,
-    summarize_backup,
-    summarize_server,
-)
 from skillhall._internal.wiring.database import get_mirror_folder, open_database, utc_now
-from skillhall._internal.wiring.store_conversion import (
-    CONVERTED_TABLES,
-    FolderToTables,
-    delete_converted_rows,
-    split_file,
-    stage_skills,
-    stage_uploads,
-)
 from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
+    from skillhall._internal.backup.backup_summary import ServerSummary
     from skillhall._internal.settings import Settings
     from skillhall._internal.storage.backup_format import BackupEntry, BackupTotals
     from skillhall._internal.storage.sql.engine import Database
-    from skillhall._internal.wiring.backup_summary import ServerSummary
 
     # Called with a step, its progress and the total, which is 0 if it is unknown.
     ReportProgress: TypeAlias = Callable[[str, int, int], None]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import and_, delete, select, update
 from sqlalchemy.dialects.postgresql import insert as postgres_insert
 
+from skillhall._internal.backup.backup_summary import SKILLS, UPLOADS
 from skillhall._internal.prompt_server.uploads.folder_uploads import (
     FILES,
     MANIFEST,
@@ -23,7 +24,6 @@ from skillhall._internal.storage.backup_format import CHUNK_BYTES, FileChunk
 from skillhall._internal.storage.records import parse_time
 from skillhall._internal.storage.sql import tables
 from skillhall._internal.storage.sql.file_rows import UPLOAD_OWNER, read_blob, read_files
-from skillhall._internal.wiring.backup_summary import SKILLS, UPLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,1 @@
+"""Backups of everything that a server keeps: making, restoring and comparing them."""
