@@ -61,7 +61,7 @@ def run(plan: Plan) -> Iterator[Report]:
             "small": Replica(base / "small", {}),
         }
         for replica in replicas.values():
-            (replica.folder / "work").mkdir(parents=True)
+            (replica.folder / "run").mkdir(parents=True)
         fill(replicas["SQLite"], large, SESSIONS)
         fill(replicas["small"], small, SESSIONS // 10)
         compared = _compare(plan, base, replicas)
@@ -78,11 +78,11 @@ def fill(server: Replica, skills: int, sessions: int) -> None:
         body = "\n\n".join(f"## Step {n}\n\n{seed} {_SENTENCE * 4}" for n in range(15))
         files = {"scripts/run.sh": f"#!/bin/sh\necho {seed}\n".encode()} if number % 3 == 0 else {}
         data = make_skill_md(name, f"{_SENTENCE}{seed[:8]}", body)
-        folder = make_skill(server.folder / "work/.agents/skills", name, data=data, files=files)
+        folder = make_skill(server.folder / "run/.agents/skills", name, data=data, files=files)
         for script in folder.glob("scripts/*"):
             script.chmod(0o755)
     settings = Settings(
-        working_directory=str(server.folder / "work"),
+        working_directory=str(server.folder / "run"),
         cache_directory=str(server.folder / "cache"),
         data_directory=str(server.folder / "data"),
     )
@@ -137,7 +137,7 @@ def _environment(server: Replica) -> dict[str, str]:
 
 def _run(plan: Plan, server: Replica, *words: str) -> None:
     result = subprocess.run(
-        [plan.executable, *words, "--run-dir", str(server.folder / "work")],
+        [plan.executable, *words, "--run-dir", str(server.folder / "run")],
         env={**os.environ, **_environment(server)},
         capture_output=True,
         text=True,
@@ -167,7 +167,7 @@ def _measure(
     plan: Plan, base: Path, replicas: Mapping[str, Replica], what: str, compared: int
 ) -> Report:
     copied = replicas["SQLite"].folder
-    command = 'd=$(mktemp -d -p "$0") && cp -r "$1"/work "$1"/data "$d"'
+    command = 'd=$(mktemp -d -p "$0") && cp -r "$1"/run "$1"/data "$d"'
     contenders = [Contender(COPY, ("sh", "-c", command, str(base), str(copied)))]
     commands = {
         "backup, SQLite": ("SQLite", "backup", "1.backup"),
@@ -180,7 +180,7 @@ def _measure(
     for name, (server, verb, file) in commands.items():
         replica = replicas[server]
         words = (str(plan.executable), verb, str(base / file), "--overwrite")
-        run_directory = ("--run-dir", str(replica.folder / "work"))
+        run_directory = ("--run-dir", str(replica.folder / "run"))
         contenders.append(Contender(name, (*words, *run_directory), _environment(replica)))
     rounds = run_rounds(contenders, plan.rounds, "backup")
     peaks = {contender.name: _read_peak(contender) for contender in contenders[1:]}

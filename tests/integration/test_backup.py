@@ -100,13 +100,13 @@ def read_tree(folder: Path) -> dict[str, tuple[bytes, int, int]]:
 def test_files_keep_their_bytes_modes_and_times(tmp_path: Path) -> None:
     source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
     skill = make_skill(
-        tmp_path / "a/work/.agents/skills", "big", files={"run.sh": b"\0\xff", "empty": b""}
+        tmp_path / "a/run/.agents/skills", "big", files={"run.sh": b"\0\xff", "empty": b""}
     )
     (skill / "run.sh").chmod(0o750)
     (skill / "large.bin").write_bytes(os.urandom(2_500_000))
     (skill / "exact.bin").write_bytes(b"x" * 1024 * 1024)
     os.utime(skill / "SKILL.md", ns=(1, 1_234_567_890_123_456_789))
-    make_skill(tmp_path / "a/work/.agents/sys.skills", "sys")
+    make_skill(tmp_path / "a/run/.agents/sys.skills", "sys")
     (tmp_path / "a/data/usage").mkdir(parents=True)
     (tmp_path / "a/data/usage/usage.jsonl").write_bytes(b"{}\n")
     make_backup(source, str(tmp_path / "all.backup"))
@@ -116,7 +116,7 @@ def test_files_keep_their_bytes_modes_and_times(tmp_path: Path) -> None:
 
 def test_what_is_left_out_is_listed(tmp_path: Path) -> None:
     settings = make_settings(tmp_path)
-    skill = make_skill(tmp_path / "work/.agents/skills", "pdf")
+    skill = make_skill(tmp_path / "run/.agents/skills", "pdf")
     (skill / "link").symlink_to("/etc/passwd")
     (skill / "a:b").write_bytes(b"x")
     os.mkfifo(skill / "pipe")
@@ -139,9 +139,9 @@ def test_dry_run_shows_changes_and_makes_none(tmp_path: Path) -> None:
     fill(settings, "new")
     make_backup(settings, str(tmp_path / "new.backup"))
     fill(settings, "old")
-    before = read_state(settings), read_tree(tmp_path / "work")
+    before = read_state(settings), read_tree(tmp_path / "run")
     report = restore_backup(settings, str(tmp_path / "new.backup"), dry_run=True)
-    assert (read_state(settings), read_tree(tmp_path / "work")) == before
+    assert (read_state(settings), read_tree(tmp_path / "run")) == before
     assert report.changes["skills"] == (("only-new",), ("only-old",), ("both",), 0)
     assert report.changes["sessions"][:2] == (("new",), ("old",))
     assert report.to_fetch == ("https://git.example/new",)
@@ -149,11 +149,11 @@ def test_dry_run_shows_changes_and_makes_none(tmp_path: Path) -> None:
 
 def test_data_is_replaced_only_with_the_flag(tmp_path: Path) -> None:
     source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
-    make_skill(tmp_path / "a/work/.agents/skills", "mine")
+    make_skill(tmp_path / "a/run/.agents/skills", "mine")
     make_backup(source, str(tmp_path / "all.backup"))
     with pytest.raises(Conflict):
         make_backup(source, str(tmp_path / "all.backup"))
-    make_skill(tmp_path / "b/work/.agents/skills", "yours")
+    make_skill(tmp_path / "b/run/.agents/skills", "yours")
     with pytest.raises(Conflict):
         restore_backup(target, str(tmp_path / "all.backup"))
     assert [skill.id for skill in FolderStore(target.working_directory).catalog()] == ["yours"]
@@ -202,7 +202,7 @@ def is_rejected(settings: Settings, data: bytes, path: Path) -> bool:
 
 def test_hostile_backup_is_rejected_and_changes_nothing(tmp_path: Path) -> None:
     settings, path = make_settings(tmp_path / "server"), tmp_path / "all.backup"
-    make_skill(tmp_path / "server/work/.agents/skills", "pdf")
+    make_skill(tmp_path / "server/run/.agents/skills", "pdf")
     make_backup(settings, str(path))
     data, before = path.read_bytes(), read_tree(tmp_path / "server")
     backups = {name: forge(data, change) for name, change in HOSTILE.items()}
@@ -215,11 +215,11 @@ def test_hostile_backup_is_rejected_and_changes_nothing(tmp_path: Path) -> None:
 
 def test_nothing_is_restored_through_a_link(tmp_path: Path) -> None:
     settings = make_settings(tmp_path / "a")
-    make_skill(tmp_path / "a/work/.agents/skills", "pdf")
+    make_skill(tmp_path / "a/run/.agents/skills", "pdf")
     make_backup(settings, str(tmp_path / "all.backup"))
     target = make_settings(tmp_path / "b")
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "b/work/.agents").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "b/run/.agents").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(UnsafePath):
         restore_backup(target, str(tmp_path / "all.backup"), overwrite=True)
     assert not [*(tmp_path / "elsewhere").iterdir()]
@@ -250,7 +250,7 @@ def test_backup_during_writes_is_of_one_moment(tmp_path: Path) -> None:
             path = str(tmp_path / f"{number}.backup")
             make_backup(settings, path)
             restore_backup(restored, path, overwrite=True)
-            skills = tmp_path / "b/work/.agents/skills"
+            skills = tmp_path / "b/run/.agents/skills"
             assert len({path.read_bytes()[-4:] for path in skills.glob("*/SKILL.md")}) <= 1
             with closing(open_database(restored)) as database:
                 rows = database.read(

@@ -79,7 +79,7 @@ def test_server_accepts_a_new_token_until_it_is_revoked(
         wait_until(lambda: replica.request("GET", SKILLS).status == 200)
         form = {"id": "pdf", "name": "pdf", "description": "Reads."}
         assert replica.request("POST", SKILLS, form).status == 201
-        assert (tmp_path / "work/.agents/skills/pdf/SKILL.md").is_file()
+        assert (tmp_path / "run/.agents/skills/pdf/SKILL.md").is_file()
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         signed_in = replica.request("POST", "/sign-in", f"token={token}".encode(), form)
         replica.headers = {"Cookie": signed_in.headers["Set-Cookie"].partition(";")[0]}

@@ -5,15 +5,12 @@ process, because no database connection may be open when it forks.
 """
 
 import errno
-import os
 import shutil
-import signal
-import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import Engine, event, select
+from sqlalchemy import select
 
 from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.settings import Secret, Settings
@@ -24,19 +21,18 @@ from skillhall._internal.wiring.database import open_database
 from skillhall.errors import DatabaseUnavailable
 from tests.support.databases import TIMESTAMP
 from tests.support.skills import make_skill, make_skill_md
+from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
 from tests.support.workspaces import make_workspace
 
-ROOT = Path(__file__).parents[2]
-_MAX_STATEMENTS = 500  # more means an endless loop
 State = tuple[dict[str, str], list[str], list[str], str]
 _FOLLOWED = '{"version": 1, "repositories": [{"repo": "https://git.example/%s"}]}'
 
 
 def make_settings(folder: Path, url: str = "") -> Settings:
     """Return the settings of a server below a folder."""
-    (folder / "work").mkdir(parents=True, exist_ok=True)
+    (folder / "run").mkdir(parents=True, exist_ok=True)
     return Settings(
-        working_directory=str(folder / "work"),
+        working_directory=str(folder / "run"),
         cache_directory=str(folder / "cache"),
         data_directory=str(folder / "data"),
         database_url=Secret(url) if url else None,
@@ -114,30 +110,10 @@ class Restore:
 
 def run_restore_faults(folder: Path, url: str) -> int:
     """Kill a restore at every statement and commit; return the number of steps."""
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.support.backup_faults", str(folder), url],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
-    return int(result.stdout)
+    return run_fault_module("tests.support.backup_faults", str(folder), url)
 
 
-def _run_killed_at(settings: Settings, backup: str, step: int) -> None:
-    executed = 0
-
-    def count(*_: object) -> None:
-        nonlocal executed
-        executed += 1
-        if executed == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    for name in ("before_cursor_execute", "commit"):
-        event.listen(Engine, name, count)
+def restore(settings: Settings, backup: str) -> None:
     restore_backup(settings, backup, overwrite=True)
 
 
@@ -149,23 +125,15 @@ def _main(folder: str, url: str) -> None:
     fill(settings, "old")
     old, new = (expected(word, is_postgres=is_postgres) for word in ("old", "new"))
     assert read_state(settings) == old
-    for step in range(1, _MAX_STATEMENTS):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                _run_killed_at(settings, backup, step)
-                code = 0
-            except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
-                sys.excepthook(*sys.exc_info())
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in (0, -signal.SIGKILL), status
+    for step in range(1, MAX_STEPS):
+        is_complete = run_until_killed(
+            step,
+            ("before_cursor_execute", "commit"),
+            lambda: restore(settings, backup),
+        )
         state = read_state(settings)
         assert state in (old, new), f"killed at {step}: {state}"
-        if status == 0:
+        if is_complete:
             assert state == new
             sys.stdout.write(str(step - 1))
             return

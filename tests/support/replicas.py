@@ -51,7 +51,7 @@ class Replica:
 
     def start(self) -> None:
         """Start the server and wait until it is ready. A restart reuses its folders."""
-        (self.folder / "work").mkdir(parents=True, exist_ok=True)
+        (self.folder / "run").mkdir(parents=True, exist_ok=True)
         with (self.folder / "log").open("a", encoding="utf-8") as log:
             self._process = subprocess.Popen(
                 [*self.command, "serve", "--port", "0", "--json"],
@@ -62,7 +62,7 @@ class Replica:
                     "SKILLHALL_DATA_DIR": str(self.folder / "data"),
                     **self.variables,
                 },
-                cwd=self.folder / "work",
+                cwd=self.folder / "run",
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,

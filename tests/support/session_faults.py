@@ -4,15 +4,10 @@
 connection may be open when it forks.
 """
 
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
-
-from sqlalchemy import Engine, event
+from functools import partial
 
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
@@ -21,10 +16,9 @@ from skillhall._internal.workspace.templates import ApplyMode
 from skillhall._internal.workspace.workspace import Workspace
 from tests.support.archives import ZipEntry, make_zip
 from tests.support.databases import TIMESTAMP
+from tests.support.statement_faults import MAX_STEPS, run_fault_module, run_until_killed
 from tests.support.workspaces import list_texts, make_workspace, skill_md
 
-ROOT = Path(__file__).parents[2]
-_MAX_STATEMENTS = 300  # more means an endless loop
 OLD = ["old a", "old b"]
 
 
@@ -56,17 +50,7 @@ CASES: dict[str, tuple[Callable[[Workspace, str], None], list[str]]] = {
 
 def run_session_faults(url: str, case: str) -> int:
     """Kill the change at every step, a statement or commit; return the number of steps."""
-    result = subprocess.run(
-        [sys.executable, "-m", "tests.support.session_faults", url, case],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
-    return int(result.stdout)
+    return run_fault_module("tests.support.session_faults", url, case)
 
 
 def _prepare(url: str) -> str:
@@ -96,21 +80,11 @@ def _read_state(url: str, session: str) -> tuple[list[str], int, int]:
         )
 
 
-def _run_killed_at(
-    url: str, session: str, work: Callable[[Workspace, str], None], step: int
+def _run_change(
+    url: str, session: str, change: Callable[[Workspace, str], None], step: int
 ) -> None:
-    executed = 0
-
-    def count(*_: object) -> None:
-        nonlocal executed
-        executed += 1
-        if executed == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     database = Database(url, TIMESTAMP)
-    for name in ("before_cursor_execute", "after_cursor_execute", "commit"):
-        event.listen(Engine, name, count)
-    work(make_workspace(SqlWorkspaceStore(database), f"c{step}x"), session)
+    change(make_workspace(SqlWorkspaceStore(database), f"c{step}x"), session)
 
 
 def _main(url: str, case: str) -> None:
@@ -118,27 +92,19 @@ def _main(url: str, case: str) -> None:
     session = _prepare(url)
     before = _read_state(url, session)
     assert before[0] == OLD, before
-    for step in range(1, _MAX_STATEMENTS):
-        child = os.fork()
-        if child == 0:
-            code = 1
-            try:
-                _run_killed_at(url, session, work, step)
-                code = 0
-            except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
-                sys.excepthook(*sys.exc_info())
-            finally:
-                sys.stderr.flush()
-                os._exit(code)
-        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        assert status in (0, -signal.SIGKILL), status
+    for step in range(1, MAX_STEPS):
+        is_complete = run_until_killed(
+            step,
+            ("before_cursor_execute", "after_cursor_execute", "commit"),
+            partial(_run_change, url, session, work, step),
+        )
         state = _read_state(url, session)
         if state[0] == after:
             assert state[1] == before[1] + 1, "the change was made more than once"
-            sys.stdout.write(str(step - (status == 0)))
+            sys.stdout.write(str(step - is_complete))
             return
         assert state == before, f"killed at {step}: {state}"
-    raise AssertionError(f"more than {_MAX_STATEMENTS} statements")
+    raise AssertionError(f"more than {MAX_STEPS} statements")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -38,10 +38,32 @@ def serve_stdio(server: SkillServer, first_line: FirstLine) -> None:
     anyio.run(serve)
 
 
-class _ReplayingReader:
+class _Stream:
+    """Wraps a stream of the SDK and closes it."""
+
+    def __init__(self, inner: ReadStream[Any] | WriteStream[Any]) -> None:
+        self._closed_with_this = inner
+
+    async def aclose(self) -> None:
+        await self._closed_with_this.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+
+class _ReplayingReader(_Stream):
     """Messages of the client, starting with a line that was read before."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], line: bytes) -> None:
+        super().__init__(inner)
         self._inner = inner
         self._line = line
 
@@ -55,9 +77,6 @@ class _ReplayingReader:
         except ValueError as error:
             return error
 
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
     def __aiter__(self) -> _ReplayingReader:
         return self
 
@@ -67,22 +86,12 @@ class _ReplayingReader:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class _FilteringWriter:
+class _FilteringWriter(_Stream):
     """Messages to the client, without the response that it already has."""
 
     def __init__(self, inner: WriteStream[SessionMessage], answered_id: str | int | None) -> None:
+        super().__init__(inner)
         self._inner = inner
         self._answered_id = answered_id
 
@@ -93,20 +102,6 @@ class _FilteringWriter:
             await self._inner.send(item)
         else:
             self._answered_id = None  # the client may use the id again
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.aclose()
 
 
 def log_to_stderr() -> None:

@@ -1,0 +1,63 @@
+"""Kills of a process at a chosen statement or commit of its database."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sqlalchemy import Engine, event
+
+ROOT = Path(__file__).parents[2]
+MAX_STEPS = 2000  # more steps mean an endless loop
+
+
+def run_fault_module(module: str, *arguments: str) -> int:
+    """Run a module in a process without threads and return the number that it prints."""
+    result = subprocess.run(
+        [sys.executable, "-m", module, *arguments],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    return int(result.stdout)
+
+
+def run_until_killed(step: int, steps: Sequence[str], work: Callable[[], None]) -> bool:
+    """Run `work` in a forked child that is killed at a step; return whether it completed.
+
+    `steps` are the events of SQLAlchemy that count as one.
+    """
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            _kill_at(step, steps)
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
+            sys.excepthook(*sys.exc_info())
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGKILL), status
+    return status == 0
+
+
+def _kill_at(step: int, steps: Sequence[str]) -> None:
+    executed = 0
+
+    def count(*_: object) -> None:
+        nonlocal executed
+        executed += 1
+        if executed == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    for name in steps:
+        event.listen(Engine, name, count)
