@@ -21,6 +21,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import venv
 from collections.abc import Callable, Sequence
@@ -64,7 +65,6 @@ LEAKS = (
     "__PYVENV_LAUNCHER__",
     "PYTHONDONTWRITEBYTECODE",
 )
-CRASHED = 2  # exit code of mypy for a crash; 1 is for type errors
 INTERRUPTED = 130  # exit code of a shell after Ctrl-C
 
 
@@ -200,11 +200,30 @@ def steps(*commands: Sequence[str]) -> int:
     return 0
 
 
-# Measured in the test processes only: servers and commands that tests start are not counted.
-# pyproject.toml has the minimum for the package.
-COVERAGE = ["--cov", "--cov-report="]
+# Coverage doubles the time of a test, so it is measured in these tests only, which reach most code,
+# and not in servers and commands that they start. pyproject.toml has the minimum for the package.
+MEASURED = ["tests/unit", "tests/contract", "tests/golden", "tests/properties"]
+MEASURED += [
+    f"tests/integration/test_{name}.py"
+    for name in (
+        *("backup", "chat", "followed_repositories", "generate", "installer", "linked_folders"),
+        *("mcp_check", "mcp_sources", "prompts_command", "session_command", "shutdown", "stalls"),
+        *("token_command", "unknown_routes", "without_git"),
+    )
+]
 PURE = ",".join(f"src/skillhall/_internal/{name}/*" for name in ("skill", "policy", "render"))
-PURE_COVERAGE = ["coverage", "report", f"--include={PURE}", "--fail-under=99"]
+TESTS = (
+    # These tests rarely wait for other processes, so a third process would not help.
+    ["pytest", "-n", "2", "--cov", "--cov-report=", *MEASURED],
+    ["coverage", "report", f"--include={PURE}", "--fail-under=99"],
+    ["pytest", *(f"--ignore={path}" for path in (*MEASURED, "tests/browser"))],
+    # Playwright has an event loop in the main thread, where other tests run theirs.
+    ["pytest", "tests/browser"],
+)
+PREPARATION = (
+    ["pytest", "--collect-only", "-n", "0"],
+    ["python", "-m", "tests.support.chromium"],
+)
 LINT = (["ruff", "format", "--check", "."], ["ruff", "check", "."])
 FIX = (["ruff", "check", "--fix", "."], ["ruff", "format", "."])
 
@@ -222,20 +241,30 @@ def test(*arguments: str) -> int:
     fetch_npm_packages()
     begun = time.monotonic()
     # With arguments, only some tests run, so coverage is not checked.
-    tests = [["pytest", *arguments]] if arguments else [["pytest", *COVERAGE], PURE_COVERAGE]
-    code = steps(*LINT) or types() or steps(["lint-imports"], *tests)
+    tests = (["pytest", *arguments],) if arguments else TESTS
+    code = steps(*LINT, ["lint-imports"]) or check_types_and_prepare_tests() or steps(*tests)
     outcome = "a check failed" if code else "all checks passed"
     print(f"{outcome} after {time.monotonic() - begun:.0f} s", flush=True)
     return code
 
 
-def types(*arguments: str) -> int:
-    """Run mypy, in one process if its workers crash.
+def check_types_and_prepare_tests() -> int:
+    """Run mypy on one core while another compiles all tests and fetches the browser.
 
-    On a busy machine, the workers can start too slowly for mypy's timeout.
+    Otherwise, each process of pytest would compile them. A failure fails the tests, too.
     """
-    code = steps(["mypy", *arguments])
-    return steps(["mypy", "--num-workers=0", *arguments]) if code == CRASHED else code
+    preparation = threading.Thread(target=prepare_tests)
+    preparation.start()
+    code = steps(["mypy"])
+    preparation.join()
+    return code
+
+
+def prepare_tests() -> None:
+    """Run the commands that prepare the tests, without their output."""
+    for tool, *arguments in PREPARATION:
+        command = [str(BIN / tool), *arguments]
+        subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, check=False)
 
 
 def golden(*arguments: str) -> int:
@@ -250,7 +279,7 @@ COMMANDS: dict[str, Callable[..., int]] = {
     "test": test,
     "fix": lambda: steps(*FIX),
     "lint": lambda: steps(*LINT),
-    "types": types,
+    "types": lambda *arguments: steps(["mypy", *arguments]),
     "layers": lambda *arguments: steps(["lint-imports", *arguments]),
     "unit": lambda *arguments: steps(["pytest", "tests/unit", *arguments]),
     "golden": golden,

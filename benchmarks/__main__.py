@@ -10,11 +10,11 @@ from benchmarks import (
     cloning,
     crowd,
     discovery,
+    duplicates,
     growth,
     hammer,
     mcp,
     races,
-    searching,
     serving,
     soak,
     stalls,
@@ -23,17 +23,19 @@ from benchmarks import (
     web,
     workspace,
 )
+from benchmarks.finding import benchmark as finding
 from benchmarks.harness import DEFAULT_ROUNDS, BenchmarkError
 from benchmarks.plan import SCALES, Plan, check_executable, installed_executable
-from benchmarks.report import Report, render_json, render_table
+from benchmarks.report import Printable, render_json
 from benchmarks.trees import ForeignFolderError, default_data_folder
 
 # A benchmark is a function from a plan to reports, listed here by name.
-BENCHMARKS: dict[str, Callable[[Plan], Iterator[Report]]] = {
+BENCHMARKS: dict[str, Callable[[Plan], Iterator[Printable]]] = {
     "discovery": discovery.run,
     "startup": startup.run,
     "cloning": cloning.run,
-    "searching": searching.run,
+    "duplicates": duplicates.run,
+    "finding": finding.run,
     "serving": serving.run,
     "mcp": mcp.run,
     "growth": growth.run,
@@ -61,23 +63,32 @@ def main() -> int:
     if options.benchmark in TRIALS:
         seconds = options.seconds if options.minutes is None else options.minutes * 60
         return 0 if TRIALS[options.benchmark](seconds) else 1
-    plan = Plan(SCALES[options.scale], options.rounds, options.data, options.executable)
+    plan = Plan(
+        SCALES[options.scale],
+        options.rounds,
+        options.data,
+        options.executable,
+        options.half,
+        options.without,
+        tuple(options.sizes),
+        options.store,
+    )
     chosen = list(BENCHMARKS) if options.benchmark == "all" else [options.benchmark]
-    reports: list[Report] = []
+    reports: list[Printable] = []
     failures = [name for name in chosen if not _run(name, plan, reports, as_json=options.json)]
     if options.json:
         print(render_json(reports))
     return 1 if failures else 0
 
 
-def _run(name: str, plan: Plan, reports: list[Report], *, as_json: bool) -> bool:
+def _run(name: str, plan: Plan, reports: list[Printable], *, as_json: bool) -> bool:
     """Run a benchmark, append its reports to `reports`, and return whether it ran."""
     try:
         check_executable(plan.executable)
         for report in BENCHMARKS[name](plan):
             reports.append(report)
             if not as_json:
-                print(render_table(report), end="\n\n", flush=True)
+                print(report.render(), end="\n\n", flush=True)
     except (BenchmarkError, ForeignFolderError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return False
@@ -105,6 +116,32 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--executable", type=Path, default=installed_executable(), help="the skillhall to measure"
+    )
+    parser.add_argument(
+        "--half",
+        choices=["reporting", "tuning"],
+        default="reporting",
+        help="half of the evaluation set of 'finding'",
+    )
+    parser.add_argument(
+        "--without",
+        metavar="INGREDIENT",
+        default="",
+        help="in 'finding', only measure the ranking without this ingredient, or 'all' in turn",
+    )
+    parser.add_argument(
+        "--sizes",
+        type=_positive,
+        nargs="+",
+        default=[],
+        metavar="N",
+        help="numbers of skills in 'growth', besides the baseline",
+    )
+    parser.add_argument(
+        "--store",
+        choices=["both", "folders", "postgres"],
+        default="both",
+        help="store of the skills in 'growth'",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
     parser.add_argument("--verbose", action="store_true", help="print the functions of each walk")

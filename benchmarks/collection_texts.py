@@ -128,15 +128,22 @@ class CollectionWriter:
         styles = self.figures.styles
         style = self.rng.choices(tuple(styles), tuple(styles.values()))[0]
         length = round(draw(self.rng, self.figures.description))
-        return style, _STYLES[style](self.rng, _description(self.rng, length))
+        return style, _STYLES[style](self.rng, self.write_description(length))
 
     def _finish(self, style: str, lines: list[str]) -> SkillText:
         head = "---\n" + "\n".join(lines) + "\n---\n" if lines else ""
         content = head.encode()
         size = max(round(draw(self.rng, self.figures.size)) - len(content), 40)
+        return SkillText(content + b"\n# Steps\n\n" + self.write_body(size), style)
+
+    def write_description(self, length: int) -> str:
+        """Return a description of about `length` characters."""
+        return _description(self.rng, length)
+
+    def write_body(self, size: int) -> bytes:
+        """Return a body of about `size` bytes."""
         start = self.rng.randrange(len(self._body) // 2)
-        body = (self._body[start:] + self._body[:start])[:size]
-        return SkillText(content + b"\n# Steps\n\n" + body, style)
+        return (self._body[start:] + self._body[:start])[:size]
 
 
 def _description(rng: Random, length: int) -> str:

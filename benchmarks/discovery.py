@@ -1,4 +1,7 @@
-"""Discovery compared with `find`: cold and warm listings, memory, cost per skill."""
+"""Discovery compared with `find`: cold and warm listings, memory, cost per skill.
+
+Also `validate` compared with `list`.
+"""
 
 import filecmp
 import tempfile
@@ -19,10 +22,12 @@ BARS = {
 MEMORY = Bar(120, Judged.MEMORY)
 LOAD_BAR = Bar(1.0, Judged.CPU)
 GROWTH = Bar(1.2, Judged.CPU)
+VALIDATE_BAR = Bar(6.0, Judged.CPU)
 SHORT_REPEATS = 10  # runs per round of commands that take milliseconds
 BYTES_PER_SKILL = 60  # no listing with skills and findings is shorter
 
 FIND, COLD_LIST, WARM_LIST = "find", "list --no-index --json", "list --json, index present"
+VALIDATE = "validate --json"
 COLD_LOAD, WARM_LOAD = "discovery, cold", "discovery, index present"
 # A program that only discovers: the catalog with all findings, nothing printed.
 LOAD = """
@@ -36,26 +41,30 @@ Skills.load(sys.argv[1], cache=sys.argv[3] == "index")
 def run(plan: Plan) -> Iterator[Report]:
     """Yield the reports on the registry, its growth, and the mirror."""
     yield from _registry_reports(plan)
-    yield _mirror_report(plan)
+    yield from _mirror_reports(plan)
 
 
 def _registry_reports(plan: Plan) -> Iterator[Report]:
     tree = ensure_tree(plan.data, TreeSpec("registry", plan.scale.registry))
     with _caches() as caches:
         contenders = [*_standard(plan, tree, caches), *_growth_contenders(plan, caches)]
+        # Not of the largest tree, which would take minutes.
+        contenders.append(_validate(plan, _growth_tree(plan).root))
         _fill_and_compare(tree, contenders, caches)
         rounds = run_rounds(contenders, plan.rounds, tree.spec.folder)
     yield _standard_report(tree, rounds)
     yield _growth_report(plan, rounds)
+    yield _validate_report(_growth_tree(plan), rounds, "middle")
 
 
-def _mirror_report(plan: Plan) -> Report:
+def _mirror_reports(plan: Plan) -> Iterator[Report]:
     tree = ensure_tree(plan.data, TreeSpec("mirror", plan.scale.mirror))
     with _caches() as caches:
-        contenders = _standard(plan, tree, caches)
+        contenders = [*_standard(plan, tree, caches), _validate(plan, tree.root)]
         _fill_and_compare(tree, contenders, caches)
         rounds = run_rounds(contenders, plan.rounds, tree.spec.folder)
-    return _standard_report(tree, rounds)
+    yield _standard_report(tree, rounds)
+    yield _validate_report(tree, rounds, COLD_LIST)
 
 
 @contextmanager
@@ -71,6 +80,12 @@ def _find(name: str, root: Path, repeat: int = 1) -> Contender:
 def _cold(plan: Plan, name: str, root: Path, caches: Path, repeat: int = 1) -> Contender:
     command = (str(plan.executable), "list", str(root), "--no-index", "--json")
     return Contender(name, command, {"SKILLHALL_CACHE_DIR": str(caches)}, repeat)
+
+
+def _validate(plan: Plan, root: Path) -> Contender:
+    command = (str(plan.executable), "validate", str(root), "--json")
+    # The exit code is 1 if a skill is rejected.
+    return Contender(VALIDATE, command, {"SKILLHALL_INDEX": "0"}, exit_codes=(0, 1))
 
 
 def _standard(plan: Plan, tree: Tree, caches: Path) -> list[Contender]:
@@ -116,6 +131,22 @@ def _standard_report(tree: Tree, rounds: Rounds) -> Report:
     )
 
 
+def _validate_report(tree: Tree, rounds: Rounds, baseline: str) -> Report:
+    rows = [
+        Row(
+            name=COLD_LIST if name == baseline else name,
+            wall=rounds.wall_ratio(name, baseline),
+            cpu=rounds.cpu_ratio(name, baseline),
+            peak_mb=rounds.peak_mb(name),
+            median_ms=rounds.wall(name) * 1e3,
+            bar=VALIDATE_BAR if name == VALIDATE else None,
+        )
+        for name in (baseline, VALIDATE)
+    ]
+    title = f"validate, {tree.spec.layout} tree of {tree.spec.skills:,} skills, against list"
+    return Report(title, tuple(rows))
+
+
 def _ratio_row(rounds: Rounds, name: str, bar: Bar | None) -> Row:
     return Row(
         name=name,
@@ -127,11 +158,15 @@ def _ratio_row(rounds: Rounds, name: str, bar: Bar | None) -> Row:
     )
 
 
+def _growth_tree(plan: Plan) -> Tree:
+    return ensure_tree(plan.data, TreeSpec("registry", plan.scale.growth_by))
+
+
 def _growth_contenders(plan: Plan, caches: Path) -> list[Contender]:
     empty = plan.data / "empty"
     empty.mkdir(exist_ok=True)
     small = ensure_tree(plan.data, TreeSpec("registry", plan.scale.growth_from)).root
-    middle = ensure_tree(plan.data, TreeSpec("registry", plan.scale.growth_by)).root
+    middle = _growth_tree(plan).root
     return [
         _find("find empty", empty, SHORT_REPEATS),
         _find("find small", small, SHORT_REPEATS),

@@ -24,7 +24,6 @@ from urllib.parse import quote, urlencode
 from benchmarks.harness import DISCARDED_ROUNDS, BenchmarkError
 from benchmarks.plan import Plan
 from benchmarks.report import Bar, Judged, Report, Row
-from benchmarks.searching import QUERIES
 from benchmarks.texts import name_at
 from benchmarks.trees import TreeSpec, ensure_tree
 from skillhall._internal.storage.sql.engine import Database
@@ -32,6 +31,15 @@ from skillhall._internal.storage.sql.skill_rows import SharedSkillWriter, SqlSha
 from tests.support.databases import TIMESTAMP, make_postgres_database
 from tests.support.postgres import shared_server
 
+# Typical queries: one word, several, names, prefixes, unknown words, other scripts.
+QUERIES = (
+    *("pdf", "python", "kubernetes", "résumé", "security audit", "python test", "excel chart"),
+    *("docker compose postgres", "deploy kubernetes helm", "write changelog", "git release"),
+    *("generate invoice pdf", "review react typescript", "api design", "translate email"),
+    *("deploy-kub", "audit-css", "lint-yaml-rules", "vali", "kube", "terra aws", "optim sql"),
+    *("summarize meeting notes for the team", "convert csv to json with errors", "Excel Guide"),
+    *("migrate database schema without", "zebra", "python zebra", "分析", "测试数据"),
+)
 BASELINE = 100  # skills
 JUDGED = 10_000  # skills; the bars apply to this size against the baseline
 SECONDS = 2.5  # of one measurement
@@ -169,14 +177,15 @@ def run(plan: Plan) -> Iterator[Report]:
     if sys.platform != "linux":
         print("growth: skipped, only Linux has /proc", file=sys.stderr)
         return
-    folders = {
-        size: ensure_tree(plan.data, TreeSpec("served", size)).root for size in plan.scale.served
-    }
+    sizes = sorted({BASELINE, *(plan.sizes or plan.scale.served)})
+    folders = {size: ensure_tree(plan.data, TreeSpec("served", size)).root for size in sizes}
     with tempfile.TemporaryDirectory() as temporary:
-        with _serve_folders(plan, folders, Path(temporary)) as servers:
-            yield from _reports("folders", servers, plan.rounds)
-        with _serve_postgres(plan, folders, Path(temporary)) as servers:
-            yield from _reports("PostgreSQL", servers, plan.rounds)
+        if plan.store in ("both", "folders"):
+            with _serve_folders(plan, folders, Path(temporary)) as servers:
+                yield from _reports("folders", servers, plan.rounds)
+        if plan.store in ("both", "postgres"):
+            with _serve_postgres(plan, folders, Path(temporary)) as servers:
+                yield from _reports("PostgreSQL", servers, plan.rounds)
 
 
 def _reports(store: str, servers: Sequence[Server], rounds: int) -> Iterator[Report]:

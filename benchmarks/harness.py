@@ -22,6 +22,18 @@ MAXRSS_UNITS_PER_MB = (
     1e6 if sys.platform == "darwin" else 1e6 / 1024
 )  # macOS reports bytes, Linux KiB
 STDERR_SHOWN = 2000
+# Linux counts the peak memory of the process that starts a command as the command's own, so a
+# small process starts it and reports wall time, CPU time, peak memory and status.
+LAUNCHER = """\
+import os, sys, time
+report = int(sys.argv[1])
+os.set_inheritable(report, False)
+started = time.perf_counter()
+process = os.posix_spawnp(sys.argv[2], sys.argv[2:], os.environ)
+_, status, usage = os.wait4(process, 0)
+wall = time.perf_counter() - started
+os.write(report, f"{wall} {usage.ru_utime + usage.ru_stime} {usage.ru_maxrss} {status}".encode())
+"""
 
 
 class BenchmarkError(Exception):
@@ -37,6 +49,7 @@ class Contender:
     environment: Mapping[str, str] = field(default_factory=dict)
     repeat: int = 1
     first_line: bytes = b""  # sent to stdin; the process is measured until it answers, then ended
+    exit_codes: tuple[int, ...] = (0,)  # others are failures
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +108,16 @@ def run_to_file(contender: Contender, output: Path) -> Sample:
         BenchmarkError: the command cannot be started or fails.
     """
     with tempfile.TemporaryFile() as errors:
-        try:
-            started = time.perf_counter()
-            process = _spawn(contender, output, errors)
-        except OSError as error:
-            message = f"{contender.command[0]!r} cannot be started: {error}"
-            raise BenchmarkError(message) from error
-        _, status, usage = os.wait4(process, 0)
-        wall = time.perf_counter() - started
-        if status:
-            raise BenchmarkError(_failure(contender, status, errors))
-    return Sample(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MAXRSS_UNITS_PER_MB)
+        report = _launch(contender, output, errors)
+        if not report:
+            problem = _read_end(errors)
+            raise BenchmarkError(f"{contender.command[0]!r} cannot be started\n{problem}".rstrip())
+        wall, cpu, peak, status = map(float, report.split())
+        code = os.waitstatus_to_exitcode(int(status))
+        if code not in contender.exit_codes:
+            failure = f"{' '.join(contender.command)!r} ended with {code}\n{_read_end(errors)}"
+            raise BenchmarkError(failure.rstrip())
+    return Sample(wall, cpu, peak / MAXRSS_UNITS_PER_MB)
 
 
 def run_until_answer(contender: Contender) -> Sample:
@@ -114,7 +126,7 @@ def run_until_answer(contender: Contender) -> Sample:
     Raises:
         BenchmarkError: the command cannot be started or does not answer.
     """
-    environment = {**os.environ, **contender.environment}
+    environment = _build_environment(contender)
     started = time.perf_counter()
     with subprocess.Popen(
         contender.command,
@@ -162,21 +174,31 @@ def _measure(contender: Contender) -> Sample:
     )
 
 
-def _spawn(contender: Contender, output: Path, errors: IO[bytes]) -> int:
-    # Not subprocess: only wait4 returns the resource usage of exactly this child.
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_OPEN, 1, str(output), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),
-        (os.POSIX_SPAWN_DUP2, errors.fileno(), 2),
-    ]
-    environment = {**os.environ, **contender.environment}
-    return os.posix_spawnp(
-        contender.command[0], contender.command, environment, file_actions=actions
-    )
+def _launch(contender: Contender, output: Path, errors: IO[bytes]) -> bytes:
+    """Run a command by `LAUNCHER`; return its report, or nothing if it cannot be started."""
+    reader, writer = os.pipe()
+    launcher = (sys.executable, "-I", "-S", "-c", LAUNCHER, str(writer))
+    with os.fdopen(reader, "rb") as report, output.open("wb") as out:
+        process = subprocess.Popen(
+            (*launcher, *contender.command),
+            env=_build_environment(contender),
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=errors,
+            pass_fds=(writer,),
+        )
+        os.close(writer)
+        process.wait()
+        return report.read()
 
 
-def _failure(contender: Contender, status: int, errors: IO[bytes]) -> str:
+def _build_environment(contender: Contender) -> dict[str, str]:
+    inherited = {**os.environ}
+    # Without bytecode, each command would compile its modules, which users never wait for.
+    inherited.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**inherited, **contender.environment}
+
+
+def _read_end(errors: IO[bytes]) -> str:
     errors.seek(0)
-    said = errors.read()[-STDERR_SHOWN:].decode("utf-8", "replace").strip()
-    code = os.waitstatus_to_exitcode(status)
-    return f"{' '.join(contender.command)!r} ended with {code}\n{said}".rstrip()
+    return errors.read()[-STDERR_SHOWN:].decode("utf-8", "replace").strip()

@@ -18,6 +18,8 @@ class Scale:
     growth_by: int
     few: int = 100
     served: tuple[int, ...] = (100, 1_000, 10_000, 50_000)  # skills of a server
+    finding: int = 6_000
+    finding_many: int = 60_000
 
 
 SCALES = {
@@ -29,6 +31,8 @@ SCALES = {
         growth_from=500,
         growth_by=1_000,
         served=(100, 1_000),
+        finding=1_000,
+        finding_many=2_000,
     ),
 }
 
@@ -41,6 +45,10 @@ class Plan:
     rounds: int
     data: Path
     executable: Path
+    half: str = "reporting"  # of the evaluation set of `finding`
+    without: str = ""  # ingredient of the ranking that `finding` leaves out
+    sizes: tuple[int, ...] = ()  # skills of the servers of `growth`; those of the scale if empty
+    store: str = "both"  # of `growth`
 
 
 def installed_executable() -> Path:

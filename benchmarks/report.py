@@ -2,9 +2,10 @@
 
 import json
 import platform
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 NOTHING = "–"
 HEADER = (
@@ -82,6 +83,20 @@ class Row:
         return [figure for figure in figures if figure is not None]
 
 
+class Printable(Protocol):
+    """A report of any kind, as text and as records."""
+
+    @property
+    def title(self) -> str:
+        """The line above the table."""
+
+    def render(self) -> str:
+        """Return the report as aligned text."""
+
+    def records(self) -> Sequence[Mapping[str, object]]:
+        """Return the rows for a JSON document."""
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The rows of one group of contenders."""
@@ -89,24 +104,28 @@ class Report:
     title: str
     rows: tuple[Row, ...]
 
+    def render(self) -> str:
+        """Return the report as aligned text."""
+        return align_table(self.title, [HEADER, *(_cells(row) for row in self.rows)])
 
-def render_table(report: Report) -> str:
-    """Return a report as aligned text."""
-    lines = [HEADER, *(_cells(row) for row in report.rows)]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
-    return "\n".join([report.title, *("  " + _aligned(line, widths) for line in lines)])
+    def records(self) -> list[dict[str, str | float | None]]:
+        """Return the rows for a JSON document."""
+        return [_record(row) for row in self.rows]
 
 
-def render_json(reports: Iterable[Report]) -> str:
+def align_table(title: str, lines: Sequence[Sequence[str]]) -> str:
+    """Return lines of cells as aligned text below a title."""
+    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    return "\n".join([title, *("  " + _aligned(line, widths) for line in lines)])
+
+
+def render_json(reports: Iterable[Printable]) -> str:
     """Return reports as one JSON document, with the Python version and the system."""
     document = {
         "schema": "skillhall.benchmarks/1",
         "python": platform.python_version(),
         "system": platform.system(),
-        "reports": [
-            {"title": report.title, "rows": [_record(row) for row in report.rows]}
-            for report in reports
-        ],
+        "reports": [{"title": report.title, "rows": report.records()} for report in reports],
     }
     return json.dumps(document, indent=2, ensure_ascii=False)
 

@@ -1,4 +1,4 @@
-"""Generated trees of skills: flat, like a registry, like a mirror, and in a git repository.
+"""Generated trees of skills: flat, like a registry or a mirror, in git, with known copies.
 
 A marker file next to each tree records its parameters; a tree with the same parameters is reused.
 The text of the files comes from `texts`.
@@ -12,6 +12,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from typing import Literal
@@ -25,6 +27,9 @@ from benchmarks.collection_texts import (
     CollectionWriter,
     draw,
 )
+from benchmarks.copied_texts import write_families
+from benchmarks.finding.distractors import Collection
+from benchmarks.harness import BenchmarkError
 from benchmarks.texts import SUBJECTS, VERBS, draw_kind, make_bodies, name_at, skill_text
 from tests.support.git_server import GitRepo
 
@@ -49,7 +54,7 @@ TOP_LEVEL = 0.08  # share of repositories that are only an owner's folder of ski
 class TreeSpec:
     """Parameters that determine every byte of a tree."""
 
-    layout: Literal["flat", "served", "registry", "mirror", "git"]
+    layout: Literal["flat", "served", "registry", "mirror", "git", "copies", "finding"]
     skills: int
     seed: int = 1
     generator: int = GENERATOR
@@ -90,10 +95,19 @@ def ensure_tree(data: Path, spec: TreeSpec) -> Tree:
     tree = Tree(spec, data / spec.folder, data / f"{spec.folder}.json")
     if not _is_complete(tree):
         _clear(tree)
-        _mark(tree, complete=False, made=Counter())
-        made = _BUILDERS[spec.layout](tree.root, spec)
-        _mark(tree, complete=True, made=made)
+        # In a process of its own: a measured command inherits the peak memory of its parent.
+        builder = get_context("fork").Process(target=_build, args=(tree,))
+        builder.start()
+        builder.join()
+        if builder.exitcode:
+            raise BenchmarkError(f"the tree {spec.folder!r} could not be generated")
     return tree
+
+
+def _build(tree: Tree) -> None:
+    _mark(tree, complete=False, made=Counter())
+    made = _BUILDERS[tree.spec.layout](tree.root, tree.spec)
+    _mark(tree, complete=True, made=made)
 
 
 def _is_complete(tree: Tree) -> bool:
@@ -250,6 +264,28 @@ def _build_git(root: Path, spec: TreeSpec) -> Counter[str]:
     return writer.made
 
 
+def _build_copies(root: Path, spec: TreeSpec) -> Counter[str]:
+    """Build one folder of skills with known copies."""
+    made: Counter[str] = Counter()
+    root.mkdir()
+    for skill in islice(write_families(Random(f"{spec.layout}/{spec.seed}")), spec.skills):
+        folder = root / skill.folder
+        folder.mkdir()
+        _write_file(folder / "SKILL.md", skill.content)
+        made[skill.variant] += 1
+    return made
+
+
+def _build_finding(root: Path, spec: TreeSpec) -> Counter[str]:
+    """Build the skills of the evaluation set among skills that only resemble them."""
+    root.mkdir()
+    for index, text in enumerate(Collection(spec.seed).write(spec.skills)):
+        folder = root / f"{index:05}--{text.name}"
+        folder.mkdir()
+        _write_file(folder / "SKILL.md", text.content)
+    return Counter(skills=spec.skills)
+
+
 def _repositories(rng: Random) -> Iterator[str]:
     number = 0
     while True:
@@ -268,4 +304,6 @@ _BUILDERS: dict[str, Callable[[Path, TreeSpec], Counter[str]]] = {
     "registry": _build_registry,
     "mirror": _build_mirror,
     "git": _build_git,
+    "copies": _build_copies,
+    "finding": _build_finding,
 }

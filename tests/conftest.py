@@ -1,9 +1,12 @@
-"""Setup of all tests: an empty home folder, no network, and Hypothesis profiles."""
+"""Setup of all tests: files in memory, an empty home folder, no network, Hypothesis profiles."""
 
 import os
+import shutil
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -25,6 +28,12 @@ QUICK = settings(
 settings.register_profile("quick", QUICK)
 settings.register_profile("deep", QUICK, max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# On a disk, tests would wait for thousands of flushes of databases, repositories and lock files.
+MEMORY = Path("/dev/shm")
+MIN_MEMORY = 4 * 1024**3  # bytes
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_MEMORY:
+    tempfile.tempdir = os.environ["TMPDIR"] = str(MEMORY)
 
 LOCAL_HOST_PREFIXES = ("127.", "::1", "localhost")  # of names and addresses of this machine
 

@@ -1109,7 +1109,7 @@ class DatabaseUnavailable(StoreError):
 
 
 class DatabaseNewer(DatabaseUnavailable):
-    """A database of a newer Skillhall version, which this version does not change.
+    """A database of a newer version of Skillhall; it is left unchanged.
 
     >>> print(DatabaseNewer(9, 8))
     the database cannot be used: its version is 9; this version of Skillhall supports up to 8

@@ -18,6 +18,13 @@ from skillhall._internal.api.installer import Progress
 from skillhall._internal.api.skills import SearchHit
 from skillhall._internal.authoring.risk_report import Risk, ScannedSkill, ScanReport
 from skillhall._internal.authoring.validate import ValidationReport, ValidationResult
+from skillhall._internal.catalog.duplicates.duplicate_report import (
+    DuplicateGroup,
+    DuplicateKind,
+    DuplicateReport,
+    SkillCopy,
+    SkillDifferences,
+)
 from skillhall._internal.installer.install import AddedSkill, AddReport, SkippedSkill
 from skillhall._internal.installer.locked_install import LockedInstallResult
 from skillhall._internal.installer.rollback import Change
@@ -33,6 +40,9 @@ __all__ = [
     "AddedSkill",
     "Change",
     "Code",
+    "DuplicateGroup",
+    "DuplicateKind",
+    "DuplicateReport",
     "Effect",
     "Frontmatter",
     "JudgedFinding",
@@ -43,6 +53,8 @@ __all__ = [
     "ScanReport",
     "ScannedSkill",
     "SearchHit",
+    "SkillCopy",
+    "SkillDifferences",
     "SkippedSkill",
     "Tool",
     "ToolResult",

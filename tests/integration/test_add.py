@@ -68,6 +68,26 @@ def added(report: AddReport) -> list[str]:
     return [skill.id for skill in report.added]
 
 
+def test_add_warns_about_a_near_copy_of_an_installed_skill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    body = " ".join(f"word{number}" for number in range(200))
+    for folder, name, text in (
+        ("first", "pdf-tools", body),
+        ("second", "pdf-forms", body.replace("word100", "other")),
+        ("third", "notes", body[::-1]),
+    ):
+        make_skill(tmp_path / folder, name, data=make_skill_md(name, "Reads files.", text))
+    for folder in ("first", "second", "third"):
+        assert run(["add", f"./{folder}", "--yes"]) == 0
+    errors = capsys.readouterr().err
+    assert errors.count("near-copy") == 1
+    assert "near copy of 'pdf-tools' (99% equal), which already exists" in errors
+    assert run(["add", "./second", "--yes", "--overwrite", "--dir", "elsewhere"]) == 0
+    assert "near-copy" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["folder", "skills.zip", "skills.tar.gz"])
 def test_contents_and_executable_bits_are_preserved(
     form: str, source: Path, settings: Settings, tmp_path: Path

@@ -158,6 +158,25 @@ def test_configured_agent_uses_its_model_instructions_and_budget(
     assert [*server.requests[0].tools] == ["load_skill"]
 
 
+def test_chat_lists_the_skills_for_its_first_message(
+    chat: Chat, server: ModelServer, tmp_path: Path
+) -> None:
+    for number in range(60):
+        make_skill(tmp_path / ".agents/skills", f"a-{number:02}")
+    (tmp_path / "skillhall.toml").write_text(
+        f'[[agents]]\nid = "coding"\nmodel = "{MODEL}"\nbudgets = {{ catalog = 120 }}\n'
+        '[[agents.skills]]\nroot = ".agents/skills"\n',
+        encoding="utf-8",
+    )
+    server.script = ("Yes.",)
+    typed = "Summarise sales.csv.\nNow fill in a-59.\n/new\nFill in a-59.\n"
+    assert chat("--agent", "coding", typed=typed).out == "Yes.\n" * 3
+    first, second, third = (request.system for request in server.requests)
+    assert "<available_skills>\n- csv-report: Summarises CSV files.\n" in first
+    assert second == first
+    assert "<available_skills>\n- a-59: " in third
+
+
 @pytest.mark.parametrize("agent", ["coding", "default"])
 def test_chat_sends_exactly_the_printed_prompt(
     chat: Chat, server: ModelServer, tmp_path: Path, agent: str, capsys: pytest.CaptureFixture[str]

@@ -1,7 +1,10 @@
 """MCP at /mcp of a running server, with authentication."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -188,6 +191,18 @@ def test_invalid_requests_have_their_status(tmp_path: Path) -> None:
         assert post(server, headers={"Mcp-Session-Id": "guessed"}).status == 404
         assert server.request("PUT", "/mcp", b"").status == 405
         assert server.request("GET", "/mcp/", None, ACCEPT).status == 404
+
+
+def test_server_without_mcp_clients_does_not_load_the_sdk() -> None:
+    script = "import sys, skillhall._internal.asgi; sys.exit('mcp' in sys.modules)"
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=DEADLINE)
+
+
+def test_concurrent_first_requests_are_answered(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, ThreadPoolExecutor(4) as clients:
+        replies = [clients.submit(post, server) for _ in range(4)]
+        assert [reply.result(DEADLINE).status for reply in replies] == [200] * 4
+        assert len({reply.result().headers["Mcp-Session-Id"] for reply in replies}) == 4
 
 
 def test_responses_have_the_common_headers(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Skill routes and the well-known index on a running server."""
 
+import gzip
 import hashlib
 import json
 from collections.abc import Iterator
@@ -265,6 +266,23 @@ def test_local_paths_are_not_imported(server: RunningServer, run_directory: Path
     for source in ("./.agents/skills/pdf", str(run_directory), "python:pip", "/etc/x.zip"):
         reply = server.request("POST", f"{SKILLS}/import", {"source": source})
         assert (reply.status, reply.code) == (400, "VALIDATION_ERROR")
+
+
+@pytest.mark.parametrize("folder", ["/.well-known/agent-skills", LEGACY])
+def test_large_well_known_index_is_compressed(
+    server: RunningServer, run_directory: Path, folder: str
+) -> None:
+    for number in range(400):
+        make_skill(run_directory / ".agents/skills", f"skill-{number}")
+    plain = server.request("GET", f"{folder}/index.json")
+    accepts = {"Accept-Encoding": "gzip"}
+    packed = server.request("GET", f"{folder}/index.json", None, accepts)
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(packed.body) == plain.body
+    assert packed.headers["vary"] == plain.headers["vary"] == "accept-encoding"
+    assert packed.headers["etag"] != plain.headers["etag"]
+    known = {**accepts, "If-None-Match": packed.headers["etag"]}
+    assert server.request("GET", f"{folder}/index.json", None, known).status == 304
 
 
 def test_well_known_index_has_correct_digests(server: RunningServer) -> None:

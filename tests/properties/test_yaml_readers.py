@@ -45,7 +45,8 @@ def assert_repair_agrees(block: str, simple: SimpleYamlResult) -> None:
     assert error.value.is_repairable
     repaired = repair_yaml(block, error.value)
     assert with_types_and_order(repaired.fields) == with_types_and_order(simple.fields)
-    assert repaired.findings == [build_repaired_finding(simple.invalid_values), *simple.findings]
+    expected = build_repaired_finding(simple.invalid_values, simple.cause)
+    assert repaired.findings == [expected, *simple.findings]
 
 
 def assert_readers_agree(block: str) -> None:
@@ -66,6 +67,8 @@ def assert_readers_agree(block: str) -> None:
 @example("metadata: {a: 1, b: true, c: 3d}\nname: 0123\n")
 @example('a: "b\nc: [d\n')
 @example("a: [b\nc: d: e\n")
+@example("a:\n- b\nc: | d\ne: true\n")
+@example("a:: \n - b\n")
 def test_readers_agree_on_tidy_blocks(block: str) -> None:
     assert_readers_agree(block)
 

@@ -102,11 +102,17 @@ def test_select_keeps_matching_names_only(skills: Skills) -> None:
     assert selected.listing() != skills.listing()
 
 
-def test_search_of_bodies_finds_words_of_the_body(project: Path) -> None:
+def test_search_finds_words_of_the_body(project: Path) -> None:
     make_skill(project / "skills", "notes", data=make_skill_md("notes", body="Use a zeppelin.\n"))
     skills = Skills.load("skills", cache=False)
-    assert skills.search("zeppelin") == []
-    assert [hit.skill.name for hit in skills.search("zeppelin", bodies=True)] == ["notes"]
+    assert [hit.skill.name for hit in skills.search("zeppelin")] == ["notes"]
+
+
+def test_search_of_a_selection_finds_only_its_skills(skills: Skills) -> None:
+    assert [hit.skill.name for hit in skills.select("pdf-*").search("skill", limit=50)] in (
+        [],
+        ["pdf-tools"],
+    )
 
 
 def test_skills_of_a_repository_are_opened_as_a_copy(github: Repository) -> None:
@@ -162,3 +168,23 @@ def test_warning_about_an_old_name_names_the_line_that_uses_it(use: str) -> None
     assert {(warning.filename, warning.lineno) for warning in caught} == {
         ("program.py", use.count("\n") + 1)
     }
+
+
+def test_listing_for_a_task_has_its_skills_first(project: Path) -> None:
+    for number in range(99):
+        make_skill(project / "skills", f"a-{number:02}")
+    data = make_skill_md("tide-tables", "Computes high water in a harbour.")
+    make_skill(project / "skills/sea", "tide-tables", data=data)
+    skills = Skills.load("skills", cache=False)
+    assert skills.listing(task="harbour") == skills.listing()
+    assert skills.listing(task="harbour", max_tokens=9_000) == skills.listing()
+    cut = skills.listing(task="When is high water?", max_tokens=120)
+    assert "tide-tables" not in skills.listing(max_tokens=120)
+    assert cut.splitlines()[1] == "- tide-tables: Computes high water in a harbour."
+    assert cut.splitlines()[-2].endswith(" more skills are not listed here.")
+    pinned = skills.listing(
+        task="When is high water?", max_tokens=120, pinned=["a-3?"], excluded=["sea/*"]
+    )
+    assert pinned.splitlines()[1] == "- a-30: Reads PDF files."
+    assert "tide-tables" not in pinned
+    assert skills.listing(pinned=["sea/*"]).splitlines()[2] == "    <name>tide-tables</name>"

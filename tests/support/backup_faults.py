@@ -126,11 +126,7 @@ def _main(folder: str, url: str) -> None:
     old, new = (expected(word, is_postgres=is_postgres) for word in ("old", "new"))
     assert read_state(settings) == old
     for step in range(1, MAX_STEPS):
-        is_complete = run_until_killed(
-            step,
-            ("before_cursor_execute", "commit"),
-            lambda: restore(settings, backup),
-        )
+        is_complete = run_until_killed(step, lambda: restore(settings, backup))
         state = read_state(settings)
         assert state in (old, new), f"killed at {step}: {state}"
         if is_complete:

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Mapping
 
 from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.search.background_index import THREAD_NAME
-from skillhall._internal.catalog.search.fts import FtsEngine
-from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.parsed import Frontmatter
@@ -14,7 +12,6 @@ from skillhall._internal.sources.folder.root import Root
 
 _DEADLINE = 120  # seconds
 ROOT = Root("/skills", "project")
-ENGINES: list[type[FtsEngine | LinearScanEngine]] = [FtsEngine, LinearScanEngine]
 
 
 def make_catalog_skill(
@@ -29,12 +26,16 @@ def make_catalog(skills: Iterable[CatalogSkill]) -> Catalog:
     return Catalog(LENIENT, (ROOT,), skills)
 
 
-def make_index(
-    descriptions: Mapping[str, str], engine: type[FtsEngine | LinearScanEngine]
-) -> SearchIndex:
-    """Build the index of skills with these names and descriptions."""
+def make_index(descriptions: Mapping[str, str]) -> SearchIndex:
+    """Build the index of skills with these names and descriptions, and empty bodies."""
     skills = [make_catalog_skill(name, description) for name, description in descriptions.items()]
-    return SearchIndex.build(make_catalog(skills), make_engine=engine)
+    return SearchIndex.build(skills, read_head)
+
+
+def read_head(skill: CatalogSkill) -> bytes:
+    """Return the text of a SKILL.md without a body."""
+    text = f"---\nname: {skill.name}\ndescription: {skill.description}\n---\n"
+    return text.encode("utf-8", "surrogatepass")
 
 
 def search_names(index: SearchIndex, text: str, limit: int = 20) -> list[str]:

@@ -1,4 +1,7 @@
-"""Finds Chromium on PATH, or downloads it into the checkout without root."""
+"""Finds Chromium on PATH, or downloads it into the checkout without root.
+
+`python -m tests.support.chromium` does this before the tests.
+"""
 
 import fcntl
 import os
@@ -89,3 +92,7 @@ def _write_start(program: Path, **variables: str) -> None:
     draft.write_text(text, encoding="utf-8")
     draft.chmod(0o755)
     draft.replace(_START)
+
+
+if __name__ == "__main__":
+    find_chromium()

@@ -20,7 +20,6 @@ from typing import Any, Protocol
 ROOT = Path(__file__).parents[2]
 COMPLETED = "completed"
 _KILLED = 9
-_MEMORY = Path("/dev/shm")
 _MAX_STEPS = 2000  # more steps mean an endless loop
 # Calls that change the disk. `open` is patched separately; writes go through it.
 _COUNTED_CALLS = (
@@ -60,7 +59,7 @@ def run_faults(module: str, case: str, kind: str) -> int:
 def _main(module: str, name: str, kind: str) -> None:
     case: FaultCase = getattr(import_module(module), name)()
     fault = {"kill": _kill_process, "full": _raise_disk_full}[kind]
-    with TemporaryDirectory(dir=_MEMORY if _MEMORY.is_dir() else None) as parent:
+    with TemporaryDirectory() as parent:
         folder, prepared = Path(parent) / "here", Path(parent) / "prepared"
         folder.mkdir()
         case.prepare(folder)

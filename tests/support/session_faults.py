@@ -93,11 +93,8 @@ def _main(url: str, case: str) -> None:
     before = _read_state(url, session)
     assert before[0] == OLD, before
     for step in range(1, MAX_STEPS):
-        is_complete = run_until_killed(
-            step,
-            ("before_cursor_execute", "after_cursor_execute", "commit"),
-            partial(_run_change, url, session, work, step),
-        )
+        change = partial(_run_change, url, session, work, step)
+        is_complete = run_until_killed(step, change)
         state = _read_state(url, session)
         if state[0] == after:
             assert state[1] == before[1] + 1, "the change was made more than once"

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import Engine, event
@@ -28,16 +28,17 @@ def run_fault_module(module: str, *arguments: str) -> int:
     return int(result.stdout)
 
 
-def run_until_killed(step: int, steps: Sequence[str], work: Callable[[], None]) -> bool:
+def run_until_killed(step: int, work: Callable[[], None]) -> bool:
     """Run `work` in a forked child that is killed at a step; return whether it completed.
 
-    `steps` are the events of SQLAlchemy that count as one.
+    A step is the moment before a statement, which is also the one after the previous statement, or
+    before a commit.
     """
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            _kill_at(step, steps)
+            _kill_at(step)
             work()
             code = 0
         except BaseException:  # noqa: BLE001 - a forked child must not return to the parent's code
@@ -50,7 +51,7 @@ def run_until_killed(step: int, steps: Sequence[str], work: Callable[[], None]) 
     return status == 0
 
 
-def _kill_at(step: int, steps: Sequence[str]) -> None:
+def _kill_at(step: int) -> None:
     executed = 0
 
     def count(*_: object) -> None:
@@ -59,5 +60,5 @@ def _kill_at(step: int, steps: Sequence[str]) -> None:
         if executed == step:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    for name in steps:
+    for name in ("before_cursor_execute", "commit"):
         event.listen(Engine, name, count)

@@ -12,12 +12,14 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import APIRouter
 from starlette.types import ASGIApp
 
+from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import AcceptedTokens, Credentials
@@ -26,7 +28,6 @@ from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
 from skillhall._internal.http.streaming import OpenStreams
 from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
-from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
@@ -49,6 +50,9 @@ from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid
+
+if TYPE_CHECKING:
+    from skillhall._internal.mcp.server import SkillServer
 
 _SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
@@ -87,6 +91,7 @@ class Services:
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
+    embedding: BackgroundEmbedding | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -95,7 +100,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     workspace, shutdown = services.workspace, services.shutdown.wait
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
-    monitor = HealthMonitor(service, metrics, services.check_database)
+    monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
     credentials = Credentials(server, services.accepted_tokens)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
@@ -119,17 +124,25 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             _parse_positive("SKILLHALL_MCP_MAX_SESSIONS", server.mcp_max_sessions),
             _parse_positive("SKILLHALL_MCP_SESSION_TIMEOUT", server.mcp_session_timeout),
         )
-        mcp_server = SkillServer(
-            collection,
-            service,
-            is_stateful=not server.mcp_stateless,
-            workers=pools[Work.DISK],
-        )
-        app = McpMiddleware(app, mcp_server, shutdown, None if server.mcp_stateless else limits)
+
+        def build_mcp_server() -> SkillServer:
+            # The SDK takes as long to import as everything else together.
+            from skillhall._internal.mcp.server import SkillServer  # noqa: PLC0415
+
+            return SkillServer(
+                collection,
+                service,
+                is_stateful=not server.mcp_stateless,
+                workers=pools[Work.DISK],
+            )
+
+        session_limits = None if server.mcp_stateless else limits
+        app = McpMiddleware(app, build_mcp_server, shutdown, session_limits)
     secrets = (
         server.auth_token,
         server.webhook_secret,
         settings.database_url,
+        settings.embeddings.key,
         *settings.tokens.values(),
     )
     app = AuthMiddleware(app, server, credentials)
@@ -265,6 +278,7 @@ def log_to_stderr(level: str) -> Callable[[], None]:
         ("skillhall.access", json_lines, level),
         ("skillhall.server", plain, level),
         ("skillhall.skipped", buffered, level),
+        ("skillhall.embeddings", buffered, level),
         ("skillhall.mcp", plain, level),
         ("mcp", plain, "ERROR"),
         ("uvicorn.error", plain, "ERROR"),  # the CLI reports start and stop

@@ -111,6 +111,27 @@ class ServerSettings(NamedTuple):
         )
 
 
+class EmbeddingSettings(NamedTuple):
+    """Embedding model of the search. Values are validated where they are used."""
+
+    url: str = ""  # of a server with OpenAI's embeddings API, above `/embeddings`
+    model: str = ""  # its name, or `fastembed:name`; "" disables embeddings
+    key: Secret | None = None
+    price: str = ""  # dollars per million tokens, for estimates
+    timeout: str = "2"  # seconds that a search waits for the model
+
+    @classmethod
+    def read(cls, env: Mapping[str, str]) -> EmbeddingSettings:
+        """Read the settings of embeddings."""
+        return cls(
+            url=env.get("SKILLHALL_EMBEDDINGS_URL", ""),
+            model=env.get("SKILLHALL_EMBEDDINGS_MODEL", ""),
+            key=_read_secret(env, "SKILLHALL_EMBEDDINGS_KEY"),
+            price=env.get("SKILLHALL_EMBEDDINGS_PRICE", ""),
+            timeout=env.get("SKILLHALL_EMBEDDINGS_TIMEOUT") or cls().timeout,
+        )
+
+
 class ClientSettings(NamedTuple):
     """Server URL and tokens for the prompt commands."""
 
@@ -154,6 +175,7 @@ class Settings(NamedTuple):
     server: ServerSettings = ServerSettings()
     client: ClientSettings = ClientSettings()
     model: str = ""  # default model of chats, as provider:name
+    embeddings: EmbeddingSettings = EmbeddingSettings()
     read_extensions: tuple[str, ...] = ()  # that ReadFile accepts; empty: the default list
     log_usage: bool = True  # whether to record which skills agents use
     # Names of all variables that are set, because skills can require some. Never their values.
@@ -205,6 +227,7 @@ class Settings(NamedTuple):
             server=ServerSettings.read(env),
             client=ClientSettings.read(env, git_token_hosts),
             model=env.get("SKILLHALL_MODEL", ""),
+            embeddings=EmbeddingSettings.read(env),
             read_extensions=_split_list(env.get("SKILLHALL_READ_EXTENSIONS", "")),
             log_usage=_read_flag(env, "SKILLHALL_USAGE_LOG"),
             variable_names=frozenset(name for name, value in env.items() if value),

@@ -13,6 +13,7 @@ from skillhall._internal.policy.selection import Globs
 from skillhall._internal.render.prompt_plan import USAGE_HINTS, DetailLevel
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.token_count import estimate_tokens
+from skillhall._internal.storage.usage_log import UsageLog
 from skillhall.errors import ConfigInvalid
 from tests.support.agents import make_agent, make_settings
 from tests.support.skills import make_skill, make_skill_md
@@ -161,3 +162,97 @@ def test_agent_is_found_in_the_folders_config(tmp_path: Path) -> None:
 def test_missing_config_error_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid, match=r"skillhall\.toml: cannot be read"):
         AgentSkills.from_config("a", settings=make_settings(tmp_path))
+
+
+def make_many(root: Path, count: int = 120) -> None:
+    for number in range(count):
+        text = f"Handles the routine chores of department {number}. Use it on weekdays."
+        make_skill(root, f"chore-{number:03}", data=make_skill_md(f"chore-{number:03}", text))
+    data = make_skill_md(
+        "tide-tables", "Computes when a harbour is high or low.", "# Ebb and flow\n"
+    )
+    make_skill(root / "sea", "tide-tables", data=data)
+
+
+@pytest.mark.parametrize("task", ["When is high water in the harbour?", "ebb and flow"])
+def test_prompt_for_a_task_lists_the_skill_for_it_first(tmp_path: Path, task: str) -> None:
+    make_many(tmp_path / "skills")
+    skills = make_agent(tmp_path, catalog_budget=300)
+    assert "tide-tables" not in skills.system_prompt()
+    prompt = skills.prompt(task)
+    lines = prompt.splitlines()
+    start = lines.index("<available_skills>")
+    assert lines[start + 1] == "- tide-tables: Computes when a harbour is high or low."
+    assert lines[-2].endswith(
+        "Call search_skills with words from the task to find those that help."
+    )
+    assert 290 <= skills.plan(task).tokens <= 300
+    assert prompt == make_agent(tmp_path, catalog_budget=300).prompt(task)
+
+
+def test_prompt_for_a_task_is_the_system_prompt_if_everything_fits(tmp_path: Path) -> None:
+    make_many(tmp_path / "skills")
+    skills = make_agent(tmp_path, catalog_budget=60_000)
+    assert skills.prompt("harbour") == skills.prompt(" ") == skills.system_prompt()
+    assert "- tide-tables: Computes" in skills.prompt("harbour", max_tokens=300)
+
+
+def test_edited_skill_is_found_for_a_task(tmp_path: Path) -> None:
+    make_many(tmp_path / "skills")
+    skills = make_agent(tmp_path, catalog_budget=300)
+    assert "chore-077: " not in skills.prompt("zeppelin")
+    data = make_skill_md("chore-077", "Steers.", "# Zeppelin maintenance\n")
+    (tmp_path / "skills/chore-077/SKILL.md").write_bytes(data)
+    assert "<available_skills>\n- chore-077: Steers." in skills.prompt("zeppelin")
+
+
+def test_pinned_skills_are_first_and_excluded_ones_absent(tmp_path: Path) -> None:
+    make_many(tmp_path / "skills")
+    skills = make_agent(
+        tmp_path, catalog_budget=300, pinned=("chore-05?", "sea/*"), excluded=("chore-00*",)
+    )
+    lines = skills.prompt().splitlines()
+    start = lines.index("<available_skills>") + 1
+    assert [line[2:11] for line in lines[start : start + 10]] == [f"chore-05{n}" for n in range(10)]
+    assert lines[start + 10].startswith("- tide-tables")
+    assert lines[start + 11].startswith("- chore-010")
+    by_task = skills.prompt("What are the chores of department 7 and department 100?").splitlines()
+    assert [line[:11] for line in by_task[start : start + 10]] == [
+        line[:11] for line in lines[start : start + 10]
+    ]
+    assert any(line.startswith("- chore-100: ") for line in by_task)
+    assert not any(name.startswith("chore-00") for name in names(skills))
+    assert AgentTools(skills).call("load_skill", {"name": "chore-007"}).code == "not_found"
+    assert codes(skills) == []
+
+
+def test_pattern_that_matches_no_skill_is_a_finding(tmp_path: Path) -> None:
+    make_skill(tmp_path / "skills", "pdf")
+    skills = make_agent(tmp_path, pinned=("pfd",), excluded=("sea/*",))
+    assert codes(skills) == [Code.PATTERN_UNMATCHED] * 2
+    assert names(skills) == ["pdf"]
+
+
+def test_conversation_keeps_the_skills_for_its_task(tmp_path: Path) -> None:
+    make_many(tmp_path / "skills")
+    tools = AgentTools(make_agent(tmp_path, catalog_budget=300))
+    tools.task = "harbour"
+    first = tools.system_prompt()
+    assert "- tide-tables: " in first
+    assert tools.system_prompt() == first
+    make_skill(tmp_path / "skills", "harbour-fees")
+    assert "<available_skills>\n- harbour-fees: " in tools.system_prompt()
+    tools.reset()
+    assert "- tide-tables: " not in tools.system_prompt()
+
+
+def test_usage_log_records_the_skills_that_a_prompt_lists(tmp_path: Path) -> None:
+    make_many(tmp_path / "skills")
+    tools = AgentTools(make_agent(tmp_path, catalog_budget=300))
+    tools.task = "harbour"
+    prompt = tools.system_prompt()
+    assert tools.system_prompt() == prompt
+    (offered,) = UsageLog(str(tmp_path / "data")).read()
+    listed = {line[2:].partition(":")[0] for line in prompt.splitlines() if line[:2] == "- "}
+    assert {*offered.skills} == listed
+    assert "tide-tables" in listed

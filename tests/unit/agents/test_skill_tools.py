@@ -1,4 +1,6 @@
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -6,13 +8,16 @@ from skillhall._internal.agents.skill_tools import (
     MAX_ENUM,
     MAX_FILE_BYTES,
     MAX_LIST_RESULTS,
+    MAX_SEARCH_TOKENS,
     LoadedSkills,
     SkillTools,
 )
 from skillhall._internal.agents.tool_definition import Tool, ToolResult
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
+from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.sources.folder.root import Root
+from tests.support.skills import make_skill, make_skill_md
 from tests.support.trees import write_skill
 
 BINARY = b"\xff\xfe\0"
@@ -70,7 +75,52 @@ def test_list_skills_is_paginated(tmp_path: Path) -> None:
 def test_search_skills_finds_by_words(pdf: Path) -> None:
     write_skill(pdf / "other")
     content = call(pdf, "search_skills", query="reads").content
-    assert content == {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
+    row = {"name": "pdf", "description": "Reads PDF files.", "why": "description: Reads"}
+    assert content == {"skills": [row], "total": 1}
+
+
+def test_search_skills_says_why_a_body_matches(pdf: Path) -> None:
+    data = make_skill_md("other", "Does it.", "First open the zeppelin.\n")
+    make_skill(pdf, "other", data=data)
+    (row,) = search(pdf, query="zeppelin")["skills"]
+    assert row == {
+        "name": "other",
+        "description": "Does it.",
+        "why": "instructions: First open the zeppelin.",
+    }
+
+
+def test_search_skills_has_further_pages(tmp_path: Path) -> None:
+    for number in range(25):
+        write_skill(tmp_path / f"s{number:02}", description=f"Reports on topic {number}.")
+    pages = [search(tmp_path, query="reports", offset=offset) for offset in (0, 10, 20)]
+    names = [row["name"] for page in pages for row in page["skills"]]
+    assert len(names) == len({*names}) == 25
+    assert [page.get("more") for page in pages] == [
+        "call search_skills with the same query and offset=10",
+        "call search_skills with the same query and offset=20",
+        None,
+    ]
+    assert {page["total"] for page in pages} == {25}
+    assert search(tmp_path, query="reports", offset=99) == {"skills": [], "total": 25}
+    assert call(tmp_path, "search_skills", query="reports", offset="x").code == "invalid_argument"
+
+
+def test_search_skills_stays_within_its_token_bound(tmp_path: Path) -> None:
+    for number in range(60):
+        words = " ".join(f"word{number}x{k}" for k in range(90))
+        write_skill(tmp_path / f"s{number:02}", description=f"Reports. {words}")
+    seen: list[str] = []
+    while len(seen) < 60:
+        page = search(tmp_path, query="reports", limit=50, offset=len(seen))
+        assert 0 < estimate_tokens(json.dumps(page, ensure_ascii=False)) <= MAX_SEARCH_TOKENS
+        assert len(page["skills"]) >= 10 or len(seen) + len(page["skills"]) == 60
+        seen += [row["name"] for row in page["skills"]]
+    assert len({*seen}) == 60
+
+
+def search(root: Path, **arguments: object) -> Any:  # noqa: ANN401 - JSON
+    return call(root, "search_skills", **arguments).content
 
 
 def test_hidden_skill_is_in_no_result(pdf: Path) -> None:

@@ -137,7 +137,6 @@ def test_depth_out_of_range_is_a_usage_error(cli: Cli, depth: str) -> None:
         ("prompt",),
         ("prompt", "--format", "markdown"),
         ("prompt", "--format", "inline"),
-        ("search", "pdf", "--body", "-r"),
     ],
     ids=" ".join,
 )

@@ -255,8 +255,10 @@ def test_tool_calls_return_results(tmp_path: Path, era: str) -> None:
         return texts
 
     listed, searched, first, second, file = run_client(make_folder_server(tmp_path), answers, era)
-    expected = {"skills": [{"name": "pdf", "description": "Reads PDF files."}], "total": 1}
-    assert json.loads(listed) == json.loads(searched) == expected
+    row = {"name": "pdf", "description": "Reads PDF files."}
+    assert json.loads(listed) == {"skills": [row], "total": 1}
+    row["why"] = "name: pdf; description: PDF"
+    assert json.loads(searched) == {"skills": [row], "total": 1}
     assert first == second
     assert "# Steps" in first
     assert file == "A."

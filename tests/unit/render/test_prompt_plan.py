@@ -196,6 +196,57 @@ def test_tokens_of_skills_add_up_to_the_total() -> None:
         assert abs(sum(share.tokens for share in plan.skills) - plan.tokens) < 0.1 * plan.tokens
 
 
+def leading_request(count: int, *leading: int, words: int = 20) -> PlanRequest:
+    return PlanRequest(
+        rows(count, words), find_leading=lambda: [f"/s/{number}/SKILL.md" for number in leading]
+    )
+
+
+@pytest.mark.parametrize("budget", [None, 60_000, 40_000])
+def test_complete_listing_is_the_same_with_leading_skills(budget: int | None) -> None:
+    plain = plan_prompt(PlanRequest(rows(300)), budget)
+    assert plan_prompt(leading_request(300, 250), budget).text == plain.text
+
+
+def test_leading_skills_are_not_searched_for_if_everything_fits() -> None:
+    def fail() -> list[str]:
+        raise AssertionError
+
+    assert plan_prompt(PlanRequest(rows(3), find_leading=fail), 60_000).reduced_skills == ()
+
+
+def test_leading_skills_replace_the_first_names_of_a_cut_listing() -> None:
+    plan = plan_prompt(leading_request(2_112, 2_000, 7, 1_500), 600)
+    complete = [f"- {row.name}: {row.description}" for row in rows(2_112)]
+    lines = plan.text.splitlines()
+    assert lines[1:4] == [complete[2_000], complete[7], complete[1_500]]
+    assert lines[4:6] == ["- skill-000", "- skill-001"]
+    listed = len(lines) - 3
+    assert lines[-2].startswith(f"{2_112 - listed} more skills are not listed here. Call search_")
+    assert 590 <= plan.tokens <= 600
+    assert plan.skills[7].detail is DetailLevel.FULL
+    assert plan.skills[9].detail is DetailLevel.NAME_ONLY
+
+
+def test_many_leading_skills_are_shortened_rather_than_left_out() -> None:
+    plan = plan_prompt(leading_request(2_112, *range(2_000, 2_100)), 2_000)
+    by_detail = [skill.detail for skill in plan.skills[2_000:2_100]]
+    assert by_detail.count(DetailLevel.FULL) >= 8
+    assert by_detail.count(DetailLevel.SHORTENED) >= 20
+    assert by_detail.index(DetailLevel.SHORTENED) == by_detail.count(DetailLevel.FULL)
+    assert 1_990 <= plan.tokens <= 2_000
+
+
+@pytest.mark.parametrize("budget", [2_000, 3_000, 8_000])
+def test_skills_that_fit_stay_in_the_listing_of_a_task(budget: int) -> None:
+    plain = plan_prompt(PlanRequest(rows(300)), budget)
+    plan = plan_prompt(leading_request(300, 250, 299), budget)
+    assert DetailLevel.SEARCHABLE not in detail_levels(plain) | detail_levels(plan)
+    assert [plan.skills[number].detail for number in (250, 299)] == [DetailLevel.FULL] * 2
+    assert plain.skills[250].detail is not DetailLevel.FULL
+    assert budget - 90 <= plan.tokens <= budget
+
+
 ANY_ROW = st.builds(Row, st.text(max_size=40), st.text(max_size=200), st.text(max_size=20))
 
 

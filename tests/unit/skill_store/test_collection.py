@@ -178,8 +178,8 @@ def test_skill_view_excludes_hidden_skills(run_directory: Path, repository: Path
     make_skill(run_directory / ".agents/skills", "quiet", data=hidden)
     skills = collection(run_directory, repository)
     assert sorted(skills.current_view().skills) == ["own", "shared", "shipped"]
-    assert [row.name for row in skills.current_view().search("quiet", 5)[0]] == []
-    assert [row.name for row in skills.current_view().search("shared", 5)[0]] == ["shared"]
+    assert [hit.row.name for hit in skills.current_view().search("quiet", 5)[0]] == []
+    assert [hit.row.name for hit in skills.current_view().search("shared", 5)[0]] == ["shared"]
 
 
 def test_skill_view_is_reused_until_a_skill_changes(run_directory: Path) -> None:
@@ -232,6 +232,30 @@ def test_facts_are_computed_again_after_an_edit(run_directory: Path) -> None:
     assert after.tokens > before.tokens
     assert after.warnings > 0
     assert after.packed.digest != before.packed.digest
+
+
+def test_present_skills_are_the_examined_ones(run_directory: Path) -> None:
+    body = " ".join(f"word{number}" for number in range(100))
+    for name in ("long", "later"):
+        make_skill(run_directory / ".agents/skills", name, data=make_skill_md(name, body=body))
+    skills = collection(run_directory)
+    for name in ("own", "long"):
+        skills.facts.get(skills.find(name))
+    (present,) = skills.present_skills()
+    assert (present.id, present.read()) == ("long", make_skill_md("long", body=body))
+
+
+def test_imported_near_copy_of_another_skill_is_a_finding(run_directory: Path) -> None:
+    body = " ".join(f"word{number}" for number in range(100))
+    make_skill(run_directory / ".agents/skills", "long", data=make_skill_md("long", body=body))
+    skills = collection(run_directory)
+    skills.facts.get(skills.find("long"))
+    data = make_skill_md("new", body=body.replace("word50", "other"))
+    report, _ = skills.import_file(data, "SKILL.md")
+    (judged,) = (row for row in report.findings if row.finding.code == "near-copy")
+    assert (judged.finding.path, judged.effect) == ("new/SKILL.md", "warn")
+    again, _ = skills.import_file(make_skill_md("long", body=body), "SKILL.md", replace=True)
+    assert [row for row in again.findings if row.finding.code == "near-copy"] == []
 
 
 def test_facts_are_saved_for_the_next_server(run_directory: Path) -> None:

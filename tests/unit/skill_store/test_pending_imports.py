@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, MIN_PENDING_AGE, PendingStore
+from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, summarize_text
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
@@ -42,6 +43,17 @@ def test_candidate_status_compares_with_the_store(
     assert statuses == ["new", "same", "replaces", "taken", "refused"]
     assert renamed.candidates[2].changes[0].path == "SKILL.md"
     assert "description" in renamed.candidates[4].problem
+
+
+def test_near_copy_of_a_present_skill_is_a_finding(pending_imports: PendingImports) -> None:
+    body = " ".join(f"word{number}" for number in range(100))
+    old = make_skill_md("old", "Does it.", body)
+    pending_imports.present_skills = lambda: [PresentSkill("old", summarize_text(old), lambda: old)]
+    new = make_skill_md("new", "Does it.", body.replace("word50", "other"))
+    pending = pending_imports.add("x", [make_bundle({"SKILL.md": new})])
+    (judged,) = pending.candidates[0].findings
+    assert (judged.finding.code, judged.effect) == ("near-copy", "warn")
+    assert pending.candidates[0].can_import
 
 
 def test_confirmed_import_is_no_longer_pending(pending_imports: PendingImports) -> None:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
+from functools import partial
 from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from skillhall._internal.agents.config.agent_config import AgentDefinition, find_config, read_config
+from skillhall._internal.agents.config.agent_config import (
+    AgentBudgets,
+    AgentDefinition,
+    find_config,
+    read_config,
+)
 from skillhall._internal.agents.instruction_skills import (
     InstructionLoader,
     InstructionSource,
@@ -16,6 +22,8 @@ from skillhall._internal.agents.instruction_skills import (
     to_inlined,
 )
 from skillhall._internal.catalog.fingerprint import Fingerprint
+from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
+from skillhall._internal.catalog.search.index_database import build_index_path
 from skillhall._internal.catalog.skill_content import activate
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
@@ -26,6 +34,7 @@ from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
@@ -45,6 +54,7 @@ class AgentSkillsSnapshot:
     instructions: LoadedInstructions
     skill_view: SkillView
     plan: PromptPlan
+    request: PlanRequest  # of the plan, to plan again for a task
 
 
 class SkillSource(Protocol):
@@ -63,7 +73,8 @@ class AgentSkills:
     from skillhall import AgentSkills
 
     skills = AgentSkills.of("skills")  # or AgentSkills.from_config("coding")
-    print(skills.system_prompt())
+    print(skills.prompt())
+    print(skills.prompt("Fill in the form application.pdf", max_tokens=2_000))
     ```
     """
 
@@ -77,18 +88,44 @@ class AgentSkills:
         self.agent = agent
         self.settings: Settings = settings or Settings.read()
         self.profile = profile
-        self._loader = InstructionLoader(agent.skills, self.settings, profile)
+        self._loader = InstructionLoader(
+            agent.skills, self.settings, profile, agent.pinned, agent.excluded
+        )
+        self._index = BackgroundIndex(self._build_index_path())
         self._lock = threading.Lock()
         self._snapshot: AgentSkillsSnapshot | None = None
         self._last_plan: PromptPlan | None = None
 
     @classmethod
-    def of(cls, *roots: str | PathLike[str], settings: Settings | None = None) -> AgentSkills:
-        """Return the skills in `roots`, or in the default folders if none are given."""
+    def of(
+        cls,
+        *roots: str | PathLike[str],
+        settings: Settings | None = None,
+        max_tokens: int | None = None,
+        pinned: Sequence[str] = (),
+        excluded: Sequence[str] = (),
+    ) -> AgentSkills:
+        """Return the skills in `roots`, or in the default folders if none are given.
+
+        `max_tokens` limits the listing in the system prompt. Pinned skills are first in it; the
+        agent does not get excluded ones. Patterns match names, or ids such as `office/*`.
+
+        ```python
+        from skillhall import AgentSkills
+
+        skills = AgentSkills.of("skills", pinned=["pdf-*"], excluded=["drafts/*"])
+        ```
+        """
         sources = [InstructionSource(fspath(root)) for root in roots] or [
             InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS
         ]
-        agent = AgentDefinition(DEFAULT_AGENT, skills=tuple(sources))
+        agent = AgentDefinition(
+            DEFAULT_AGENT,
+            skills=tuple(sources),
+            budgets=AgentBudgets(catalog=max_tokens),
+            pinned=tuple(pinned),
+            excluded=tuple(excluded),
+        )
         return cls(agent, settings, profile=LENIENT)
 
     @classmethod
@@ -122,7 +159,10 @@ class AgentSkills:
                     # Keep the plan object: `mark_plan_sent` compares plans by identity.
                     snapshot = replace(snapshot, instructions=loaded)
                 else:
-                    view = SkillView(loaded.fingerprint.revision, self.profile, loaded.skills)
+                    revision = loaded.fingerprint.revision
+                    state = IndexInput(revision, loaded.skills)
+                    get_index = partial(self._index.get_index, state)
+                    view = SkillView(revision, self.profile, loaded.skills, get_index=get_index)
                     snapshot = self._build_snapshot(loaded, view)
                 self._snapshot = snapshot
             return snapshot
@@ -132,11 +172,47 @@ class AgentSkills:
         return self.snapshot().skill_view
 
     def system_prompt(self) -> str:
+        """Return the system prompt without a task: `prompt()`."""
+        return self.prompt()
+
+    def prompt(self, task: str = "", *, max_tokens: int | None = None) -> str:
         """Return the system prompt: the agent's own instructions, then its skills.
 
+        If the skills need more tokens than `max_tokens`, by default the agent's budget, those that
+        matter for the task come first, and a last line says how many more can be searched. The
+        same skills, task and budget always give the same text.
         Every surface that sends or shows a system prompt uses this method.
+
+        ```python
+        from skillhall import AgentSkills
+
+        print(AgentSkills.of("skills").prompt("Fill in a PDF form", max_tokens=2_000))
+        ```
         """
-        return self._join_instructions(self.snapshot().plan)
+        return self.render_prompt(self.plan(task, max_tokens=max_tokens))
+
+    def plan(self, task: str = "", *, max_tokens: int | None = None) -> PromptPlan:
+        """Return the plan of `prompt`: its skills and their tokens.
+
+        ```python
+        from skillhall import AgentSkills
+
+        plan = AgentSkills.of("skills").plan("Fill in a PDF form", max_tokens=2_000)
+        print(plan.tokens, [(skill.name, skill.detail) for skill in plan.skills])
+        ```
+        """
+        snapshot = self.snapshot()
+        budget = self.agent.budgets.catalog if max_tokens is None else max_tokens
+        if budget == snapshot.plan.budget and not task.strip():
+            return snapshot.plan
+        request = snapshot.request
+        if task.strip():
+            request = request._replace(find_leading=partial(self._find_leading, snapshot, task))
+        return plan_prompt(request, budget)
+
+    def render_prompt(self, plan: PromptPlan) -> str:
+        """Return the system prompt for a plan of these skills."""
+        return "\n\n".join(filter(None, (self.agent.instructions.strip(), plan.text)))
 
     def get_directory(self, row: ViewedSkill) -> str:
         """Return the folder of a skill, as shown in the prompt."""
@@ -158,21 +234,37 @@ class AgentSkills:
         """The findings about rejected, shadowed, unusable and missing skills."""
         return self.snapshot().instructions.findings
 
-    def _join_instructions(self, plan: PromptPlan) -> str:
-        return "\n\n".join(filter(None, (self.agent.instructions.strip(), plan.text)))
-
     def _build_snapshot(self, loaded: LoadedInstructions, view: SkillView) -> AgentSkillsSnapshot:
         # By identity, as in `InstructionLoader.load`.
         entries = {id(row.skill): self._build_listing_row(row) for row in view}
         listed = [entries[id(skill)] for skill in loaded.listed]
         inlined = [(entries[id(skill)], to_inlined(skill, body)) for skill, body in loaded.inlined]
         request = PlanRequest.for_tools(self.agent.tools, listed, inlined)
-        return AgentSkillsSnapshot(loaded, view, plan_prompt(request, self.agent.budgets.catalog))
+        if loaded.pinned_count:
+            pinned = [entry.location for entry in listed[: loaded.pinned_count]]
+            request = request._replace(find_leading=lambda: pinned)
+        plan = plan_prompt(request, self.agent.budgets.catalog)
+        return AgentSkillsSnapshot(loaded, view, plan, request)
+
+    def _find_leading(self, snapshot: AgentSkillsSnapshot, task: str) -> list[str]:
+        """Return the locations of the pinned skills, then of those for the task."""
+        pinned = snapshot.request.listed[: snapshot.instructions.pinned_count]
+        matching = map(self.get_location, snapshot.skill_view.rank(task))
+        return [*(entry.location for entry in pinned), *matching]
+
+    def _build_index_path(self) -> str | None:
+        """Return the path of the stored search index; `None` if caches are disabled."""
+        if not self.settings.use_head_cache:
+            return None
+        sources = (repr((source, self.settings.working_directory)) for source in self.agent.skills)
+        patterns = repr((self.agent.pinned, self.agent.excluded))
+        identity = ("agent", self.profile.name, patterns, *sources)
+        return build_index_path(self.settings.cache_directory, *identity)
 
     def _render_prompt_for(self, entry: ListingRow) -> str:
         """Return the system prompt as if this were the only skill."""
         plan = plan_prompt(PlanRequest.for_tools(self.agent.tools, [entry]))
-        return self._join_instructions(plan)
+        return self.render_prompt(plan)
 
     def _build_listing_row(self, row: ViewedSkill) -> ListingRow:
         return ListingRow(row.name, row.skill.description, self.get_location(row))

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.agents.tool_definition import Tool
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.render.prompt_plan import PromptPlan
     from skillhall._internal.storage.usage_log import UsageEvent
 
 _MAX_QUOTED = 80  # characters of an unknown name in an error
@@ -51,7 +52,11 @@ class UserMessage(NamedTuple):
 class AgentTools:
     """The tools of one conversation. A skill's instructions are returned only once.
 
+    The system prompt has the skills for the conversation's `task` if the agent has a budget. Set
+    it once, to the first message: another prompt is not found in the caches of model providers.
+
     >>> tools = AgentTools(Skills.load("skills"))
+    >>> tools.task = "Fill in the form application.pdf"
     >>> result = tools.call("load_skill", {"name": "pdf-tools"})
     >>> tools.loaded_names
     ('pdf-tools',)
@@ -65,7 +70,9 @@ class AgentTools:
     ) -> None:
         self.skills: AgentSkills = skills.as_agent_skills()
         self.on_event = on_event
+        self.task: str = ""
         self._now = now
+        self._task_prompt: tuple[PromptPlan, str, str] | None = None
         self._loaded_skills = LoadedSkills()
         self._user_called: dict[str, CatalogSkill] = {}  # hidden skills that the user called
         settings = self.skills.settings
@@ -82,10 +89,25 @@ class AgentTools:
     def system_prompt(self) -> str:
         """Return the current system prompt and record the offered skills."""
         plan = self.skills.snapshot().plan
+        if self.task.strip() and plan.reduced_skills:
+            return self._get_task_prompt(plan)
         if self.skills.mark_plan_sent(plan):
-            names = tuple(share.name for share in plan.skills)
-            self._record_usage("offered", names, plan.tokens)
-        return self.skills.system_prompt()
+            self._record_offered(plan)
+        return self.skills.render_prompt(plan)
+
+    def _get_task_prompt(self, plan: PromptPlan) -> str:
+        """Return the prompt for the task; it changes only if `plan`, without a task, does."""
+        last = self._task_prompt
+        if last is None or last[0] is not plan or last[1] != self.task:
+            task_plan = self.skills.plan(self.task)
+            self._record_offered(task_plan)
+            # Not the plan for the task, which has an entry for every skill of a large catalog.
+            last = self._task_prompt = plan, self.task, self.skills.render_prompt(task_plan)
+        return last[2]
+
+    def _record_offered(self, plan: PromptPlan) -> None:
+        names = tuple(share.name for share in plan.listed_skills)
+        self._record_usage("offered", names, plan.tokens)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the current tools; skill tools only if there are skills."""
@@ -123,6 +145,7 @@ class AgentTools:
         """Start a new conversation."""
         self.sync_history(())
         self._user_called.clear()
+        self.task = ""
 
     def current_view(self) -> SkillView:
         """Return the agent's skills and the hidden ones that the user called."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,5 +112,6 @@ class CollectionSkills(AgentSkills):
         )
         # The empty fingerprint is never checked, since `snapshot` compares revisions.
         loaded = LoadedInstructions(listed, (), hidden, current.findings, Fingerprint({}, 0))
-        view = SkillView(current.revision, self.profile, listed)
+        get_index = partial(self._collection.get_index, current)
+        view = SkillView(current.revision, self.profile, listed, get_index=get_index)
         return self._build_snapshot(loaded, view)

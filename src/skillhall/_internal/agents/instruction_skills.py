@@ -18,7 +18,13 @@ from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
-from skillhall._internal.policy.selection import Globs, select_skills
+from skillhall._internal.policy.selection import (
+    Globs,
+    build_group_matcher,
+    check_group_patterns,
+    find_pinned,
+    select_skills,
+)
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.listing import InlineSkill, render_instructions
 from skillhall._internal.settings import Settings
@@ -27,7 +33,7 @@ from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
@@ -89,6 +95,7 @@ class LoadedInstructions:
     hidden: tuple[CatalogSkill, ...]  # selected, but hidden from models
     findings: tuple[JudgedFinding, ...]
     fingerprint: Fingerprint = field(compare=False)
+    pinned_count: int = 0  # the first of the listed skills, which always come first
 
     @cached_property
     def text(self) -> str:
@@ -159,8 +166,16 @@ class InstructionLoader:
     """Loads sources under a profile, for agents on this machine."""
 
     def __init__(
-        self, sources: Iterable[InstructionSource], settings: Settings, profile: Profile
+        self,
+        sources: Iterable[InstructionSource],
+        settings: Settings,
+        profile: Profile,
+        pinned: Sequence[str] = (),
+        excluded: Sequence[str] = (),
     ) -> None:
+        """Create a loader; `pinned` and `excluded` are patterns for the skills of all sources."""
+        self._pinned = pinned
+        self._excluded = excluded
         self._profile = profile
         self._host = LocalHost(settings.variable_names)
         self._sources = [(source.resolve_root(settings), source.globs) for source in sources]
@@ -178,11 +193,15 @@ class InstructionLoader:
         inlined: list[CatalogSkill] = []
         hidden: list[CatalogSkill] = []
         selected: list[CatalogSkill] = []
+        known: list[CatalogSkill] = []
+        is_excluded = build_group_matcher(self._excluded)
         for number, (root, globs) in enumerate(self._sources):
             # Each source is loaded alone, so that its links stay inside it.
             catalog = load_roots([root], self._profile, with_bodies=True)
             findings += catalog.findings
             skills = [skill._replace(root_number=number) for skill in catalog]
+            known += skills
+            skills = [skill for skill in skills if not is_excluded(skill)]
             usable = []
             for skill in filter(is_visible_to_models, skills):
                 unmet = check_requirements(skill.frontmatter, self._host)
@@ -200,15 +219,20 @@ class InstructionLoader:
             findings += judge(located)
         winners, _, shadow_findings = resolve_duplicates(selected, self._profile.precedence_policy)
         findings += judge(shadow_findings)
+        findings += judge(check_group_patterns(known, (*self._pinned, *self._excluded)))
         # Skills are compared by identity, because two sources may select equal ones.
         winner_ids = {id(skill) for skill in winners}
         bodies = [(s, self._read_body(s, findings)) for s in inlined if id(s) in winner_ids]
+        listed = [skill for skill in listed if id(skill) in winner_ids]
+        pinned = find_pinned(listed, self._pinned)
+        pinned_ids = {id(skill) for skill in pinned}
         return LoadedInstructions(
-            tuple(skill for skill in listed if id(skill) in winner_ids),
+            (*pinned, *(skill for skill in listed if id(skill) not in pinned_ids)),
             tuple((skill, body) for skill, body in bodies if body is not None),
             tuple(hidden),
             tuple(findings),
             fingerprint,
+            len(pinned),
         )
 
     def _read_body(self, skill: CatalogSkill, findings: list[JudgedFinding]) -> str | None:

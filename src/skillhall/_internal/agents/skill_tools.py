@@ -7,6 +7,7 @@ error code.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -16,6 +17,8 @@ from typing import TYPE_CHECKING
 from skillhall._internal.agents.tool_definition import Tool, ToolError, string_schema
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.render.escape import to_single_line
+from skillhall._internal.render.prompt_plan import shorten
+from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
@@ -23,7 +26,12 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from skillhall._internal.agents.tool_definition import ToolContent, ToolResult
-    from skillhall._internal.catalog.skill_view import SkillProvider, SkillView, ViewedSkill
+    from skillhall._internal.catalog.skill_view import (
+        SkillProvider,
+        SkillView,
+        ViewedHit,
+        ViewedSkill,
+    )
 
     Arguments: TypeAlias = Mapping[str, object]
     Properties: TypeAlias = Mapping[str, Mapping[str, object]]
@@ -31,11 +39,14 @@ if TYPE_CHECKING:
 MAX_ENUM = 200  # with more skills, the schema of load_skill does not list the names
 MAX_LIST_RESULTS = 100  # skills in one result of list_skills
 MAX_SEARCH_RESULTS = 50  # skills in one result of search_skills
+MAX_SEARCH_TOKENS = 2000  # of one result of search_skills
 MAX_FILE_BYTES = 1024 * 1024
 MAX_DESCRIPTION = 1024  # characters of a description in a result; the specification's limit
 SKILL_TOOL_NAMES = ("list_skills", "search_skills", "load_skill", "read_skill_file")
 _MAX_QUOTED = 80  # characters of an invalid argument in an error
 _DEFAULT_RESULTS = 10  # skills in a search result by default
+_DESCRIPTION_LENGTHS = (MAX_DESCRIPTION, 512, 256, 128)  # in a search result; the first that fits
+_MAX_REASONS = 6  # words of a field that explain a match
 # By error code; other errors say "cannot be read".
 _READ_PROBLEMS: Mapping[str, str] = {
     "invalid_path": "is not allowed: use a plain relative path inside the skill.",
@@ -107,14 +118,20 @@ class SkillTools:
             ),
             _build_tool(
                 "search_skills",
-                "Searches the names and descriptions of skills. The best match comes first.",
+                "Searches the names, descriptions and instructions of skills, best match first, "
+                "and says why each one matches.",
                 lambda: {
-                    "query": string_schema("The words to search for."),
+                    "query": string_schema("A few words, or the task in a sentence or more."),
                     "limit": {
                         "type": "integer",
                         "description": f"Maximum number of results; default {_DEFAULT_RESULTS}.",
                         "minimum": 1,
                         "maximum": MAX_SEARCH_RESULTS,
+                    },
+                    "offset": {
+                        "type": "integer",
+                        "description": "Number of best matches to leave out, for the next page.",
+                        "minimum": 0,
                     },
                 },
                 ("query",),
@@ -166,23 +183,48 @@ class SkillTools:
         return result
 
     def _search_skills(self, arguments: Arguments) -> ToolContent:
-        """Return the best matches."""
-        limit = arguments.get("limit", _DEFAULT_RESULTS)
-        count = min(limit, MAX_SEARCH_RESULTS) if isinstance(limit, int) else _DEFAULT_RESULTS
-        rows, total = self.provider.current_view().search(str(arguments["query"]), max(1, count))
-        return {"skills": self._serialize_rows(rows), "total": total}
+        """Return a page of the best matches within `MAX_SEARCH_TOKENS`."""
+        query = str(arguments["query"])
+        limit = _get_int(arguments, "limit", _DEFAULT_RESULTS)
+        offset = max(0, _get_int(arguments, "offset", 0))
+        count = max(1, min(limit, MAX_SEARCH_RESULTS))
+        hits, total = self.provider.current_view().search(query, count, offset)
+        # Shorter descriptions first, then fewer skills; the next page begins with the others.
+        pages = [
+            *((len(hits), length) for length in _DESCRIPTION_LENGTHS),
+            *((count, _DESCRIPTION_LENGTHS[-1]) for count in range(len(hits) - 1, 0, -1)),
+        ]
+        result: dict[str, object] = {}
+        for size, length in pages:
+            result = {"skills": self._serialize_hits(hits[:size], length), "total": total}
+            if offset + size < total:
+                result["more"] = (
+                    f"call search_skills with the same query and offset={offset + size}"
+                )
+            if estimate_tokens(json.dumps(result, ensure_ascii=False)) <= MAX_SEARCH_TOKENS:
+                break
+        return result
 
-    def _serialize_rows(self, rows: Iterable[ViewedSkill]) -> list[Mapping[str, str]]:
-        """Return names and descriptions, and locations if no tool accepts names."""
-        by_name = "load_skill" in self.tool_names or "read_skill_file" in self.tool_names
+    def _serialize_hits(self, hits: Iterable[ViewedHit], length: int) -> list[Mapping[str, str]]:
         return [
             {
-                "name": row.name,
-                "description": to_single_line(row.skill.description)[:MAX_DESCRIPTION],
-                **({} if by_name else {"location": f"{self.get_directory(row)}/{row.skill.file}"}),
+                **self._serialize_row(hit.row, shorten(hit.row.skill.description, length)),
+                "why": _explain_hit(hit),
             }
+            for hit in hits
+        ]
+
+    def _serialize_rows(self, rows: Iterable[ViewedSkill]) -> list[Mapping[str, str]]:
+        return [
+            self._serialize_row(row, to_single_line(row.skill.description)[:MAX_DESCRIPTION])
             for row in rows
         ]
+
+    def _serialize_row(self, row: ViewedSkill, description: str) -> Mapping[str, str]:
+        """Return name and description, and the location if no tool accepts names."""
+        by_name = "load_skill" in self.tool_names or "read_skill_file" in self.tool_names
+        location = {} if by_name else {"location": f"{self.get_directory(row)}/{row.skill.file}"}
+        return {"name": row.name, "description": description, **location}
 
     def _load_skill(self, arguments: Arguments) -> ToolContent:
         """Return the instructions of a skill, or a note that they are already loaded."""
@@ -241,6 +283,20 @@ class SkillTools:
             see = self._text_if_available("list_skills", "; see list_skills")
             known = f"Available skills: {shown}{f' and {rest} more{see}' if rest > 0 else ''}."
         return ToolError(f"there is no skill {_quote(error.name)}. {known}", "not_found")
+
+
+def _explain_hit(hit: ViewedHit) -> str:
+    """Return the words of each field that match, or the part of the body with them."""
+    fields = {field: words for field, words in hit.words.items() if field != "body"}
+    if not fields and "body" in hit.words:
+        return f"instructions: {hit.snippet}"
+    reasons = [f"{field}: {', '.join(words[:_MAX_REASONS])}" for field, words in fields.items()]
+    return to_single_line("; ".join(reasons)) or "similar, without a word of the query"
+
+
+def _get_int(arguments: Arguments, key: str, default: int) -> int:
+    value = arguments.get(key, default)
+    return value if isinstance(value, int) else default
 
 
 def _build_tool(

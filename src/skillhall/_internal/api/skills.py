@@ -6,20 +6,24 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.duplicates.duplicate_finder import (
+    DEFAULT_THRESHOLD,
+    find_duplicates,
+)
+from skillhall._internal.catalog.duplicates.duplicate_report import DuplicateReport
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.search.search_index import SearchIndex
-from skillhall._internal.catalog.skill_content import activate, read_accepted_body, read_raw_body
+from skillhall._internal.catalog.skill_content import activate, read_accepted_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
-from skillhall._internal.policy.selection import matches_glob
+from skillhall._internal.policy.selection import build_group_matcher, find_pinned, matches_glob
 from skillhall._internal.render.listing import (
     ListingRow,
     render_listing,
@@ -29,6 +33,7 @@ from skillhall._internal.render.listing import (
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import find_profile, resolve_roots
+from skillhall._internal.wiring.catalog_index import index_catalog
 from skillhall.errors import SkillFileNotFound
 
 if TYPE_CHECKING:
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.tool_definition import Tool
     from skillhall._internal.api.source_copy import SourceCopy
     from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.root import Root
@@ -143,6 +149,8 @@ class SearchHit:
     """The part of the description or the body that matches."""
     score: float
     """From 0 to 1; comparable only within one result."""
+    copies: tuple[Skill, ...] = ()
+    """Other skills with the same text."""
 
 
 class Skills(Mapping[str, Skill]):
@@ -193,8 +201,7 @@ class Skills(Mapping[str, Skill]):
             if not Path(root.path).is_dir():
                 raise SkillFileNotFound(os.fspath(path))
         use_cache = cache and settings.use_head_cache
-        head_cache = HeadCache(settings.cache_directory) if use_cache else None
-        origin = _FolderOrigin(paths, chosen, head_cache)
+        origin = _FolderOrigin(paths, chosen, settings if use_cache else None)
         return cls(origin.load_catalog(), origin)
 
     @classmethod
@@ -258,43 +265,94 @@ class Skills(Mapping[str, Skill]):
         """A digest that changes if a skill is added or removed, or a SKILL.md is edited."""
         return self._origin.revision
 
-    def search(self, query: str, *, limit: int = 10, bodies: bool = False) -> list[SearchHit]:
-        """Return the best matches by name and description, and by body with `bodies`.
+    def search(self, query: str, *, limit: int = 10, offset: int = 0) -> list[SearchHit]:
+        """Return the skills that match a few words or a whole prompt, best first.
 
-        The first search with `bodies` reads every SKILL.md.
+        Names, descriptions and instructions are searched; copies of a skill are one hit. The first
+        search reads every SKILL.md, unless `load` may use a cache that already has them.
         """
-        index = self._body_index if bodies else self._index
-        rows = {row.skill.location: row for row in self._view}
+        rows = self._rows_by_location
+        result = self._index.search(query, limit, offset, lambda one: one.location in rows)
         return [
             SearchHit(
                 skill=self._build_skill(rows[hit.skill.location]),
                 snippet=hit.snippet.text,
                 score=hit.score,
+                copies=tuple(self._build_skill(rows[one.location]) for one in hit.copies),
             )
-            for hit in index.search(query, limit).hits
+            for hit in result.hits
         ]
 
-    def listing(self, *, max_tokens: int | None = None, format: ListingFormat = "xml") -> str:  # noqa: A002 - the word users know
+    def duplicates(self, *, threshold: float = DEFAULT_THRESHOLD) -> DuplicateReport:
+        """Find the skills that are copies of each other: equal, near or overlapping ones.
+
+        Hidden skills and skills that another one with the same name shadows are compared too.
+        Every SKILL.md is read. `threshold` is the least similarity of near skills, from 0 to 1.
+        Raises: ValueError if the threshold is out of range.
+
+        ```python
+        for group in skills.duplicates(threshold=0.8).groups:
+            print(group.kind, [skill.location for skill in group.skills])
+        ```
+        """
+        catalog, keep = self._catalog, self._keep
+        chosen = (s for s in catalog.iter_listed() if keep is None or keep(s.name))
+        return find_duplicates(chosen, catalog.profile.scan_policy, threshold)
+
+    def listing(
+        self,
+        *,
+        max_tokens: int | None = None,
+        format: ListingFormat = "xml",  # noqa: A002 - the word users know
+        task: str = "",
+        pinned: Sequence[str] = (),
+        excluded: Sequence[str] = (),
+    ) -> str:
         """Return the skills as an `<available_skills>` block for a system prompt.
 
         `format` can also be `markdown` or `json`. Without skills, the text is empty, or `[]` in
         JSON. If the block is larger than `max_tokens`, descriptions are shortened, then left out;
-        then skills are left out, and a last line says how many.
+        then skills are left out, and a last line says how many. With a `task`, such as the message
+        of a user, the skills that matter for it come first and keep their descriptions.
+        Skills that match a pattern in `pinned` are always first, those in `excluded` left out.
+        Patterns match names, or ids such as `office/*`.
         Raises: ValueError for `max_tokens` with a format other than `xml`.
 
         ```python
         system = "You are helpful." + skills.listing(max_tokens=2_000)
+        system = skills.listing(task="Fill in a PDF form", max_tokens=2_000, pinned=["house-*"])
         ```
         """
         if max_tokens is not None and format != "xml":
             raise ValueError(f"max_tokens requires format='xml', not {format!r}")
+        rows, pinned_count = self._select_rows(pinned, excluded)
         if format == "markdown":
-            return render_markdown(self._rows)
+            return render_markdown(rows)
         if format == "json":
-            return json.dumps(serialize_listing(self._rows), ensure_ascii=False, indent=2)
+            return json.dumps(serialize_listing(rows), ensure_ascii=False, indent=2)
         if max_tokens is None:
-            return render_listing(self._rows)
-        return plan_prompt(PlanRequest(self._rows, search_hint=""), max_tokens).text
+            return render_listing(rows)
+
+        def find_leading() -> list[str]:
+            matching = (row.skill.location for row in self._view.rank(task))
+            return [*(row.location for row in rows[:pinned_count]), *matching]
+
+        is_ranked = bool(pinned_count or task.strip())
+        request = PlanRequest(
+            rows, search_hint="", find_leading=find_leading if is_ranked else None
+        )
+        return plan_prompt(request, max_tokens).text
+
+    def _select_rows(
+        self, pinned: Sequence[str], excluded: Sequence[str]
+    ) -> tuple[Sequence[ListingRow], int]:
+        """Return the rows of a listing, and how many at the beginning are pinned."""
+        if not pinned and not excluded:
+            return self._rows, 0
+        is_excluded = build_group_matcher(excluded)
+        rows = {row.name: row for row in self._view if not is_excluded(row)}
+        first = {row.name: row for row in find_pinned([*rows.values()], pinned)}
+        return [*map(_build_listing_row, {**first, **rows}.values())], len(first)
 
     def activate(self, name: str) -> str:
         """Return the text for a model that loads the skill `name`, read from disk.
@@ -370,25 +428,24 @@ class Skills(Mapping[str, Skill]):
     def _view(self) -> SkillView:
         catalog, keep = self._catalog, self._keep
         chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
-        return SkillView("", catalog.profile, chosen, catalog.findings)
+        return SkillView("", catalog.profile, chosen, catalog.findings, self._get_index)
 
     @cached_property
     def _rows(self) -> Sequence[ListingRow]:
-        return [
-            ListingRow(row.name, row.skill.description, row.skill.location) for row in self._view
-        ]
+        return [*map(_build_listing_row, self._view)]
 
     @cached_property
-    def _index(self) -> SearchIndex:
-        return SearchIndex.build(self._visible_catalog)
-
-    @cached_property
-    def _body_index(self) -> SearchIndex:
-        return SearchIndex.build(self._visible_catalog, read_raw_body)
+    def _get_index(self) -> Callable[[], SearchIndex]:
+        # Not a method: the view must not keep this object alive, which may own temporary files.
+        return cache(partial(index_catalog, self._catalog, self._origin.cache_settings))
 
     @property
-    def _visible_catalog(self) -> Catalog:
-        return Catalog(self._view.profile, (), [row.skill for row in self._view])
+    def _index(self) -> SearchIndex:
+        return self._get_index()
+
+    @cached_property
+    def _rows_by_location(self) -> Mapping[str, ViewedSkill]:
+        return {row.skill.location: row for row in self._view}
 
     def _build_skill(self, row: ViewedSkill) -> Skill:
         skill = row.skill
@@ -405,18 +462,24 @@ class Skills(Mapping[str, Skill]):
         )
 
 
+def _build_listing_row(row: ViewedSkill) -> ListingRow:
+    return ListingRow(row.name, row.skill.description, row.skill.location)
+
+
 class _FolderOrigin:
     """The folders that skills were loaded from, to load them again."""
 
     def __init__(
-        self, roots: Sequence[Root], profile: Profile, head_cache: HeadCache | None
+        self, roots: Sequence[Root], profile: Profile, cache_settings: Settings | None
     ) -> None:
         self._roots = roots
         self._profile = profile
-        self._head_cache = head_cache
+        self.cache_settings = cache_settings  # `None`: caches are not used
 
     def load_catalog(self) -> Catalog:
-        return load_roots(self._roots, self._profile, self._head_cache)
+        settings = self.cache_settings
+        head_cache = HeadCache(settings.cache_directory) if settings is not None else None
+        return load_roots(self._roots, self._profile, head_cache)
 
     def renew(self) -> _FolderOrigin:
         """Return the current origin; `self` if its revision is known and unchanged.
@@ -425,7 +488,7 @@ class _FolderOrigin:
         """
         if self.known_revision is not None and self._fingerprint.is_current():
             return self
-        renewed = _FolderOrigin(self._roots, self._profile, self._head_cache)
+        renewed = _FolderOrigin(self._roots, self._profile, self.cache_settings)
         if renewed.revision == self.known_revision:
             self._fingerprint = renewed._fingerprint
             return self

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class SourceCopy:
     """The copied skills. The folder is deleted with this object."""
 
+    cache_settings: None = None  # nothing about a temporary folder is cached
+
     def __init__(self, text: str, profile: Profile, settings: Settings) -> None:
         opened = open_source(text, settings)
         self._text = text

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -24,7 +25,7 @@ from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, is
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, ParsedSkill
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
-from skillhall._internal.sources.folder.bundle_reader import open_bundle, read_file_at
+from skillhall._internal.sources.folder.bundle_reader import call_with_bundle, read_file_at
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillFileNotFound, SkillhallError
 
@@ -138,33 +139,44 @@ def validate(  # noqa: PLR0913 - each is an option of its own
         return ValidationReport(
             profile=profile.name, results=tuple(results), scan_findings=catalog.scan_findings
         )
-    requested = list(dict.fromkeys(_resolve_existing(path, base) for path in paths))
+    requested = {str(path): path for path in (_resolve_existing(path, base) for path in paths)}
     # A folder that the user names may be a skill itself, even if the profile scans only below it.
     scan_profile = scan_profile._replace(scan_policy=scan_policy._replace(include_root=True))
-    folders = dict.fromkeys(path if path.is_dir() else path.parent for path in requested)
+    folders = dict.fromkeys(p if p.is_dir() else p.parent for p in requested.values())
     # One catalog per folder: precedence between the folders must not hide skills.
     catalogs = [load([Root(str(folder), follow_links=follow)], scan_profile) for folder in folders]
     scan_findings = tuple(dict.fromkeys(j for catalog in catalogs for j in catalog.scan_findings))
     by_location: dict[str, ValidationResult] = {}
     matched: set[str] = set()  # the requested paths with a result
     results = [r for catalog in catalogs for r in _build_results(catalog, scan_profile, run_all)]
+
+    @cache  # many results are in the same folder
+    def find_requested(folder: str) -> frozenset[str]:
+        """Return the requested paths among the folder and its parents."""
+        parent = os.path.dirname(folder)
+        above = find_requested(parent) if parent != folder else frozenset[str]()
+        return above | {folder} if folder in requested else above
+
     for result in results:
-        paths_of_result = {result.location, result.path, *map(str, Path(result.path).parents)}
-        if found := paths_of_result.intersection(map(str, requested)):
+        found = find_requested(os.path.dirname(result.path))
+        found = found.union(path for path in (result.location, result.path) if path in requested)
+        if found:
             by_location[result.location] = result
             matched |= found
-    documents = [
-        result
-        for result in by_location.values()
-        if _is_document(result) and result.path not in map(str, requested)
-    ]
+    documents = {
+        location: result
+        for location, result in by_location.items()
+        if _is_document(result) and result.path not in requested
+    }
     message = "skipped: a document without frontmatter"
-    skipped = (Finding(Code.SKIPPED, message, path=result.path) for result in documents)
+    skipped = (Finding(Code.SKIPPED, message, path=result.path) for result in documents.values())
     scan_findings = (*scan_findings, *profile.load_policy.judge(skipped))
     missing = [
-        _build_missing_result(path, scan_findings) for path in requested if str(path) not in matched
+        _build_missing_result(path, scan_findings)
+        for text, path in requested.items()
+        if text not in matched
     ]
-    skills = [result for result in by_location.values() if result not in documents]
+    skills = [result for location, result in by_location.items() if location not in documents]
     return ValidationReport(
         profile=profile.name,
         results=tuple(sorted((*skills, *missing), key=_GET_PATH)),
@@ -174,9 +186,11 @@ def validate(  # noqa: PLR0913 - each is an option of its own
 
 def _is_document(result: ValidationResult) -> bool:
     """Whether a flat file is a README.md or the like, not meant as a skill."""
-    is_flat, name = result.path == result.location, Path(result.path).stem
+    if result.path != result.location:
+        return False
+    name = Path(result.path).stem
     has_none = any(judged.finding.code is Code.NO_FRONTMATTER for judged in result.findings)
-    return is_flat and has_none and (name.isupper() or name.upper() in _DOCUMENT_NAMES)
+    return has_none and (name.isupper() or name.upper() in _DOCUMENT_NAMES)
 
 
 def _resolve_existing(path: str, base: str) -> Path:
@@ -220,53 +234,75 @@ def _build_results(catalog: Catalog, profile: Profile, run_all: RunAll) -> list[
 
 
 def _validate_skill(profile: Profile, skill: CatalogSkill | _RejectedSkill) -> ValidationResult:
-    path, findings = skill.location, skill.findings
-    if skill.file:
-        findings = examine_skill(skill, profile).findings
-        path = str(Path(path).parent) if is_skill_md(skill.file) else path
+    path = location = skill.location
+    findings = examine_skill(skill, profile).findings if skill.file else skill.findings
+    if skill.file and is_skill_md(skill.file):
+        path = os.path.dirname(location)
     accepted = not any(judged.effect is Effect.REJECT for judged in findings)
     return ValidationResult(
-        path=path, location=skill.location, name=skill.name, accepted=accepted, findings=findings
+        path=path, location=location, name=skill.name, accepted=accepted, findings=findings
     )
 
 
 def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:
     """Read a skill of a catalog completely; findings include accepted ones."""
-    is_flat = bool(skill.file) and not is_skill_md(skill.file)
-    handle, directory = skill.folder_handle, Path(skill.location).parent
-    bundle = Bundle(handle.path, {})
-    if not is_flat:
+    if not skill.file or is_skill_md(skill.file):
+        examine = partial(_examine_bundle, skill, profile)
         with suppress(SkillFileNotFound):
-            bundle = open_bundle(handle, profile.scan_policy)
+            return call_with_bundle(skill.folder_handle, profile.scan_policy, examine)
+    return _examine_bundle(skill, profile, Bundle(skill.folder_handle.path, {}))
+
+
+def _examine_bundle(
+    skill: CatalogSkill | _RejectedSkill, profile: Profile, bundle: Bundle
+) -> SkillExamination:
+    folder, name, location = bundle.folder, skill.name, skill.location
+    directory = os.path.dirname(location)
     try:
-        path = RelativePath.parse(skill.file)
-        data = read_file_at(handle, path, MAX_SKILL_MD_BYTES)
+        file = _read_skill_file(skill, bundle)
     except SkillhallError:
         # The scan has reported the unreadable SKILL.md; the other files may still be risky.
-        risks = profile.load_policy.judge(
-            finding.with_location(str(directory / finding.path), skill.name)
+        judged_risks = profile.load_policy.judge(
+            finding.with_location(_join(directory, finding.path), name)
             for finding in scan_bundle(bundle, EMPTY_FRONTMATTER)
         )
-        findings = (*skill.findings, *risks)
-        return SkillExamination(_UNREAD_SKILL, Bundle(handle.path, {}), findings)
-    parsed = parse_skill(data, None if is_flat else directory.name, profile.key_case)
+        return SkillExamination(_UNREAD_SKILL, Bundle(folder, {}), (*skill.findings, *judged_risks))
+    data, is_flat = file.read(), not is_skill_md(skill.file)
+    parsed = parse_skill(data, None if is_flat else os.path.basename(directory), profile.key_case)
     missing: Iterable[Finding] = ()
-    scanned = bundle
-    if is_flat:
-        file = SkillFile(path, len(data), executable=False, read=lambda: data)
-        scanned = Bundle(handle.path, {skill.file: file})
-    elif parsed.body:
+    if parsed.body and not is_flat:
         skipped = {finding.path for finding in bundle.findings}
         missing = check_references(data, bundle.files.keys() | skipped)
-    located = (
-        *((finding, skill.location) for finding in parsed.findings),
-        *((finding, str(directory / finding.path)) for finding in bundle.findings),
-        *((finding, skill.location) for finding in missing),
-        *((f, str(directory / f.path)) for f in scan_bundle(scanned, parsed.frontmatter)),
-    )
+    files = bundle.files
+    if is_flat or skill.file in files:
+        files = {**files, skill.file: file}
+    risks = scan_bundle(Bundle(folder, files, bundle.findings), parsed.frontmatter)
     judged_findings = profile.load_policy.judge(
-        finding.with_location(location, skill.name) for finding, location in located
+        [
+            *(finding.with_location(location, name) for finding in parsed.findings),
+            *(f.with_location(_join(directory, f.path), name) for f in bundle.findings),
+            *(finding.with_location(location, name) for finding in missing),
+            *(f.with_location(_join(directory, f.path), name) for f in risks),
+        ]
     )
     codes = {judged.finding.code for judged in judged_findings}
     known = [judged for judged in skill.findings if judged.finding.code not in codes]
     return SkillExamination(parsed, bundle, (*known, *judged_findings))
+
+
+def _read_skill_file(skill: CatalogSkill | _RejectedSkill, bundle: Bundle) -> SkillFile:
+    """Read the SKILL.md, or the flat file, into memory. Raises: SkillhallError."""
+    path = RelativePath.parse(skill.file)
+    listed = bundle.files.get(skill.file)
+    data = None
+    if listed is not None and listed.size <= MAX_SKILL_MD_BYTES:
+        with suppress(SkillhallError):
+            data = listed.read()
+    if data is None or len(data) > MAX_SKILL_MD_BYTES:
+        data = read_file_at(skill.folder_handle, path, MAX_SKILL_MD_BYTES)
+    is_executable = listed is not None and listed.executable
+    return SkillFile(path, len(data), is_executable, partial(bytes, data))
+
+
+def _join(directory: str, path: str) -> str:
+    return os.path.join(directory, path.replace("/", os.sep)) if path else directory

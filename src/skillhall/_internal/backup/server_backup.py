@@ -130,7 +130,7 @@ class RestoreReport(NamedTuple):
 
 
 class _Server(NamedTuple):
-    """Places of a server's data."""
+    """Locations of a server's data."""
 
     parts: tuple[FolderPart, ...]
     contents: FolderPart
@@ -332,7 +332,7 @@ class _Restore:
         return self._database.read(lambda connection: summarize_server(connection, chunks))
 
     def compare(self, before: ServerSummary, totals: BackupTotals) -> RestoreReport:
-        """Return what the restore changes."""
+        """Return what a restore would change."""
         after, is_postgres = self._after, self._server.is_postgres
         was_postgres = self._header.database == "postgresql" or not self._has_folders
         skills = before.get_skills(is_postgres=is_postgres or not self._has_folders)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
@@ -92,6 +93,9 @@ class RejectedCandidate(NamedTuple):
     name: str
     location: str
     findings: tuple[JudgedFinding, ...]
+
+
+_GET_SKILL = itemgetter(0)  # of a `ShadowedSkill`
 
 
 class Explanation(NamedTuple):
@@ -189,12 +193,15 @@ class Catalog:
         for rejected in self.rejected:
             yield from rejected.findings
         effects, default = self.profile.load_policy.effects, self.profile.load_policy.default_effect
-        for skill in self.iter_listed():
-            if rows := skill.reported:
-                name, location = skill.name, skill.location
-                for code, message, line, hint, _, _ in rows:
-                    row = (code, message, line, hint, location, name)
-                    yield row, effects.get(code, default)
+        for skills in (self.skills, map(_GET_SKILL, self.shadowed)):
+            for skill in skills:
+                if rows := skill.reported:
+                    name, _, _, folder, file, root, *_ = skill
+                    start = f"{root.path}{os.sep}{folder}" if folder else root.path
+                    location = f"{start}{os.sep}{file}"
+                    for code, message, line, hint, _, _ in rows:
+                        row = (code, message, line, hint, location, name)
+                        yield row, effects.get(code, default)
 
     def iter_listed(self) -> Iterator[CatalogSkill]:
         """Yield the accepted skills, then the shadowed ones."""

@@ -234,7 +234,7 @@ class LiveCatalog:
             if self._is_watch_broken:
                 self._stop_watching()
         except Exception:  # noqa: BLE001 - the thread must survive any error
-            _LOG.exception("changes of skills cannot be noticed")
+            _LOG.exception("cannot watch the skills for changes")
             self._stop_watching()
             with self._pending_lock:
                 self._needs_full_load = True

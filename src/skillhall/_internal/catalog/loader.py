@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.folder.walker import Scan, ScanProgress
 
 # Sorted by path, flat files first; the stable sort by name then keeps that order for equal names.
-_BY_FOLDER_AND_FILE = itemgetter(0, 1)
+_BY_FOLDER, _BY_FILE = itemgetter(0), itemgetter(1)
 _BY_NAME = itemgetter(0)
 # By index, because attribute access is slower and large scans have thousands of candidates.
 _GET_REAL_FOLDER, _GET_REAL_FILE = itemgetter(8), itemgetter(9)
@@ -124,16 +124,20 @@ def _judge_scans(
     for number, (root, real, scan) in enumerate(zip(roots, real_roots, scans, strict=True)):
         judge = _RootJudge(root, number, profile)
         findings = profile.load_policy.judge(scan.findings)
-        scan.candidates.sort(key=_BY_FOLDER_AND_FILE)
-        scan.candidates.reverse()
-        while scan.candidates:
-            candidate = scan.candidates.pop()  # a large scan is not needed twice in memory
-            listed = duplicates.find_duplicate(candidate, real) if has_duplicates else None
-            if listed is None:
-                judge.judge(candidate)
-            else:
-                finding = judge.build_same_file_finding(candidate, listed)
-                findings += profile.load_policy.judge([finding])
+        # Two sorts by one string each take half the time of one sort by pairs.
+        scan.candidates.sort(key=_BY_FILE)
+        scan.candidates.sort(key=_BY_FOLDER)
+        if has_duplicates:
+            unique = []
+            for candidate in scan.candidates:
+                listed = duplicates.find_duplicate(candidate, real)
+                if listed is None:
+                    unique.append(candidate)
+                else:
+                    finding = judge.build_same_file_finding(candidate, listed)
+                    findings += profile.load_policy.judge([finding])
+            scan.candidates[:] = unique
+        judge.judge(scan.candidates)
         judge.skills.sort(key=_BY_NAME)
         judged = JudgedScan(judge.skills, judge.rejected, [*findings], duplicates.has_links)
         judged_scans.append(judged)
@@ -221,45 +225,55 @@ class _RootJudge:
         self.skills: list[CatalogSkill] = []
         self.rejected: list[RejectedCandidate] = []
 
-    def judge(self, candidate: Candidate) -> None:
-        """Add one candidate to `skills` or `rejected`."""
-        # Unpacking is faster than attribute access, which matters for tens of thousands of
-        # candidates.
-        folder, file, name, description, hidden, fields, _, is_flat, real, real_file, findings = (
-            candidate
-        )
-        folder_name = folder.rpartition("/")[2] or self._fallback_name(candidate)
-        name, description = self.name_policy(name, description, folder_name)
-        if name in self.reserved_names:
-            message = f"the name {name!r} is reserved for a route of the server"
-            reserved = Finding(Code.NAME_RESERVED, message, hint="choose another name")
-            findings = (*findings, reserved)
-        if findings:
-            quiet = self.quiet_codes
-            findings = tuple([finding for finding in findings if finding[0] not in quiet])
-            rejecting = self.rejecting_codes
-            if any([finding[0] in rejecting for finding in findings]):  # noqa: C419 - faster
-                skill_id, location = folder or folder_name, self._location(candidate)
-                judged = judge_rows(findings, self.load_policy, location, name)
-                self.rejected.append(RejectedCandidate(skill_id, name, location, judged))
-                return
-        self.skills.append(
-            CatalogSkill(
+    def judge(self, candidates: list[Candidate]) -> None:
+        """Move the candidates to `skills` or `rejected`, in order."""
+        # One call for all, local names and unpacking, since there may be tens of thousands.
+        name_policy, reserved_names = self.name_policy, self.reserved_names
+        quiet, rejecting = self.quiet_codes, self.rejecting_codes
+        root, root_number, load_policy = self.root, self.root_number, self.load_policy
+        skills, new = self.skills, tuple.__new__
+        candidates.reverse()
+        while candidates:
+            candidate = candidates.pop()  # a large scan is not needed twice in memory
+            folder, file, name, description, hidden, fields, _, is_flat, real, real_file, rows = (
+                candidate
+            )
+            folder_name = folder.rpartition("/")[2] or self._fallback_name(candidate)
+            name, description = name_policy(name, description, folder_name)
+            if name in reserved_names:
+                message = f"the name {name!r} is reserved for a route of the server"
+                reserved = Finding(Code.NAME_RESERVED, message, hint="choose another name")
+                rows = (*rows, reserved)
+            if rows:
+                reported = []
+                is_rejected = False
+                for row in rows:
+                    if row[0] not in quiet:
+                        reported.append(row)
+                        is_rejected = is_rejected or row[0] in rejecting
+                if is_rejected:
+                    skill_id, location = folder or folder_name, self._location(candidate)
+                    judged = judge_rows(reported, load_policy, location, name)
+                    self.rejected.append(RejectedCandidate(skill_id, name, location, judged))
+                    continue
+                if len(reported) != len(rows):
+                    rows = tuple(reported)
+            skill = (
                 name,
                 description,
                 hidden,
                 folder,
                 file,
-                self.root,
-                self.root_number,
+                root,
+                root_number,
                 fields,
-                findings,
+                rows,
                 is_flat,
                 real,
                 real_file,
-                self.load_policy,
+                load_policy,
             )
-        )
+            skills.append(new(CatalogSkill, skill))  # as `CatalogSkill(…)`, in half the time
 
     def build_same_file_finding(self, candidate: Candidate, real_path: str) -> Finding:
         """Build the finding for a file that is already listed under another path."""

@@ -27,7 +27,7 @@ class StateRecorder:
 
 
 def capture_state(scan: Scan, started_ns: int) -> ScanState | None:
-    """Return the state of a scan; `None` if it depends on more, or is too young."""
+    """Return the state of a scan; `None` if file signatures cannot prove it unchanged."""
     if scan.folders is None:
         return None
     signatures: dict[str, Signature] = {

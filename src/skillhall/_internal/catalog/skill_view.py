@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.search.search_index import SearchIndex
+from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
     read_accepted_body,
@@ -31,11 +31,13 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
     from skillhall._internal.catalog.head_cache import HeadCache
+    from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.root import Root
 
 MAX_SUGGESTIONS = 5  # names that an error suggests
+MAX_RANKED = 500  # skills that matter for a task; no prompt has room for more
 
 
 class ViewedSkill(NamedTuple):
@@ -46,9 +48,22 @@ class ViewedSkill(NamedTuple):
     skill: CatalogSkill
 
     @property
+    def id(self) -> str:
+        """The folder of the skill relative to its root."""
+        return self.skill.id
+
+    @property
     def uri(self) -> str:
         """The URI of the skill's folder."""
         return f"{SCHEME}{self.path}"
+
+
+class ViewedHit(NamedTuple):
+    """A skill that matches a query, and why."""
+
+    row: ViewedSkill
+    words: Mapping[str, Sequence[str]]  # of each field that match
+    snippet: str  # the part of the description or the body that matches
 
 
 class SkillView:
@@ -75,7 +90,7 @@ class SkillView:
             *profile.load_policy.judge(path_findings),
         )
         self._get_index = get_index or self._get_own_index
-        self._own_index: SearchIndex | None = None
+        self._own_index: BackgroundIndex | None = None
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -130,16 +145,38 @@ class SkillView:
         policy = self.profile.scan_policy.without_hidden_files
         return with_bundle(row.skill, policy, lambda bundle: bundle.get_file(relative).read())
 
-    def search(self, query: str, limit: int) -> tuple[Sequence[ViewedSkill], int]:
-        """Search the view; return the best skills and the total number of matches."""
-        result = self._get_index().search(query, limit, for_models=True)
-        return [self._by_location[hit.skill.location] for hit in result.hits], result.total
+    def search(self, query: str, limit: int, offset: int = 0) -> tuple[Sequence[ViewedHit], int]:
+        """Search the view; return a page of the best skills and the number of all matches."""
+        rows, index = self._by_location, self._get_index()
+        result = index.search(query, limit, offset, lambda one: one.location in rows)
+        hits = [
+            ViewedHit(rows[hit.skill.location], index.explain(query, hit).words, hit.snippet.text)
+            for hit in result.hits
+        ]
+        return hits, result.total
+
+    def rank(self, task: str, limit: int = MAX_RANKED) -> Sequence[ViewedSkill]:
+        """Return the skills that matter most for a task, best first.
+
+        The result depends on nothing else than the skills and the task, so texts that are not
+        indexed yet are read first.
+        """
+        if not task.strip():
+            return ()
+        index = self._get_index()
+        if index.pending_count:
+            index.read_texts()
+        groups, _ = index.find(task, limit)
+        rows = self._by_location
+        # One of several copies is enough.
+        visible = ([one.location for one in group if one.location in rows] for group in groups)
+        return [rows[locations[0]] for locations in visible if locations]
 
     def _get_own_index(self) -> SearchIndex:
         with self._lock:
             if self._own_index is None:
-                self._own_index = SearchIndex.build(row.skill for row in self)
-            return self._own_index
+                self._own_index = BackgroundIndex()
+        return self._own_index.get_index(IndexInput(self.revision, self.all_skills))
 
     @cached_property
     def _by_location(self) -> Mapping[str, ViewedSkill]:
@@ -161,8 +198,13 @@ class FolderSkillProvider:
     """Provider of the skills in folders, loaded with a profile."""
 
     def __init__(
-        self, roots: Sequence[Root], profile: Profile, head_cache: HeadCache | None = None
+        self,
+        roots: Sequence[Root],
+        profile: Profile,
+        head_cache: HeadCache | None = None,
+        index: BackgroundIndex | None = None,
     ) -> None:
+        self._index = index or BackgroundIndex()
         self._roots = tuple(roots)
         self._profile = profile
         self._head_cache = head_cache
@@ -181,7 +223,9 @@ class FolderSkillProvider:
             view = None if self._cached is None else self._cached[1]
             if view is None or view.revision != revision:
                 catalog = load_roots(self._roots, self._profile, self._head_cache)
-                view = SkillView(revision, self._profile, catalog, catalog.findings)
+                state = IndexInput(revision, catalog)
+                get_index = partial(self._index.get_index, state)
+                view = SkillView(revision, self._profile, catalog, catalog.findings, get_index)
             self._cached = fingerprint, view
             return view
 

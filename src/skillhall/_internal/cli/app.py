@@ -35,6 +35,7 @@ COMMAND_SECTIONS = {
         "show": ("browse.show", "Show everything about one skill."),
         "read": ("browse.show:read", "Print a skill, or one of its files, for an agent."),
         "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
+        "duplicates": ("browse.duplicates", "Find copies among skills."),
         "scan": ("author.scan", "Scan skills for risky content."),
         "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
     },
@@ -76,6 +77,10 @@ COMMAND_SECTIONS = {
         "restore": ("servers.backup:restore", "Restore a server from a backup."),
     },
     "Configure": {
+        "embeddings": (
+            "browse.embeddings",
+            "Build vectors of skills for search: status, estimate, build, clear.",
+        ),
         "path": ("browse.path", "Show the searched folders and the cache."),
         "profiles": ("browse.path:profiles", "Show the profiles and the effect of each finding."),
         "completion": ("completion", "Print the completion script for a shell."),

@@ -106,11 +106,14 @@ def _encode_findings(findings: Iterable[tuple[FindingRow, Effect]]) -> Iterator[
             advice = f', "hint": {quoted(sanitize_line(hint))}'
             if len(hint) < _MAX_SHARED_HINT:
                 hints[hint] = advice
-        text = message if message.isprintable() else sanitize_line(message)
+        text = quoted(message)
+        # Of printable text, `quoted` escapes only quotes and backslashes.
+        if len(text) != len(message) + 2 or not message.isascii() or "\x7f" in message:
+            text = quoted(sanitize_line(message))
         place = f', "path": {quoted(path)}' if path else ""
         number = "" if line is None else f', "line": {line}'
         name = f', "skill": {quoted(skill)}' if skill else ""
-        yield f"{start}{quoted(text)}{place}{number}{advice}{name}}}"
+        yield f"{start}{text}{place}{number}{advice}{name}}}"
 
 
 def _write_encoded(write: Callable[[str], None], encoded_items: Iterator[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +37,9 @@ _FOLDER_FLAGS = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 _TRAVERSE_FLAGS = getattr(os, "O_PATH", 0) | _FOLDER_FLAGS
 # O_NONBLOCK: opening a named pipe called SKILL.md would otherwise wait for a writer.
 _FILE_FLAGS = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+_MAX_WITHOUT_STATUS = 1 << 20  # bytes; block devices are larger
 
 
 class EntryKind(StrEnum):
@@ -120,17 +123,44 @@ class Folder:
             raise NotAFile(name)
         return OpenedFile(descriptor, status)
 
-    def read_start(self, name: str, size: int) -> tuple[bytes, os.stat_result]:
-        """Read up to `size` bytes of the regular file `name`. Raises: OSError, NotAFile."""
+    def read_start_below(
+        self, name: str, file: str, size: int, *, with_status: bool = True
+    ) -> tuple[bytes, int, os.stat_result | None] | Folder:
+        """Return up to `size` bytes of the regular file `file` in the folder `name`, and its size.
+
+        Without such a file, return the open folder. As `open_folder` and `open_file`, with fewer
+        calls: a large scan reads tens of thousands of files. Without its status, reading a file
+        takes a tenth less time. Raises: OSError, NotAFile.
+        """
         if self._handle is None:
-            descriptor, status = self.open_file(name)
-        else:  # as `open_file`, with fewer calls: a large scan reads tens of thousands of files
-            descriptor = os.open(name, _FILE_FLAGS, dir_fd=self._handle)
-            status = os.fstat(descriptor)
+            folder = self.open_folder(name)
+            try:
+                descriptor, status = folder.open_file(file)
+            except FileNotFoundError:
+                return folder
+        else:
+            handle = os.open(name, _TRAVERSE_FLAGS, dir_fd=self._handle)
+            try:
+                descriptor = os.open(file, _FILE_FLAGS, dir_fd=handle)
+            except FileNotFoundError:
+                return Folder(handle)
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
         try:
+            if not with_status and self._handle is not None:
+                # Pipes, sockets, terminals and folders raise here. Other devices have no size.
+                data = os.pread(descriptor, size, 0)
+                total = os.lseek(descriptor, 0, os.SEEK_END)
+                length = len(data)
+                if length in (total, size) and 0 < total <= _MAX_WITHOUT_STATUS:
+                    return data, total, None
+                os.lseek(descriptor, 0, os.SEEK_SET)
+            status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise NotAFile(name)
-            return os.read(descriptor, size), status
+                raise NotAFile(file)
+            return os.read(descriptor, size), status.st_size, status
         finally:
             os.close(descriptor)
 
@@ -230,9 +260,12 @@ class FolderHandle(NamedTuple):
 @contextmanager
 def folder_at(location: FolderHandle) -> Iterator[Folder]:
     """Open a folder for the duration of a `with` block. Raises: OSError."""
-    parts = location.relative_path.split("/") if location.relative_path else ()
-    with closing(open_root(location.root)) as root, subfolder_at(root, parts) as folder:
-        yield folder
+    with closing(open_root(location.root)) as root:
+        if not location.relative_path:
+            yield root
+            return
+        with subfolder_at(root, location.relative_path.split("/")) as folder:
+            yield folder
 
 
 @contextmanager
@@ -241,7 +274,8 @@ def subfolder_at(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
 
     The only exception is the link `..data` of a Kubernetes volume.
     """
-    with ExitStack() as stack:
+    opened: list[Folder] = []
+    try:
         for part in parts:
             try:
                 root = root.open_folder(part)
@@ -249,8 +283,11 @@ def subfolder_at(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
                 if part != VOLUME_LINK:
                     raise
                 root = open_volume(root)
-            stack.callback(root.close)
+            opened.append(root)
         yield root
+    finally:
+        for folder in reversed(opened):
+            folder.close()
 
 
 def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
@@ -259,16 +296,22 @@ def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
     try:
         if opened.stat.st_size > max_bytes:
             raise TooLarge(name, max_bytes)
-        return read_descriptor(opened.descriptor, max_bytes, name)
+        return read_descriptor(opened.descriptor, max_bytes, name, opened.stat.st_size)
     finally:
         os.close(opened.descriptor)
 
 
-def read_descriptor(descriptor: int, max_bytes: int, name: str) -> bytes:
-    """Read to the end of the file. Raises: OSError, TooLarge."""
+def read_descriptor(descriptor: int, max_bytes: int, name: str, size: int | None = None) -> bytes:
+    """Read to the end of the file, of this size if known. Raises: OSError, TooLarge."""
     # The file may have grown since its stat, so the limit is checked while reading.
     chunks = []
     remaining = max_bytes + 1
+    if size is not None:
+        # Most files are complete after this call, and a large buffer costs more than the call.
+        chunks = [os.read(descriptor, size + 1)]
+        if len(chunks[0]) == size:
+            return chunks[0]
+        remaining -= len(chunks[0])
     while remaining > 0 and (chunk := os.read(descriptor, min(remaining, 1 << 20))):
         chunks.append(chunk)
         remaining -= len(chunk)
@@ -287,6 +330,8 @@ def read_below(root: Folder, path: RelativePath, max_bytes: int) -> bytes:
     parts = path.parts
     try:
         try:
+            if len(parts) == 1:
+                return read_file(root, parts[0], max_bytes)
             with subfolder_at(root, parts[:-1]) as folder:
                 return read_file(folder, parts[-1], max_bytes)
         except FileNotFoundError:

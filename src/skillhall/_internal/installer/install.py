@@ -10,6 +10,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
+from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.lock import (
@@ -18,6 +19,7 @@ from skillhall._internal.installer.lock import (
     compute_files_digest,
     to_locked_files,
 )
+from skillhall._internal.installer.present_skills import list_present_skills
 from skillhall._internal.installer.project import (
     InstalledFiles,
     Project,
@@ -136,8 +138,11 @@ def preflight_bundles(
     Findings and skipped skills are added to `report`.
     """
     first: dict[str, AddedSkill] = {}
+    bundles = list(bundles)
+    sizes = {file.size for bundle in bundles if (file := _find_skill_md(bundle)) and file.size}
+    present = [*list_present_skills(folder, sizes)] if folder else []
     for bundle in bundles:
-        skill = _check_bundle(bundle, folder, report)
+        skill = _check_bundle(bundle, folder, present, report)
         if skill is None:
             continue
         # Ids are folded because some file systems ignore case and Unicode normalization.
@@ -155,7 +160,9 @@ def preflight_bundles(
     return list(first.values())
 
 
-def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill | None:
+def _check_bundle(
+    bundle: Bundle, folder: str, present: Sequence[PresentSkill], report: AddReport
+) -> AddedSkill | None:
     """Return the skill if the lenient profile accepts it, else `None`.
 
     Findings are added to `report`.
@@ -163,9 +170,12 @@ def _check_bundle(bundle: Bundle, folder: str, report: AddReport) -> AddedSkill 
     file, skill_id = _find_skill_md(bundle), choose_folder_name(bundle)
     name, findings = skill_id, bundle.findings
     if file is not None:
-        parsed = parse_skill(file.read(), skill_id)
+        data = file.read()
+        parsed = parse_skill(data, skill_id)
         name = parsed.frontmatter.name or skill_id
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
+        if near_copy := find_near_copy(data, skill_id, present):
+            findings = (*findings, near_copy)
     elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
     judged_findings = LENIENT.load_policy.judge(

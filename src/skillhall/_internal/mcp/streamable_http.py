@@ -7,13 +7,14 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from skillhall._internal.http.request import MAX_JSON_BYTES, ROUTE_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from anyio.abc import TaskGroup, TaskStatus
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from skillhall._internal.mcp.server import SkillServer
@@ -35,28 +36,25 @@ class SessionLimits(NamedTuple):
 class McpMiddleware:
     """Handles requests to `PATH` and passes all others to the app.
 
-    Use one instance per app: a session manager runs only once. Without `session_limits`, the server
-    is stateless.
+    The first request to `PATH` loads the MCP SDK in a thread: a server without MCP clients starts
+    faster and needs less memory. Use one instance per app: a session manager runs only once.
+    Without `session_limits`, the server is stateless.
     """
 
     def __init__(
         self,
         app: ASGIApp,
-        server: SkillServer,
+        build_server: Callable[[], SkillServer],
         wait_for_shutdown: Callable[[], Awaitable[None]],
         session_limits: SessionLimits | None,
     ) -> None:
         self._app = app
-        self._server = server
+        self._build_server = build_server
         self._wait_for_shutdown = wait_for_shutdown
-        self._manager = StreamableHTTPSessionManager(
-            server,
-            json_response=True,
-            stateless=session_limits is None,
-            max_request_body_size=MAX_JSON_BYTES,
-            session_idle_timeout=session_limits.idle_timeout if session_limits else None,
-            max_sessions=session_limits.max_sessions if session_limits else None,
-        )
+        self._limits = session_limits
+        self._manager: StreamableHTTPSessionManager | None = None
+        self._starting = asyncio.Lock()
+        self._tasks: TaskGroup  # open during the lifespan of the app
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Handle a request or the lifespan of the app."""
@@ -77,16 +75,47 @@ class McpMiddleware:
             else:
                 await send(message)
 
-        async def close_streams_on_shutdown() -> None:
-            await self._wait_for_shutdown()
-            self._server.subscriptions.close()
-
-        async with self._manager.run(), anyio.create_task_group() as tasks:
-            tasks.start_soon(close_streams_on_shutdown)
+        async with anyio.create_task_group() as self._tasks:
             await self._app(scope, receive, defer_shutdown)
-            tasks.cancel_scope.cancel()
+            self._tasks.cancel_scope.cancel()
         for message in deferred:
             await send(message)
+
+    async def _start_manager(self) -> StreamableHTTPSessionManager:
+        async with self._starting:
+            if self._manager is None:
+                # Not in a worker pool: this runs once, and a full pool would refuse it.
+                server, manager = await asyncio.to_thread(self._build_manager)
+                await self._tasks.start(self._run_manager, server, manager)
+                self._manager = manager
+            return self._manager
+
+    def _build_manager(self) -> tuple[SkillServer, StreamableHTTPSessionManager]:
+        # A part of the SDK, see the class.
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager  # noqa: PLC0415
+
+        server, limits = self._build_server(), self._limits
+        return server, StreamableHTTPSessionManager(
+            server,
+            json_response=True,
+            stateless=limits is None,
+            max_request_body_size=MAX_JSON_BYTES,
+            session_idle_timeout=limits.idle_timeout if limits else None,
+            max_sessions=limits.max_sessions if limits else None,
+        )
+
+    async def _run_manager(
+        self,
+        server: SkillServer,
+        manager: StreamableHTTPSessionManager,
+        *,
+        task_status: TaskStatus[None],
+    ) -> None:
+        async with manager.run():
+            task_status.started()
+            await self._wait_for_shutdown()
+            server.subscriptions.close()
+            await anyio.sleep_forever()
 
     async def _handle_request(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the SDK respond. On shutdown or a body timeout, it sees a disconnect."""
@@ -114,7 +143,8 @@ class McpMiddleware:
             is_response_open = is_start or message.get("more_body", False)
             await send(message)
 
-        await self._manager.handle_request(scope, receive_message, send_message)
+        manager = self._manager or await self._start_manager()
+        await manager.handle_request(scope, receive_message, send_message)
         if is_response_open:  # the stream was cut off
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 

@@ -42,6 +42,7 @@ _RESERVED_NETWORKS: dict[IpNetwork, str] = {
     IPv6Network("2002::/16"): "tunnels",  # 6to4
     IPv6Network("3fff::/20"): "documentation",
 }
+_LOOPBACK = (IPv4Network("127.0.0.0/8"), IPv6Network("::1/128"))
 _GLOBAL_V6 = IPv6Network("2000::/3")
 # NAT64 and IPv4-mapped addresses: their last four bytes are the IPv4 address that is contacted.
 _IPV4_EMBEDDING_NETWORKS = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
@@ -64,6 +65,13 @@ class AddressPolicy:
         """Whether the address is in an allowed network, so that it may use plain http."""
         inner = _embedded_ipv4(address) or address
         return _scope_id(inner) is None and any(inner in network for network in self.allowed)
+
+    def with_named_loopback(self, host: str) -> AddressPolicy:
+        """Return the policy for a URL of the user, which may name this machine.
+
+        Loopback is allowed if the host names it; other host names must not resolve to it.
+        """
+        return AddressPolicy((*self.allowed, *_LOOPBACK)) if is_loopback(host) else self
 
     def rejection_reason(self, address: IpAddress) -> str | None:
         """Return why the address may not be contacted, `None` if it may."""

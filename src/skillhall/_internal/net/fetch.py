@@ -163,7 +163,7 @@ def _handle_response(response: HTTPResponse, hop: _Hop) -> FetchStream | _Hop:
         return _next_hop(response.headers, hop)
     if status in _NOT_FOUND_STATUSES:
         raise SourceNotFound(url.without_query)
-    if (seconds := _parse_retry_after(status, response.headers)) is not None:
+    if (seconds := parse_retry_after(status, response.headers)) is not None:
         raise RateLimited(url.host, seconds)
     if status == _NOT_MODIFIED and hop.options.etag:
         return FetchStream(iter(()), url.without_query, hop.options.etag, "", is_not_modified=True)
@@ -210,7 +210,7 @@ def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
     return hop._replace(connection_request=request, options=options)
 
 
-def _parse_retry_after(status: int, headers: HTTPMessage) -> int | None:
+def parse_retry_after(status: int, headers: HTTPMessage) -> int | None:
     """Return the seconds to wait if the response is a rate limit, else `None`."""
     if status not in (_FORBIDDEN, _TOO_MANY_REQUESTS):
         return None

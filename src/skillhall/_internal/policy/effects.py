@@ -96,6 +96,7 @@ WARNED_BY_DEFAULT = frozenset(
         Code.SHADOWED,
         Code.SAME_NAME,
         Code.CASE_COLLISION,
+        Code.NEAR_COPY,
         Code.INLINE_WINS,
         Code.PATTERN_UNMATCHED,
         Code.REQUIREMENT_UNMET,

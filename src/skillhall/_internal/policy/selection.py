@@ -5,12 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from skillhall._internal.policy.precedence import LocatedSkill
 from skillhall._internal.skill.finding import Code, Finding
 
 SelectableT = TypeVar("SelectableT", bound=LocatedSkill)
+
+
+class IdentifiedSkill(Protocol):
+    """The properties of a skill that patterns for groups match."""
+
+    @property
+    def name(self) -> str:
+        """The name that the model uses."""
+
+    @property
+    def id(self) -> str:
+        """The folder of the skill relative to its root."""
+
+
+IdentifiedT = TypeVar("IdentifiedT", bound=IdentifiedSkill)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +92,33 @@ def select_skills(skills: Sequence[SelectableT], globs: Globs) -> Selection[Sele
             hint = "check its spelling; '*' and '?' are wildcards, case matters"
             findings.append(Finding(Code.PATTERN_UNMATCHED, message, hint=hint))
     return Selection(tuple(listed), tuple(inlined), tuple(findings))
+
+
+def find_pinned(skills: Sequence[IdentifiedT], patterns: Iterable[str]) -> list[IdentifiedT]:
+    """Return the skills that match a pattern, in the order of the patterns."""
+    found = [skill for one in patterns for skill in filter(build_group_matcher([one]), skills)]
+    return [*{id(skill): skill for skill in found}.values()]
+
+
+def build_group_matcher(patterns: Iterable[str]) -> Callable[[IdentifiedSkill], bool]:
+    """Return a test whether the name or the id of a skill matches a pattern.
+
+    An id is a path, so `office/*` matches all skills in the folder `office`.
+    """
+    matches = _build_matcher(patterns)
+    return lambda skill: matches(skill.name) or matches(skill.id)
+
+
+def check_group_patterns(
+    skills: Sequence[IdentifiedSkill], patterns: Iterable[str]
+) -> list[Finding]:
+    """Return a finding for each pattern that matches neither a name nor an id."""
+    hint = "check its spelling; '*' and '?' are wildcards, case matters"
+    return [
+        Finding(Code.PATTERN_UNMATCHED, f"the pattern {pattern!r} matches no skill", hint=hint)
+        for pattern in dict.fromkeys(patterns)
+        if not any(map(build_group_matcher([pattern]), skills))
+    ]
 
 
 def matches_glob(pattern: str, name: str) -> bool:

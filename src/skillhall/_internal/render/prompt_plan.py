@@ -1,7 +1,8 @@
 """Prompt plan: fits the skills of an agent into a token budget.
 
 Full descriptions are tried first, then shortened ones, then names only, then as many names as fit
-and a hint how to find the others. The result is deterministic and never exceeds the budget.
+and how to find the others. The most relevant skills, such as those for a known task, come
+first and keep more of their descriptions. The result is deterministic and never exceeds the budget.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from skillhall._internal.render.listing import (
 from skillhall._internal.skill.token_count import estimate_tokens
 
 MIN_DESCRIPTION_LENGTH = 24  # characters; less would add nothing to the name
+# Of a leading skill whose complete description does not fit: enough to choose by.
+SHORT_DESCRIPTION_LENGTH = 100
+_MAX_LINES_PER_TOKEN = 2  # a line takes more than half a token
 # How to use a listed skill; the first tool that the agent has is used.
 USAGE_HINTS = {
     tool: f"Before a task that matches the description of a skill below, call {tool} with {args}, "
@@ -69,6 +73,9 @@ class PlanRequest(NamedTuple):
     introduction: str = ""
     search_hint: str = SEARCH_HINTS["search_skills"]  # "" if no tool finds skills
     include_locations: bool = False  # in a shortened listing, if no tool takes names
+    # Returns the locations of the skills that matter most, best first. Called only if something
+    # must be shortened, because it may have to search.
+    find_leading: Callable[[], Sequence[str]] | None = None
 
     @classmethod
     def for_tools(
@@ -94,6 +101,12 @@ class PromptPlan(NamedTuple):
     tokens: int  # of the text
     budget: int | None
     skills: tuple[PlannedSkill, ...]
+
+    @property
+    def listed_skills(self) -> tuple[PlannedSkill, ...]:
+        """The skills in the prompt, with their descriptions or by name."""
+        unlisted = (DetailLevel.SEARCHABLE, DetailLevel.OMITTED)
+        return tuple(skill for skill in self.skills if skill.detail not in unlisted)
 
     @property
     def reduced_skills(self) -> tuple[PlannedSkill, ...]:
@@ -164,6 +177,8 @@ class _PlanDraft(NamedTuple):
         for listing in (self.list_completely(), self.list_compactly(MAX_DESCRIPTION_LENGTH)):
             if fits(listing):
                 return listing
+        if self.request.find_leading is not None:
+            return self.find_best_selection(budget, self.request.find_leading())
         if fits(self.list_compactly(MIN_DESCRIPTION_LENGTH)):
             # Sizes may not grow strictly with the length, but the bisection ends at one that fits.
             lengths = range(MIN_DESCRIPTION_LENGTH, MAX_DESCRIPTION_LENGTH)
@@ -171,7 +186,7 @@ class _PlanDraft(NamedTuple):
                 lengths, budget, key=lambda n: self.count_tokens(self.list_compactly(n))
             )
             return self.list_compactly(lengths[index - 1])
-        names = [f"- {escape_field(entry.name)}{self._locate(entry)}" for entry in self.listed]
+        names = [self._render_line(entry, 0) for entry in self.listed]
         if fits(everything := self.list_names(names, len(names))):
             return everything
         count = bisect_right(
@@ -179,6 +194,19 @@ class _PlanDraft(NamedTuple):
         )
         listing = self.list_names(names, count) if count else self.list_count()
         return listing if fits(listing) else _EMPTY_LISTING
+
+    def find_best_selection(self, budget: int, leading: Sequence[str]) -> _Listing:
+        """Return the listing with the skills at the leading locations first."""
+        indexes = {entry.location: index for index, entry in enumerate(self.listed)}
+        first = [*dict.fromkeys(indexes[one] for one in leading if one in indexes)]
+        order = [*dict.fromkeys((*first, *range(len(self.listed))))]
+
+        def count(lengths: Sequence[int]) -> int:
+            return self.count_tokens(self.list_selection(order, lengths))
+
+        lengths = _LengthChooser(count, budget, len(order), len(first)).choose()
+        listing = self.list_selection(order, lengths) if lengths else self.list_count()
+        return listing if self.count_tokens(listing) <= budget else _EMPTY_LISTING
 
     def list_completely(self) -> _Listing:
         """List all descriptions and locations."""
@@ -191,21 +219,36 @@ class _PlanDraft(NamedTuple):
 
     def list_compactly(self, length: int) -> _Listing:
         """List one line per skill, with descriptions of at most `length` characters."""
-        lines = [
-            f"- {escape_field(entry.name)}: {escape_field(shorten(entry.description, length))}"
-            f"{self._locate(entry)}"
-            for entry in self.listed
-        ]
+        lines = [self._render_line(entry, length) for entry in self.listed]
 
         def measure(index: int) -> tuple[DetailLevel, int]:
-            is_complete = len(to_single_line(self.listed[index].description)) <= length
-            detail = DetailLevel.FULL if is_complete else DetailLevel.SHORTENED
+            detail = _get_detail(self.listed[index], length)
             return detail, estimate_tokens(f"{lines[index]}\n")
 
         return _Listing(_wrap_lines(lines), measure)
 
+    def list_selection(self, order: Sequence[int], lengths: Sequence[int]) -> _Listing:
+        """List the first skills of an order, each with its own length, and count the others.
+
+        With the length 0, only the name is listed.
+        """
+        positions = {index: position for position, index in enumerate(order[: len(lengths)])}
+        chosen = [self.listed[index] for index in positions]
+        lines = [*map(self._render_line, chosen, lengths)]
+        search_hint, more = self.request.search_hint, len(order) - len(lengths)
+
+        def measure(index: int) -> tuple[DetailLevel, int]:
+            position = positions.get(index)
+            if position is None:
+                return (DetailLevel.SEARCHABLE if search_hint else DetailLevel.OMITTED), 0
+            detail = _get_detail(chosen[position], lengths[position])
+            return detail, estimate_tokens(f"{lines[position]}\n")
+
+        rest = [_render_remainder(more, " more", search_hint)] if more else []
+        return _Listing(_wrap_lines([*lines, *rest]), measure)
+
     def list_names(self, names: Sequence[str], count: int) -> _Listing:
-        """List the first `count` names, and a hint how to find the others."""
+        """List the first `count` names, and say how to find the others."""
         search_hint, more = self.request.search_hint, len(names) - count
 
         def measure(index: int) -> tuple[DetailLevel, int]:
@@ -223,8 +266,78 @@ class _PlanDraft(NamedTuple):
         text = _render_remainder(len(self.listed), "", self.request.search_hint)
         return _Listing(_wrap_lines([text]), lambda _: (DetailLevel.SEARCHABLE, 0))
 
-    def _locate(self, entry: ListingEntry) -> str:
-        return f" ({escape_field(entry.location)})" if self.request.include_locations else ""
+    def _render_line(self, entry: ListingEntry, length: int) -> str:
+        where = f" ({escape_field(entry.location)})" if self.request.include_locations else ""
+        if not length:
+            return f"- {escape_field(entry.name)}{where}"
+        description = escape_field(shorten(entry.description, length))
+        return f"- {escape_field(entry.name)}: {description}{where}"
+
+
+class _LengthChooser(NamedTuple):
+    """Chooses the lengths of descriptions for a budget, in the order of the listing."""
+
+    count: Callable[[Sequence[int]], int]  # the tokens of a listing with these lengths
+    budget: int
+    total: int  # skills
+    leading: int  # the skills that matter most, at the beginning
+
+    def choose(self) -> Sequence[int]:
+        """Return the lengths of the skills to list; 0 means only the name."""
+        if self.total <= self._max_lines:
+            if self.count([MIN_DESCRIPTION_LENGTH] * self.total) <= self.budget:
+                return self._describe_all()
+            if self.count([0] * self.total) <= self.budget:
+                return self._describe_some()
+        return self._leave_out()
+
+    @property
+    def _max_lines(self) -> int:
+        return _MAX_LINES_PER_TOKEN * self.budget
+
+    def _describe_all(self) -> Sequence[int]:
+        """Split the remaining budget: complete descriptions at the top, short ones below."""
+        least = self.count([MIN_DESCRIPTION_LENGTH] * self.total)
+
+        def describe(top: int, length: int) -> list[int]:
+            return _describe_first(top, self.total, max(length, MIN_DESCRIPTION_LENGTH))
+
+        top = self._fill((least + self.budget) // 2, self.total, lambda n: describe(n, 0))
+        length = self._fill(self.budget, MAX_DESCRIPTION_LENGTH, lambda n: describe(top, n))
+        # The same length for all others may leave room.
+        top = self._fill(self.budget, self.total, lambda n: describe(n, length))
+        return describe(top, length)
+
+    def _describe_some(self) -> Sequence[int]:
+        """List all names, with complete descriptions at the top."""
+        top = self._fill(self.budget, self.total, lambda n: _describe_first(n, self.total, 0))
+        return _describe_first(top, self.total, 0)
+
+    def _leave_out(self) -> Sequence[int]:
+        """Use half of the budget for complete descriptions, then short ones, then names."""
+        leading, lines = min(self.leading, self._max_lines), min(self.total, self._max_lines)
+        limit = (self.count([]) + self.budget) // 2
+        top = self._fill(limit, leading, lambda n: [MAX_DESCRIPTION_LENGTH] * n)
+        wanted = _describe_first(top, leading, SHORT_DESCRIPTION_LENGTH) + [0] * (lines - leading)
+        chosen = wanted[: self._fill(self.budget, lines, lambda n: wanted[:n])]
+        more = self._fill(self.budget, lines - len(chosen), lambda n: [*chosen, *[0] * n])
+        return [*chosen, *[0] * more]
+
+    def _fill(self, limit: int, most: int, get_lengths: Callable[[int], list[int]]) -> int:
+        """Return the largest number up to `most` whose lengths are within the limit."""
+        return bisect_right(range(1, most + 1), limit, key=lambda n: self.count(get_lengths(n)))
+
+
+def _describe_first(count: int, total: int, length: int) -> list[int]:
+    """Return lengths: complete for the first `count`, `length` for the others."""
+    return [MAX_DESCRIPTION_LENGTH] * count + [length] * (total - count)
+
+
+def _get_detail(entry: ListingEntry, length: int) -> DetailLevel:
+    if not length:
+        return DetailLevel.NAME_ONLY
+    is_complete = len(to_single_line(entry.description)) <= length
+    return DetailLevel.FULL if is_complete else DetailLevel.SHORTENED
 
 
 def _wrap_lines(lines: Sequence[str]) -> str:

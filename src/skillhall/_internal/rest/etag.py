@@ -8,6 +8,7 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.rest.gzip_cache import MIN_COMPRESSED_BYTES, accepts_gzip
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import EncodedDocument
 
@@ -31,13 +32,27 @@ def etag_response(data: bytes, headers: Mapping[str, str], if_none_match: str | 
 
 
 def document_response(
-    document: EncodedDocument, headers: Mapping[str, str], if_none_match: str | None
+    document: EncodedDocument,
+    headers: Mapping[str, str],
+    if_none_match: str | None,
+    accept_encoding: str | None = None,
 ) -> Response:
-    """Return a document with its digest as the ETag, or 304 if the client has it."""
-    etag = f'"{document.digest}"'
+    """Return a document with its digest as the ETag, or 304 if the client has it.
+
+    A large document is compressed if the client accepts it; None means never.
+    """
+    can_compress = accept_encoding is not None and len(document.data) >= MIN_COMPRESSED_BYTES
+    is_compressed = can_compress and accepts_gzip(accept_encoding or "")
+    # Different bytes need different ETags.
+    etag = f'"{document.digest}-gzip"' if is_compressed else f'"{document.digest}"'
     cache_headers = {**NO_CACHE, "etag": etag}
+    if can_compress:
+        cache_headers["vary"] = "accept-encoding"
     if etag_matches(if_none_match, etag):
         return Response(status_code=304, headers=cache_headers)
+    if is_compressed:
+        encoding = {"content-encoding": "gzip"}
+        return Response(document.gzipped, headers={**headers, **cache_headers, **encoding})
     return Response(document.data, headers={**headers, **cache_headers})
 
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding, JobStatus
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.metrics import CONTENT_TYPE, Metrics
 from skillhall._internal.http.request_middleware import SERVER_LOGGER
@@ -39,10 +40,12 @@ class HealthMonitor:
         prompt_service: PromptService,
         metrics: Metrics,
         check_database: Callable[[], str] | None = None,
+        embedding: BackgroundEmbedding | None = None,
     ) -> None:
         """`check_database` returns why the database is unavailable, or ""."""
         self._prompt_service = prompt_service
         self._check_database = check_database
+        self._embedding = embedding
         self._metrics = metrics
         # Pools of their own: what hangs must not make the server look dead, or block the others.
         self._workers = WorkerPool(1)
@@ -88,6 +91,8 @@ class HealthMonitor:
             problem = database_problem or problem
             if database_problem or not problem:
                 data["database"] = database_problem or "ok"
+        if self._embedding is not None:
+            data["embeddings"] = _serialize_job_status(self._embedding.status)
         if problem:
             raise HttpError("not_ready", problem, headers=_RETRY_HEADERS, details=data)
         return {"status": "ready", **data}
@@ -167,3 +172,13 @@ def _serialize_source_status(status: SourceStatus) -> dict[str, object]:
     if status.stale:
         data["stale"] = status.stale._asdict()
     return data
+
+
+def _serialize_job_status(status: JobStatus) -> dict[str, object]:
+    # Without the problem: this route is public, and the problem names the model's server.
+    return {
+        "state": status.state,
+        "done": status.done,
+        "total": status.total,
+        "rate": round(status.rate, 1),
+    }

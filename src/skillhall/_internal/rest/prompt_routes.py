@@ -24,6 +24,7 @@ from skillhall._internal.rest.prompt_responses import (
 )
 from skillhall._internal.rest.responses import NOT_MODIFIED, SOURCE_ERRORS, describe_errors
 from skillhall._internal.rest.route_parameters import (
+    AcceptEncoding,
     IfNoneMatch,
     OptionalBlankText,
     OptionalText,
@@ -118,7 +119,7 @@ async def list_prompts(
     prompts: _Prompts,
     source: _Source,
     if_none_match: IfNoneMatch = None,
-    accept_encoding: Annotated[str, Header(include_in_schema=False)] = "",
+    accept_encoding: AcceptEncoding = "",
 ) -> Response:
     """List the prompts with their descriptions and arguments."""
     snapshot = await prompts.load_snapshot(source.select(), client_id(request.scope))

@@ -153,6 +153,9 @@ class SkillSummaryResponse(BaseModel):
     description: str
     source: Literal["system", "user", "repository"]
     repository: str | None = Field(None, description="Repository of the skill.")
+    copies: list[str] | None = Field(
+        None, description="In search results: ids of skills with the same text."
+    )
 
 
 class SkillListResponse(BaseModel):
@@ -267,12 +270,22 @@ class SourceStatusResponse(BaseModel):
     stale: StaleResponse | None = None
 
 
+class EmbeddingStatusResponse(BaseModel):
+    """Progress of the embeddings. They are not needed to be ready."""
+
+    state: Literal["idle", "running", "paused", "done", "failed", "canceled"]
+    done: int
+    total: int
+    rate: float  # texts per second
+
+
 class ReadinessResponse(BaseModel):
-    """Status of all sources, and of the database if one is configured."""
+    """Status of all sources, and of the database and the embeddings if configured."""
 
     status: Literal["ready"]
     sources: list[SourceStatusResponse]
     database: Literal["ok"] | None = None
+    embeddings: EmbeddingStatusResponse | None = None
 
 
 class PushResponse(BaseModel):

@@ -45,6 +45,7 @@ PageSize = Annotated[
     int, Query(description="Page size.", ge=1, le=MAX_PAGE_SIZE), BeforeValidator(_parse_limit)
 ]
 IfNoneMatch = Annotated[OptionalBlankText, Header(include_in_schema=False)]
+AcceptEncoding = Annotated[str, Header(include_in_schema=False)]
 
 
 def app_state(name: str) -> Any:  # noqa: ANN401 - as FastAPI's `Depends`

@@ -16,7 +16,12 @@ from skillhall._internal.http.response import encode_json
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.etag import document_response, download_headers, etag_response
 from skillhall._internal.rest.responses import NOT_MODIFIED, Responses, describe_content
-from skillhall._internal.rest.route_parameters import CollectionDep, IfNoneMatch, path_text
+from skillhall._internal.rest.route_parameters import (
+    AcceptEncoding,
+    CollectionDep,
+    IfNoneMatch,
+    path_text,
+)
 from skillhall._internal.rest.skill_routes import (
     BAD_REQUEST,
     NOT_FOUND,
@@ -43,14 +48,19 @@ def _describe_index(description: str) -> Responses:
     response_class=Response,
     responses=_describe_index("Index of version 0.2."),
 )
-def get_skill_index(collection: CollectionDep, if_none_match: IfNoneMatch = None) -> Response:
+def get_skill_index(
+    collection: CollectionDep,
+    if_none_match: IfNoneMatch = None,
+    accept_encoding: AcceptEncoding = "",
+) -> Response:
     """Return the index of version 0.2: each skill with a URL and a digest."""
 
     def encode(snapshot: CollectionSnapshot) -> bytes:
         skills = [_index_entry(artifact) for artifact in collection.artifacts(snapshot)]
         return encode_json({"$schema": INDEX_SCHEMA_URL, "skills": skills})
 
-    return document_response(collection.get_document("index", encode), _JSON, if_none_match)
+    document = collection.get_document("index", encode)
+    return document_response(document, _JSON, if_none_match, accept_encoding)
 
 
 @router.get(
@@ -59,7 +69,9 @@ def get_skill_index(collection: CollectionDep, if_none_match: IfNoneMatch = None
     responses=_describe_index("Index of version 0.1."),
 )
 def get_legacy_skill_index(
-    collection: CollectionDep, if_none_match: IfNoneMatch = None
+    collection: CollectionDep,
+    if_none_match: IfNoneMatch = None,
+    accept_encoding: AcceptEncoding = "",
 ) -> Response:
     """Return the index of version 0.1: each skill with the paths of its files."""
 
@@ -71,7 +83,8 @@ def get_legacy_skill_index(
         ]
         return encode_json({"skills": skills})
 
-    return document_response(collection.get_document("legacy index", encode), _JSON, if_none_match)
+    document = collection.get_document("legacy index", encode)
+    return document_response(document, _JSON, if_none_match, accept_encoding)
 
 
 @router.get(

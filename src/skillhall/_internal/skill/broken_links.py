@@ -52,6 +52,9 @@ def find_references(body: str) -> Iterator[FileReference]:
 
 def check_references(data: bytes, files: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each link in a SKILL.md whose target is not in `files`."""
+    # The first of these searches is the fastest by far, and no link is without the others.
+    if b"]" not in data or (b"](" not in data and b"]:" not in data):
+        return
     block = find_frontmatter(data)
     if isinstance(block, MissingFrontmatter):
         return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 from unicodedata import category, normalize
 
@@ -21,6 +23,7 @@ _DEVICES = frozenset(
     {"con", "prn", "aux", "nul"}
     | {f"{port}{number}" for port in ("com", "lpt") for number in "123456789¹²³"}
 )
+_CONTROL_CHARACTERS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -66,10 +69,11 @@ class RelativePath:
         return self.text
 
 
+@lru_cache(maxsize=1024)  # the files of many skills have the same few names
 def _find_path_error(text: str) -> str | None:
     if not text or len(text) > MAX_PATH_LENGTH:
         return "it is empty" if not text else f"it has more than {MAX_PATH_LENGTH} characters"
-    if any(ord(c) < 0x20 or 0xD800 <= ord(c) <= 0xDFFF or ord(c) == 0x7F for c in text):  # noqa: PLR2004
+    if _CONTROL_CHARACTERS.search(text) is not None:
         return "it contains control characters"
     parts = [part for part in text.split("/") if part != "."]
     if "\\" in text or ":" in text or text[0] == "/" or (parts and parts[0][:1] == "~"):

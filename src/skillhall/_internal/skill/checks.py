@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import TypeAlias
 from unicodedata import category, normalize
 
@@ -19,7 +18,6 @@ from skillhall._internal.skill.yaml.values import (
 )
 
 FieldLineFinder: TypeAlias = Callable[[str], int]  # the line of a field
-FieldCheck: TypeAlias = Callable[[Frontmatter, int], Iterator[Finding]]
 
 
 MAX_NAME_LENGTH = 64  # specification, "name field"
@@ -30,33 +28,36 @@ MAX_BODY_LINES = 500  # specification, "progressive disclosure"
 
 _PLAIN_NAME = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++)*+")
 _LETTERS_AND_DIGITS = ("L", "N")  # Unicode categories
+_NAME_NOT_FOLDER = Code.NAME_NOT_FOLDER
 
 
-def check_frontmatter(
+def check_frontmatter(  # noqa: C901 - a call per field is too slow
     front: Frontmatter, folder: str | None, find_line: FieldLineFinder
 ) -> list[Finding]:
     """Check all fields; `folder` is the folder name, or `None` for a flat file."""
     findings: list[Finding] = []
     name, description = front.name, front.description
     # Most names and descriptions are fine; the fast tests here spare the detailed checks.
-    if name != folder or len(name) > MAX_NAME_LENGTH or _PLAIN_NAME.fullmatch(name) is None:
+    if len(name) > MAX_NAME_LENGTH or _PLAIN_NAME.fullmatch(name) is None:
         findings += check_name(front, folder, find_line("name"))
+    elif name != folder and folder is not None and not _are_same_name(name, folder):
+        findings.append(_build_name_finding(name, folder, find_line("name")))
     if not 0 < len(description) <= MAX_DESCRIPTION_LENGTH or description.isspace():
         findings += check_description(front, find_line("description"))
     unknown = []
     for key, value in front.fields.items():
-        if key in _FIELD_CHECKS:
-            if key != "metadata" or not _is_text_map(value):
-                findings += _FIELD_CHECKS[key](front, find_line(key))
-        elif key not in TEXT_FIELDS:
+        if key in TEXT_FIELDS:
+            if key == "compatibility":
+                findings += _check_compatibility(front, find_line(key))
+        elif key == "metadata":
+            if not _is_text_map(value):
+                findings += _check_metadata(front, find_line(key))
+        elif key == "allowed-tools":
+            findings += _check_allowed_tools(front, find_line(key))
+        else:
             unknown.append(key)
     if unknown:
-        miscased, others = _split_miscased_fields(tuple(unknown))
-        for key in miscased:
-            message, hint = f"{key!r} is not lowercase", f"write {key.lower()!r}"
-            findings.append(Finding(Code.KEY_CASE, message, find_line(key), hint))
-        if others:
-            findings.append(_build_unknown_fields_finding(others, find_line(others[0])))
+        findings += _check_unknown_fields(unknown, find_line)
     return findings
 
 
@@ -73,8 +74,12 @@ def check_name(front: Frontmatter, folder: str | None, line: int) -> Iterator[Fi
     if _PLAIN_NAME.fullmatch(name) is None:
         yield from _check_name_characters(normalize("NFKC", name), line)
     if folder is not None and not _are_same_name(name, folder):
-        message = f"the name {name!r} differs from the folder {folder!r}"
-        yield Finding(Code.NAME_NOT_FOLDER, message, line, "use the same name for both")
+        yield _build_name_finding(name, folder, line)
+
+
+def _build_name_finding(name: str, folder: str, line: int) -> Finding:
+    message = f"the name {name!r} differs from the folder {folder!r}"
+    return Finding(_NAME_NOT_FOLDER, message, line, "use the same name for both")
 
 
 def _are_same_name(name: str, folder: str) -> bool:
@@ -153,17 +158,17 @@ def _describe_not_text(field: str, value: YamlValue) -> str:
     return f"{field!r} is {describe_type(value)}, not text"
 
 
-# Half of all public skills have unknown fields, nearly always the same ones: hence the caches.
-@lru_cache(maxsize=1024)
-def _split_miscased_fields(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    miscased = tuple(name for name in names if name.lower() in KNOWN_FIELDS)
-    return miscased, tuple(name for name in names if name not in miscased)
-
-
-@lru_cache(maxsize=1024)
-def _build_unknown_fields_finding(names: tuple[str, ...], line: int) -> Finding:
-    listed = ", ".join(map(repr, names))
-    return Finding(Code.UNKNOWN_FIELD, f"fields that are not in the specification: {listed}", line)
+def _check_unknown_fields(names: list[str], find_line: FieldLineFinder) -> list[Finding]:
+    findings = []
+    if not "".join(names).islower():  # half of all public skills have unknown fields
+        for key in [name for name in names if name.lower() in KNOWN_FIELDS]:
+            message, hint = f"{key!r} is not lowercase", f"write {key.lower()!r}"
+            findings.append(Finding(Code.KEY_CASE, message, find_line(key), hint))
+            names.remove(key)
+    if names:
+        message = f"fields that are not in the specification: {', '.join(map(repr, names))}"
+        findings.append(Finding(Code.UNKNOWN_FIELD, message, find_line(names[0])))
+    return findings
 
 
 def _check_compatibility(front: Frontmatter, line: int) -> Iterator[Finding]:
@@ -204,13 +209,6 @@ def _check_allowed_tools(front: Frontmatter, line: int) -> Iterator[Finding]:
         message = "'allowed-tools' is a list or uses commas; it was read anyway"
         hint = f"write 'allowed-tools: {tools}'"
     yield Finding(Code.ALLOWED_TOOLS_FORM, message, line, hint)
-
-
-_FIELD_CHECKS: dict[str, FieldCheck] = {
-    "compatibility": _check_compatibility,
-    "metadata": _check_metadata,
-    "allowed-tools": _check_allowed_tools,
-}
 
 
 def check_body(body: str) -> Iterator[Finding]:

@@ -68,6 +68,7 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.SHADOWED: "Another skill with the same name takes precedence.",
     Code.SAME_NAME: "Several skills have this name; all of them are loaded.",
     Code.CASE_COLLISION: "Two names are equal on systems that ignore case.",
+    Code.NEAR_COPY: "A new skill has most of its text in common with one that already exists.",
     Code.INLINE_WINS: "A skill matches both 'available' and 'inline'; it is inlined.",
     Code.PATTERN_UNMATCHED: "A pattern matches no skill.",
     Code.REQUIREMENT_UNMET: "The skill needs a program, variable or system that the machine lacks.",

@@ -87,6 +87,7 @@ class Code(StrEnum):
     SHADOWED = "shadowed"
     SAME_NAME = "same-name"
     CASE_COLLISION = "case-collision"
+    NEAR_COPY = "near-copy"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"

@@ -48,10 +48,13 @@ class Frontmatter(NamedTuple):
                 if lower in KNOWN_FIELDS or lower == HIDDEN_FIELD:
                     fields.setdefault(lower, fields[key])
         name, description = fields.get("name"), fields.get("description")
-        return cls(
-            fields,
-            name.strip() if isinstance(name, str) else "",
-            description.rstrip() if isinstance(description, str) else "",
+        return tuple.__new__(
+            cls,
+            (
+                fields,
+                name.strip() if isinstance(name, str) else "",
+                description.rstrip() if isinstance(description, str) else "",
+            ),
         )
 
     @property
@@ -106,6 +109,8 @@ def _read_tools(value: YamlValue) -> Iterator[str]:
     if isinstance(value, list):
         for item in value:
             yield from _read_tools(item)
+    elif isinstance(value, str) and "(" not in value:
+        yield from filter(None, _SEPARATOR.split(value))
     elif isinstance(value, str):
         # Split at spaces and commas outside parentheses: "Bash(git add *)" is one tool.
         tools, depth = [""], 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import utf_8_decode
 from collections.abc import Iterator
 from typing import NamedTuple, overload
 
@@ -20,6 +21,7 @@ from skillhall._internal.skill.frontmatter_locator import (
 )
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter, KeyCase, ParsedSkill
 from skillhall._internal.skill.yaml.lenient_reader import read_fields
+from skillhall._internal.skill.yaml.values import Fields
 from skillhall._internal.skill.yaml.yaml_findings import YamlReadError, shift_lines
 
 _TRUNCATED_REASON = "unexpected end of data"  # of a UnicodeDecodeError
@@ -100,16 +102,52 @@ def parse_frontmatter(
         shifted = shift_lines((error.finding,), block.first_line - 1)
         return ParsedFrontmatter(EMPTY_FRONTMATTER, (*layout, *shifted), block)
 
-    def find_line(field: str) -> int:
-        # A field that is missing, or not found like this, is reported on the first line.
-        before = 0 if text.startswith(f"{field}:") else text.find(f"\n{field}:") + 1
-        return block.first_line + text.count("\n", 0, before)
-
-    front = Frontmatter.from_fields(fields, key_case)
-    findings = check_frontmatter(front, folder, find_line)
+    front, findings = _check_fields(fields, text, block.first_line, folder, key_case)
     if yaml_findings or layout:
         findings = [*layout, *shift_lines(yaml_findings, block.first_line - 1), *findings]
     return ParsedFrontmatter(front, tuple(findings), block)
+
+
+def parse_plain_head(
+    data: bytes, folder: str | None, key_case: KeyCase, *, is_complete: bool
+) -> tuple[Frontmatter, tuple[Finding, ...]] | None:
+    """Parse the start of a usual SKILL.md; `None` if anything about its bytes is unusual.
+
+    It gives what `parse_frontmatter` gives, in less time, which matters to listings of tens of
+    thousands of skills. All of `data` is text: `find_encoding_error` would find nothing.
+    """
+    end = data.find(b"\n---", 3) + 1
+    is_closed = 0 < end <= MAX_FRONTMATTER_BYTES and data[end : end + 4] == b"---\n"
+    if not is_closed or data[:4] != b"---\n":
+        return None
+    try:
+        if data.isascii():
+            text = data[4:end].decode("ascii")
+        else:
+            # The start of a file may end in the middle of a character.
+            whole, _ = utf_8_decode(data, "strict", is_complete)
+            text = whole[4 : whole.find("\n---", 3) + 1]
+        if b"\0" in data or "\r" in text:
+            return None
+        fields, yaml_findings = read_fields(text)
+    except (UnicodeDecodeError, YamlReadError):
+        return None
+    front, findings = _check_fields(fields, text, 2, folder, key_case)
+    if yaml_findings:
+        findings = shift_lines(yaml_findings, 1) + findings
+    return front, tuple(findings)
+
+
+def _check_fields(
+    fields: Fields, text: str, first_line: int, folder: str | None, key_case: KeyCase
+) -> tuple[Frontmatter, list[Finding]]:
+    def find_line(field: str) -> int:
+        # A field that is missing, or not found like this, is reported on the first line.
+        before = 0 if text.startswith(f"{field}:") else text.find(f"\n{field}:") + 1
+        return first_line + text.count("\n", 0, before)
+
+    front = Frontmatter.from_fields(fields, key_case)
+    return front, check_frontmatter(front, folder, find_line)
 
 
 def build_too_large_finding(size: int) -> Finding:
@@ -120,6 +158,8 @@ def build_too_large_finding(size: int) -> Finding:
 
 def find_encoding_error(data: bytes, *, is_complete: bool = True) -> Finding | None:
     """Return a finding if the bytes are not UTF-8 text, else `None`."""
+    if data.isascii() and b"\0" not in data:
+        return None
     # UTF-16 is reported as an encoding error, not because of its NUL bytes.
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return _build_not_utf8_finding(data, 0)

@@ -6,6 +6,7 @@ live catalog notices their changes.
 
 from __future__ import annotations
 
+import gzip
 import logging
 import math
 import os
@@ -20,11 +21,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
+from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
+from skillhall._internal.catalog.search.index_database import build_index_path
 from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
     read_published_file,
+    read_skill_md,
     with_bundle,
 )
 from skillhall._internal.catalog.skill_view import SkillView
@@ -43,6 +47,7 @@ from skillhall._internal.skill_store.input_checks import (
     SYSTEM,
     USER,
     SkillSummary,
+    find_skill_md,
 )
 from skillhall._internal.skill_store.skill_facts import PUBLISHED_SCAN, FactCache
 from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
@@ -69,6 +74,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
+    from skillhall._internal.catalog.search.search_index import SearchIndex
+    from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
@@ -120,11 +127,17 @@ class SkillArtifact(NamedTuple):
     files: tuple[str, ...]
 
 
-class EncodedDocument(NamedTuple):
+@dataclass(frozen=True)
+class EncodedDocument:
     """A document about all skills, encoded once."""
 
     data: bytes
     digest: str
+
+    @cached_property
+    def gzipped(self) -> bytes:
+        """The data, compressed once."""
+        return gzip.compress(self.data, mtime=0)
 
 
 @dataclass(frozen=True)
@@ -212,20 +225,25 @@ class Collection:
     store: SkillStore
     settings: Settings
     read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
+    on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
+    semantic: SemanticRanking | None = None  # for search
     _snapshot: CollectionSnapshot | None = None
     _inputs: tuple[LoadedCatalog, RepositorySkillSet] | None = None  # of the snapshot
     _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills
     _served_repository_skills: Sequence[CatalogSkill] = ()  # the same, as the snapshot has them
     _logged_skips: frozenset[SkippedItem] = frozenset()
     _move_count: int = 0  # how often equal repository skills moved to other folders
-    _background_index: BackgroundIndex = field(default_factory=BackgroundIndex)
+    _background_index: BackgroundIndex = field(init=False)
     _view: SkillView | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
     facts: FactCache = field(init=False)
 
     def __post_init__(self) -> None:
-        """Create the cache of facts; nothing is read before the first request."""
-        self.facts = FactCache(self.settings.cache_directory, self.store.location)
+        """Create the caches; nothing is read before the first request."""
+        cache_directory, location = self.settings.cache_directory, self.store.location
+        self.facts = FactCache(cache_directory, location)
+        path = build_index_path(cache_directory, "server", location)
+        self._background_index = BackgroundIndex(path, semantic=self.semantic)
 
     def watch(self) -> None:
         """Notice changes and examine skills in the background. Call `close` when done."""
@@ -236,6 +254,7 @@ class Collection:
         """Stop the work in the background. Idempotent."""
         self.store.live_catalog.close()
         self.facts.close()
+        self._background_index.close()
 
     def snapshot(self) -> CollectionSnapshot:
         """Return the current collection. It is rebuilt only after a change."""
@@ -255,6 +274,7 @@ class Collection:
                 if not is_same:
                     self._background_index.schedule(self._snapshot.index_input)
                 self.facts.schedule(self._snapshot.skills.values())
+                self.on_change(self._snapshot.skills.values())
                 # Log only newly skipped items. Repositories log their own with each new commit.
                 skipped = self._snapshot.skipped
                 log_skipped("skills", [item for item in skipped if item not in self._logged_skips])
@@ -281,24 +301,30 @@ class Collection:
         return f"-{self._move_count}" if self._move_count else ""
 
     def search(self, query: str, limit: int = MAX_PAGE_SIZE) -> CollectionPage:
-        """Search names, descriptions and, as soon as they are indexed, bodies."""
+        """Search names, descriptions and, as soon as they are indexed, whole texts."""
         snapshot = self.snapshot()
-        ids, total = self.search_ids(snapshot, query, limit)
-        return CollectionPage(tuple(map(snapshot.get_entry, ids)), total)
+        groups, total = self.get_index(snapshot).find(query, limit)
+        skills = (
+            snapshot.get_entry(skill.id)._replace(copies=tuple(copy.id for copy in copies))
+            for skill, *copies in groups
+        )
+        return CollectionPage(tuple(skills), total)
 
-    def search_ids(
-        self, snapshot: CollectionSnapshot, query: str, limit: int = MAX_PAGE_SIZE
-    ) -> tuple[list[str], int]:
-        """Search a snapshot; return the ids of the best skills and the number of all."""
-        skills, total = self._background_index.get_index(snapshot.index_input).find(query, limit)
-        return [skill.id for skill in skills], total
+    def search_ids(self, snapshot: CollectionSnapshot, query: str) -> list[str]:
+        """Search a snapshot; return the ids of the best skills, each followed by its copies."""
+        groups, _ = self.get_index(snapshot).find(query, MAX_PAGE_SIZE)
+        return [skill.id for group in groups for skill in group]
+
+    def get_index(self, snapshot: CollectionSnapshot) -> SearchIndex:
+        """Return the search index of a snapshot."""
+        return self._background_index.get_index(snapshot.index_input)
 
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
         snapshot = self.snapshot()
         with self._lock:
             if self._view is None or self._view.revision != snapshot.revision:
-                index = partial(self._background_index.get_index, snapshot.index_input)
+                index = partial(self.get_index, snapshot)
                 skills = snapshot.skills.values()
                 self._view = SkillView(
                     snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
@@ -312,8 +338,7 @@ class Collection:
 
         Raises: SourceRejected, and errors of opening the source and of importing.
         """
-        bundles = [*self.open_remote(text).bundles]
-        return self.changes.import_(bundles, identity, replace=replace)
+        return self._import(self.open_remote(text).bundles, identity, replace=replace)
 
     def open_remote(self, text: str) -> OpenedSource:
         """Open a repository or URL. Raises: SourceRejected, and as `open_source`."""
@@ -334,14 +359,13 @@ class Collection:
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors of reading and importing."""
-        return self.changes.import_([*read_archive(data, name)], identity, replace=replace)
+        return self._import(read_archive(data, name), identity, replace=replace)
 
     def import_file(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        bundles = [*read_archive_or_skill_md(data, name)]
-        return self.changes.import_(bundles, identity, replace=replace)
+        return self._import(read_archive_or_skill_md(data, name), identity, replace=replace)
 
     def import_files(
         self,
@@ -351,7 +375,21 @@ class Collection:
         replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
-        return self.changes.import_([*build_bundles(files)], identity, replace=replace)
+        return self._import(build_bundles(files), identity, replace=replace)
+
+    def _import(
+        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
+    ) -> SkillImportResult:
+        """Import bundles; the report also has a finding for each near copy of another skill."""
+        loaded, present = [*bundles], [*self.present_skills()]
+        report, change = self.changes.import_(loaded, identity, replace=replace)
+        copies = []
+        for skill, bundle in zip(report.imported, loaded, strict=True):
+            data = bundle.files[find_skill_md(bundle)].read()
+            if found := find_near_copy(data, skill.id, present):
+                copies.append(found._replace(path=f"{skill.id}/{SKILL_MD}"))
+        judged = LOCAL_SKILLS.load_policy.judge(copies)
+        return report._replace(findings=(*report.findings, *judged)), change
 
     def find(self, identity: str) -> CatalogSkill:
         """Return the skill with this id, compared with the disk. Raises: SkillNotFound."""
@@ -428,6 +466,13 @@ class Collection:
             expiry = math.inf if is_complete else now + TOKEN_ORDER_TTL
             snapshot.token_orders[source] = expiry, order
         return order
+
+    def present_skills(self) -> Iterator[PresentSkill]:
+        """Yield the examined skills, to find near copies of new ones; reads no file."""
+        for identity, skill in self.snapshot().skills.items():
+            facts = self.facts.find(skill)
+            if facts is not None and facts.summary:
+                yield PresentSkill(identity, facts.summary, partial(read_skill_md, skill))
 
     def system_ids(self) -> list[str]:
         """Return the ids of the system skills, which no user skill may have."""

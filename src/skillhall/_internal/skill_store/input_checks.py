@@ -46,6 +46,7 @@ class SkillSummary(NamedTuple):
     source: str  # "system", "user" or "repository"
     hidden: bool = False
     repository: str = ""  # only for skills of a repository
+    copies: tuple[str, ...] = ()  # ids of skills with the same text, only in search results
 
 
 class PreparedSkill(NamedTuple):

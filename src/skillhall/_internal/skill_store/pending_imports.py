@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.cache import PendingStore
+from skillhall._internal.catalog.duplicates.near_copies import find_near_copy
 from skillhall._internal.installer.install import (
     compute_bundle_digest,
     read_bundle_description,
@@ -30,6 +31,7 @@ from skillhall.errors import SkillhallError, StaleVersionError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from skillhall._internal.catalog.duplicates.near_copies import PresentSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.store import ImportReport
@@ -86,6 +88,7 @@ class PendingImports:
     changes: SkillStoreChanges
     system_ids: Callable[[], Iterable[str]] = tuple
     pending: PendingStore[_PendingBundles] = field(default_factory=PendingStore)
+    present_skills: Callable[[], Iterable[PresentSkill]] = tuple
 
     def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
         """Add bundles as a pending import. Raises: errors of reading them."""
@@ -120,18 +123,21 @@ class PendingImports:
         self, import_id: str, bundles: _PendingBundles, ids: Mapping[str, str]
     ) -> PendingImport:
         system_ids = {fold_name(identity) for identity in self.system_ids()}
+        present = list(self.present_skills())
         candidates: list[ImportCandidate] = []
         for number, bundle in enumerate(bundles.bundles):
             key = str(number)
             new_id = ids.get(key)
             renamed = replace(bundle, folder=new_id) if new_id else bundle
-            candidate = self._build_candidate(key, renamed)
+            candidate = self._build_candidate(key, renamed, present)
             if candidate.status != "refused" and fold_name(candidate.id) in system_ids:
                 candidate = replace(candidate, status="taken", problem=candidate.id)
             candidates.append(candidate)
         return PendingImport(import_id, bundles.source, tuple(candidates))
 
-    def _build_candidate(self, key: str, bundle: Bundle) -> ImportCandidate:
+    def _build_candidate(
+        self, key: str, bundle: Bundle, others: Sequence[PresentSkill]
+    ) -> ImportCandidate:
         try:
             skill = prepare_bundles([bundle], None)[0].skill
         except SkillhallError as error:
@@ -157,7 +163,11 @@ class PendingImports:
         data = bundle.files[skill_md].read()
         parsed = parse_skill(data)
         found = (*bundle.findings, *scan_bundle(bundle, parsed.frontmatter))
-        judged = LOCAL_SKILLS.load_policy.judge(f for f in found if f.path != skill_md)
+        near_copy = find_near_copy(data, skill.id, others)
+        copies = [near_copy] if near_copy else []
+        judged = LOCAL_SKILLS.load_policy.judge(
+            (*copies, *(finding for finding in found if finding.path != skill_md))
+        )
         other_findings = (item for item in judged if item.effect is not Effect.ACCEPT)
         return ImportCandidate(
             key,

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def serialize_skill(skill: SkillSummary) -> dict[str, object]:
     """Serialize a skill as a row of a list."""
     row = {**serialize_stored(skill), "source": skill.source}
-    return {**row, "repository": skill.repository} if skill.repository else row
+    row |= {"repository": skill.repository} if skill.repository else {}
+    return row | ({"copies": [*skill.copies]} if skill.copies else {})
 
 
 def serialize_details(details: SkillDetails) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Facts about skills that are expensive to compute: tokens, findings, archives.
+"""Facts about skills that are expensive to compute: tokens, findings, archives, sketches.
 
 They are computed once for each content, in the background, and saved in the cache folder. A request
 for a skill that is not examined yet computes them at once.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.background import PollingThread
+from skillhall._internal.catalog.duplicates.near_copies import summarize_text
 from skillhall._internal.catalog.skill_content import with_bundle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.install import compute_bundle_digest
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
 
 PUBLISHED_SCAN = LOCAL_SKILLS.scan_policy.without_hidden_files
-FORMAT = 1  # increase it if the same content gives other facts in the same version
+FORMAT = 2  # increase it if the same content gives other facts in the same version
 _FOLDER = "facts"  # in the cache folder
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 _SAVE_INTERVAL = 30.0  # seconds, while there are new facts
@@ -63,6 +64,7 @@ class SkillFacts(NamedTuple):
     tokens: int = 0
     warnings: int = 0  # findings that are not accepted
     packed: PackedFiles = PackedFiles()
+    summary: str = ""  # of its text, to find near copies
 
     @property
     def files(self) -> int:
@@ -164,7 +166,9 @@ class FactCache:
             examined = examine_skill(skill, LOCAL_SKILLS)
             findings = [found for found in examined.findings if found.effect is not Effect.ACCEPT]
             tokens = estimate_tokens(examined.parsed.body)
-            facts = SkillFacts(tokens, len(findings), _pack(loaded))
+            file = loaded.files.get(skill.file)
+            summary = summarize_text(file.read()) if file else ""
+            facts = SkillFacts(tokens, len(findings), _pack(loaded), summary)
         return key, facts
 
     def _examine_all(self) -> None:
@@ -194,9 +198,10 @@ class FactCache:
             with open(os.path.join(self.directory, _FOLDER, self._file_name), "rb") as file:
                 saved = json.load(file)
             if saved["version"] == self._version:
-                for key, (tokens, warnings, (digest, paths)) in saved["facts"].items():
+                for key, (tokens, warnings, (digest, paths), summary) in saved["facts"].items():
                     packed = PackedFiles(str(digest), tuple(map(str, paths)))
-                    self._by_content[key] = SkillFacts(int(tokens), int(warnings), packed)
+                    facts = SkillFacts(int(tokens), int(warnings), packed, str(summary))
+                    self._by_content[key] = facts
                 self._saved_keys = frozenset(self._by_content)
 
     def _save(self, *, at_once: bool = False) -> None:

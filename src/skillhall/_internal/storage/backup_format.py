@@ -303,7 +303,7 @@ def _parse_header(line: bytes) -> BackupHeader:
     if value["format"] == FORMAT_1:
         return BackupHeader(FORMAT_1, version, str(value.get("at", "")), "")
     if database not in ("sqlite", "postgresql"):
-        raise BackupRejected("it does not state its database")
+        raise BackupRejected("it does not say which database it comes from")
     return BackupHeader(
         FORMAT_2, version, str(value.get("at", "")), database, _parse_texts(value.get("leftOut"))
     )

@@ -32,7 +32,11 @@ class Site:
 
     def __post_init__(self) -> None:
         self.markdown = MarkdownRenderer()
-        self.pending_imports = PendingImports(self.collection.changes, self.collection.system_ids)
+        self.pending_imports = PendingImports(
+            self.collection.changes,
+            self.collection.system_ids,
+            present_skills=self.collection.present_skills,
+        )
         self.pending_session_imports: PendingStore[ImportChoices] = PendingStore()
         self.conversations = Conversations()
         self.default_agent_skills = CollectionSkills(self.collection)  # every skill

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.head_cache import HeadCache
+from skillhall._internal.catalog.search.background_index import BackgroundIndex
 from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.wiring.catalog import resolve_roots
+from skillhall._internal.wiring.catalog_index import get_index_path, open_configured_ranking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,4 +22,8 @@ def open_folder_provider(
 ) -> FolderSkillProvider:
     """Open the provider of the skills in `paths`, by default in the profile's folders."""
     head_cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
-    return FolderSkillProvider(resolve_roots(paths, profile, settings), profile, head_cache)
+    roots = resolve_roots(paths, profile, settings)
+    index = BackgroundIndex(
+        get_index_path(roots, profile, settings), semantic=open_configured_ranking(settings)
+    )
+    return FolderSkillProvider(roots, profile, head_cache, index)

@@ -9,93 +9,100 @@ DEADLINE = 120  # seconds
 CATALOG = make_catalog(
     [make_catalog_skill("pdf", "Reads files."), make_catalog_skill("notes", "Takes notes.")]
 )
-BODIES = {"pdf": "how tides work", "notes": "nothing of interest"}
+TEXTS = {"pdf": b"how tides work", "notes": b"nothing of interest"}
 
 
-def read_body(skill: CatalogSkill) -> str:
-    return BODIES[skill.name]
+def read_text(skill: CatalogSkill) -> bytes:
+    return TEXTS[skill.name]
 
 
 def find(index: BackgroundIndex, state: IndexInput, text: str) -> list[str]:
-    return [skill.name for skill in index.get_index(state).find(text)[0]]
+    return [skill.name for skill, *_ in index.get_index(state).find(text)[0]]
 
 
-def test_bodies_are_searched_after_indexing() -> None:
-    index, state = BackgroundIndex(read_body), IndexInput("1", CATALOG)
+def test_texts_of_few_skills_are_read_at_once() -> None:
+    assert find(BackgroundIndex(None, read_text), IndexInput("1", CATALOG), "tides") == ["pdf"]
+
+
+def test_texts_are_searched_after_indexing() -> None:
+    index, state = BackgroundIndex(None, read_text, 0), IndexInput("1", CATALOG)
     index.schedule(state)
     wait_for_indexing()
     assert find(index, state, "tides") == ["pdf"]
-    assert find(index, state, "notes of interest") == ["notes"]
 
 
-def test_heads_are_searched_while_bodies_are_read() -> None:
+def test_heads_are_searched_while_texts_are_read() -> None:
     may_continue = Event()
 
-    def slow(skill: CatalogSkill) -> str:
+    def slow(skill: CatalogSkill) -> bytes:
         assert may_continue.wait(DEADLINE)
-        return read_body(skill)
+        return read_text(skill)
 
-    index, state = BackgroundIndex(slow), IndexInput("1", CATALOG)
+    index, state = BackgroundIndex(None, slow, 0), IndexInput("1", CATALOG)
     index.schedule(state)
     assert find(index, state, "tides") == []
-    assert find(index, state, "reads") == ["pdf"]
+    assert find(index, state, "takes") == ["notes"]
     may_continue.set()
     wait_for_indexing()
     assert find(index, state, "tides") == ["pdf"]
 
 
-def test_indexing_stops_when_a_newer_state_is_pending() -> None:
-    started, may_continue, read = Event(), Event(), list[str]()
+def test_text_of_a_skill_that_changed_while_it_was_read_is_not_used() -> None:
+    started, may_continue = Event(), Event()
 
-    def record(skill: CatalogSkill) -> str:
-        read.append(skill.name)
+    def read(skill: CatalogSkill) -> bytes:
         started.set()
         assert may_continue.wait(DEADLINE)
-        return "tides"
+        return b"tides" if skill.description == "Old." else b"moon"
 
-    index = BackgroundIndex(record)
-    later = IndexInput("2", make_catalog([make_catalog_skill("late")]))
-    index.schedule(IndexInput("1", CATALOG))
+    index = BackgroundIndex(None, read, 0)
+    index.schedule(IndexInput("1", make_catalog([make_catalog_skill("a", "Old.")])))
     assert started.wait(DEADLINE)
-    index.schedule(later)
+    later = IndexInput("2", make_catalog([make_catalog_skill("a", "New.")]))
+    index.get_index(later)
     may_continue.set()
     wait_for_indexing()
-    assert read == ["notes", "late"]
-    assert find(index, later, "tides") == ["late"]
+    assert find(index, later, "tides") == []
+    assert find(index, later, "moon") == ["a"]
 
 
-def test_index_of_an_old_revision_is_not_used() -> None:
-    index = BackgroundIndex(read_body)
+def test_skills_of_an_old_revision_are_not_found() -> None:
+    index = BackgroundIndex(None, read_text, 0)
     index.schedule(IndexInput("1", CATALOG))
     wait_for_indexing()
-    later = IndexInput("2", make_catalog([make_catalog_skill("late")]))
+    later = IndexInput("2", make_catalog([CATALOG.skills[1]]))
     assert find(index, later, "tides") == []
+    assert find(index, later, "interest") == ["notes"]
 
 
-def test_total_size_of_bodies_is_limited() -> None:
-    index, state = BackgroundIndex(lambda _: "tides", max_chars=1), IndexInput("1", CATALOG)
-    index.schedule(state)
-    wait_for_indexing()
-    assert find(index, state, "tides") == ["notes"]
+def test_only_texts_of_new_skills_are_read() -> None:
+    read = []
+
+    def record(skill: CatalogSkill) -> bytes:
+        read.append(skill.name)
+        return b"tides"
+
+    index = BackgroundIndex(None, record)
+    index.get_index(IndexInput("1", CATALOG))
+    new = make_catalog_skill("late")
+    index.get_index(IndexInput("2", make_catalog([*CATALOG, new])))
+    assert sorted(read) == ["late", "notes", "pdf"]
 
 
-def test_unreadable_body_does_not_affect_other_skills() -> None:
-    def failing(skill: CatalogSkill) -> str:
+def test_unreadable_text_does_not_affect_other_skills() -> None:
+    def failing(skill: CatalogSkill) -> bytes:
         if skill.name == "notes":
             raise SkillFileNotFound("SKILL.md")
-        return read_body(skill)
+        return read_text(skill)
 
-    index, state = BackgroundIndex(failing), IndexInput("1", CATALOG)
-    index.schedule(state)
-    wait_for_indexing()
+    index, state = BackgroundIndex(None, failing), IndexInput("1", CATALOG)
     assert find(index, state, "tides") == ["pdf"]
     assert find(index, state, "notes") == ["notes"]
 
 
-def test_later_states_are_indexed() -> None:
-    index = BackgroundIndex(read_body)
-    for revision in ("1", "2"):
-        state = IndexInput(revision, CATALOG)
-        index.schedule(state)
-        wait_for_indexing()
-        assert find(index, state, "tides") == ["pdf"]
+def test_closed_index_stops_its_thread() -> None:
+    index = BackgroundIndex(None, read_text, 0)
+    index.schedule(IndexInput("1", CATALOG))
+    index.close()
+    index.close()
+    wait_for_indexing()

@@ -3,25 +3,34 @@
 import pytest
 
 from skillhall._internal.catalog.search.query import (
+    MAX_QUERY_LENGTH,
     MAX_TERMS,
     Term,
+    build_name_key,
     fold_text,
     loosen_terms,
     parse_query,
     separate_unspaced,
+    split_name,
 )
 
 
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
-        ("PDF tools", [("pdf", False), ("tools", True)]),
-        ("pdf* tools", [("pdf", True), ("tools", True)]),
-        ("pdf-tools", [("pdf", False), ("tools", True)]),
-        ("pdf PDF", [("pdf", True)]),
+        ("PDF tools", [("pdf", False), ("tools", False)]),
+        ("pdf* tools", [("pdf", True), ("tools", False)]),
+        ("pdf-tools", [("pdf", False), ("tools", False)]),
+        ("pdf PDF", [("pdf", False)]),
+        ("merge the pdf with this", [("merge", False), ("pdf", False)]),
+        (
+            "fasse die PDF mit dem Brief zusammen",
+            [("fasse", False), ("pdf", False), ("brief", False), ("zusammen", False)],
+        ),
+        ("to be", [("to", False), ("be", False)]),
         ("c++ (x", [("c", False), ("x", False)]),
         ("PDF文档", [("pdf", False), ("文档", False)]),
-        ("snake_case", [("snake", False), ("case", True)]),
+        ("snake_case", [("snake", False), ("case", False)]),
         ("*", []),
         ("🎉", []),
         ("", []),
@@ -36,7 +45,35 @@ def test_query_has_a_limit_of_terms() -> None:
 
 
 def test_query_is_truncated_at_its_limit() -> None:
-    assert parse_query("x" * 5000).folded_text == "x" * 1000
+    assert parse_query("x" * 1_000_000).folded_text == "x" * MAX_QUERY_LENGTH
+
+
+@pytest.mark.parametrize(
+    ("text", "unfinished"),
+    [
+        ("kube", "kube"),
+        ("deploy kube", "kube"),
+        ("k", ""),
+        ("分析", ""),
+        ("deploy the service to our kube", ""),
+        ("", ""),
+    ],
+)
+def test_last_word_of_a_short_query_is_unfinished(text: str, unfinished: str) -> None:
+    assert parse_query(text).unfinished == unfinished
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [("a-b", "a b"), ("A_B", "a b"), ("a  b", "a b"), ("*", "*"), ("\u0301", "\u0301"), ("É", "e")],
+)
+def test_name_key_has_the_words_of_a_name(name: str, key: str) -> None:
+    assert build_name_key(name) == key
+
+
+def test_camel_case_is_split_for_the_index() -> None:
+    assert split_name("dataAnalysis") == "dataanalysis data analysis"
+    assert split_name("data-analysis") == "data-analysis"
 
 
 @pytest.mark.parametrize(
@@ -63,4 +100,10 @@ def test_characters_of_unspaced_scripts_are_tokens() -> None:
 
 def test_long_unspaced_run_is_split_into_bigrams() -> None:
     terms = (Term("pdf"), Term("分析数"), Term("文档"))
-    assert loosen_terms(terms) == (Term("pdf"), Term("分析"), Term("析数"), Term("文档"))
+    assert loosen_terms(terms) == (
+        Term("pdf"),
+        Term("分析数"),
+        Term("分析"),
+        Term("析数"),
+        Term("文档"),
+    )

@@ -1,21 +1,16 @@
 """Search over a catalog: matches, ranking and unusual queries."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from skillhall._internal.catalog.catalog import CatalogSkill
-from skillhall._internal.catalog.search.fts import FtsEngine
-from skillhall._internal.catalog.search.linear_scan import LinearScanEngine
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall.errors import SkillFileNotFound
 from tests.support.catalogs import (
-    ENGINES,
-    make_catalog,
     make_catalog_skill,
     make_index,
+    read_head,
     search_names,
 )
 
@@ -36,13 +31,13 @@ ODD_QUERIES = [
 ]
 
 
-@pytest.fixture(params=ENGINES)
-def index(request: pytest.FixtureRequest) -> SearchIndex:
-    return make_index(SKILLS, request.param)
+@pytest.fixture
+def index() -> SearchIndex:
+    return make_index(SKILLS)
 
 
-def test_exact_name_ranks_before_prefixes_and_texts(index: SearchIndex) -> None:
-    assert search_names(index, "pdf") == ["pdf", "pdf-forms", "pdfium-build", "merge", "report"]
+def test_names_and_whole_words_rank_before_parts_of_words(index: SearchIndex) -> None:
+    assert search_names(index, "pdf") == ["pdf", "pdf-forms", "merge", "report", "pdfium-build"]
 
 
 def test_name_is_found_by_its_prefix(index: SearchIndex) -> None:
@@ -52,7 +47,7 @@ def test_name_is_found_by_its_prefix(index: SearchIndex) -> None:
 def test_scores_are_descending_and_below_one(index: SearchIndex) -> None:
     scores = [hit.score for hit in index.search("pdf").hits]
     assert scores == sorted(scores, reverse=True)
-    assert 0 <= scores[-1] < scores[0] < 1
+    assert 0 <= scores[-1] < scores[0] <= 1
 
 
 @pytest.mark.parametrize(
@@ -76,23 +71,23 @@ def test_query_finds_skill(index: SearchIndex, text: str, name: str) -> None:
 
 
 def test_prefix_longer_than_the_stem_is_found() -> None:
-    index = make_index({"a": "Validates things.", "b": "Other."}, FtsEngine)
+    index = make_index({"a": "Validates things.", "b": "Other."})
     assert search_names(index, "valida") == ["a"]
 
 
 def test_single_letter_matches_words_only() -> None:
-    index = make_index({"a": "Compiles code.", "b": "Knows c++."}, FtsEngine)
+    index = make_index({"a": "Compiles code.", "b": "Knows c++."})
     assert search_names(index, "c++ (x") == ["b"]
 
 
 def test_other_forms_of_a_word_are_found() -> None:
-    index = make_index({"a": "Merging documents.", "b": "Other."}, FtsEngine)
+    index = make_index({"a": "Merging documents.", "b": "Other."})
     assert search_names(index, "merged document") == ["a"]
 
 
 def test_exact_word_ranks_before_longer_words() -> None:
     descriptions = {"a": "Writes javascript.", "b": "Writes java beans.", "c": "Other."}
-    assert search_names(make_index(descriptions, FtsEngine), "java") == ["b", "a"]
+    assert search_names(make_index(descriptions), "java") == ["b", "a"]
 
 
 def test_name_ranks_before_description_before_body() -> None:
@@ -102,12 +97,9 @@ def test_name_ranks_before_description_before_body() -> None:
         make_catalog_skill("my-tea", "x"),
     ]
     skills += [make_catalog_skill(f"other-{number}", "x") for number in range(5)]
-    bodies = {"a": "tea"}
-    for engine in ENGINES:
-        built = SearchIndex.build(
-            make_catalog(skills), lambda skill: bodies.get(skill.name, ""), engine
-        )
-        assert search_names(built, "tea") == ["my-tea", "b", "a"]
+    bodies = {"a": b"tea"}
+    index = SearchIndex.build(skills, lambda skill: read_head(skill) + bodies.get(skill.name, b""))
+    assert search_names(index, "tea") == ["my-tea", "b", "a"]
 
 
 def test_skills_with_all_terms_rank_first(index: SearchIndex) -> None:
@@ -115,14 +107,14 @@ def test_skills_with_all_terms_rank_first(index: SearchIndex) -> None:
     assert "pdf" in search_names(index, "documents merges")
 
 
-def test_common_terms_are_ignored_next_to_a_rare_one() -> None:
+def test_rare_term_ranks_before_common_terms() -> None:
     descriptions = {f"s-{number:04}": "common words" for number in range(1500)}
-    index = make_index(descriptions | {"odd": "rare"}, FtsEngine)
-    assert search_names(index, "common rare") == ["odd"]
+    index = make_index(descriptions | {"odd": "rare"})
+    assert search_names(index, "common rare")[0] == "odd"
 
 
 def test_unspaced_sentence_is_found_by_its_bigrams() -> None:
-    index = make_index({"a": "生成分析报告", "b": "Other."}, FtsEngine)
+    index = make_index({"a": "生成分析报告", "b": "Other."})
     assert search_names(index, "我需要分析数据") == ["a"]
 
 
@@ -140,9 +132,8 @@ def test_any_text_is_a_valid_query(index: SearchIndex, text: str) -> None:
 
 @pytest.mark.parametrize("name", ["\ud800", "a\0b", "*", '"', "  two  words ", "名", "\u0301"])
 def test_unusual_name_is_found_by_itself(name: str) -> None:
-    for engine in ENGINES:
-        names = search_names(make_index({name: "\0 \udfff", "other": "x"}, engine), name)
-        assert names[:1] == [name]
+    names = search_names(make_index({name: "\0 \udfff", "other": "x"}), name)
+    assert names[:1] == [name]
 
 
 def test_page_has_total_and_has_more(index: SearchIndex) -> None:
@@ -157,40 +148,46 @@ def test_page_out_of_range_is_empty(index: SearchIndex, limit: int, offset: int)
     assert index.search("pdf", limit, offset).total == 5
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("text", ["", "secret", "secr", "tea", "te secret", "ecre", "pot tea"])
-def test_hidden_skill_is_not_found_for_models(
-    engine: type[FtsEngine | LinearScanEngine], text: str
-) -> None:
+def test_skill_that_the_caller_excludes_is_not_found(text: str) -> None:
     skills = [
         make_catalog_skill("secret", "A tea pot.", hidden=True),
         make_catalog_skill("open", "A tea pot."),
     ]
-    index = SearchIndex.build(make_catalog(skills), make_engine=engine)
+    index = SearchIndex.build(skills, lambda skill: read_head(skill) + skill.name.encode())
     assert "secret" in search_names(index, text)
-    result = index.search(text, for_models=True)
+    result = index.search(text, keep=lambda skill: not skill.hidden)
     assert "secret" not in [hit.skill.name for hit in result.hits]
     assert result.total == len(result.hits)
 
 
 def test_equal_names_are_sorted_by_path() -> None:
     skills = [make_catalog_skill("a", "x", "two"), make_catalog_skill("a", "x", "one")]
-    index = SearchIndex.build(make_catalog(skills))
+    index = SearchIndex.build(skills, lambda skill: skill.folder.encode())
     assert [hit.skill.folder for hit in index.search("a").hits] == ["one", "two"]
 
 
+def test_copies_are_one_hit() -> None:
+    skills = [make_catalog_skill(name, "Brews tea.", name) for name in ("b", "a", "tea", "other")]
+    texts = {"other": b"Another text"}
+    index = SearchIndex.build(skills, lambda skill: texts.get(skill.name, b"Brew the Tea. "))
+    result = index.search("tea")
+    assert [hit.skill.name for hit in result.hits] == ["tea", "other"]
+    assert [copy.name for copy in result.hits[0].copies] == ["a", "b"]
+    assert result.total == 2
+
+
 def test_skill_with_unreadable_body_is_still_found() -> None:
-    def fail(skill: CatalogSkill) -> str:
+    def fail(skill: CatalogSkill) -> bytes:
         raise SkillFileNotFound(skill.name)
 
-    index = SearchIndex.build(make_catalog([make_catalog_skill("a", "Tea.")]), fail)
+    index = SearchIndex.build([make_catalog_skill("a", "Tea.")], fail)
     assert [skill.name for skill in index.unreadable_skills] == ["a"]
     assert index.search("a").hits[0].snippet.text == "Tea."
 
 
 def test_snippet_of_a_body_match_is_from_the_body() -> None:
-    catalog = make_catalog([make_catalog_skill("a", "Tea.")])
-    index = SearchIndex.build(catalog, lambda _: "# Green\n\npot")
+    index = SearchIndex.build([make_catalog_skill("a", "Tea.")], lambda _: b"# Green\n\npot")
     assert index.search("pot").hits[0].snippet == ("# Green pot", ((8, 11),))
     assert index.search("tea").hits[0].snippet == ("Tea.", ((0, 3),))
 
@@ -203,37 +200,45 @@ def test_concurrent_searches_return_equal_results(index: SearchIndex) -> None:
 
 
 def test_empty_catalog_has_no_hits(index: SearchIndex) -> None:
-    empty = SearchIndex.build(make_catalog([]))
+    empty = SearchIndex.build([])
     assert [empty.search(text).total for text in ("", "pdf", "a b", "*")] == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("module", ["sqlite3", "_sqlite3"])
-def test_linear_scan_is_used_without_sqlite(module: str) -> None:
-    script = (
-        f"import sys; sys.modules[{module!r}] = None\n"
-        "from skillhall._internal.catalog.search.search_index import choose_engine\n"
-        "print(choose_engine().__name__)"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert result.stdout.split() == [b"LinearScanEngine"]
-
-
-def test_linear_scan_is_used_without_full_text_search() -> None:
-    script = (
-        "import sqlite3\n"
-        "class WithoutFts(sqlite3.Connection):\n"
-        "    def execute(self, sql, *values):\n"
-        "        return super().execute(sql.replace('fts5', 'no_such_module'), *values)\n"
-        "connect = sqlite3.connect\n"
-        "sqlite3.connect = lambda *a, **k: connect(*a, factory=WithoutFts, **k)\n"
-        "from skillhall._internal.catalog.search.search_index import choose_engine\n"
-        "print(choose_engine().__name__)"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert result.stdout.split() == [b"LinearScanEngine"]
-
-
 def test_name_that_folds_to_nothing_ranks_before_a_blank_one() -> None:
-    for engine in ENGINES:
-        names = search_names(make_index({"": "x", "\u00a8": "y"}, engine), "\u00a8")
-        assert names[:1] == ["\u00a8"]
+    names = search_names(make_index({"": "x", "\u00a8": "y"}), "\u00a8")
+    assert names[:1] == ["\u00a8"]
+
+
+@pytest.mark.parametrize(
+    "text", ["data analysis", "Data Analysis", "data_analysis", "analysis-data"]
+)
+def test_name_with_the_words_of_the_query_is_first(text: str) -> None:
+    descriptions = {f"data-tool-{n}": "Data analysis of data for analysis." for n in range(20)}
+    index = make_index(descriptions | {"data-analysis": "Explores tables."})
+    assert search_names(index, text)[0] == "data-analysis"
+
+
+def test_exact_word_ranks_before_a_name_with_the_same_stem() -> None:
+    index = make_index(
+        {"slide-excellence": "Excellent slides.", "xlsx": "Edits Excel files and workbooks."}
+    )
+    assert search_names(index, "excel") == ["xlsx", "slide-excellence"]
+
+
+@pytest.mark.parametrize("text", ["kubernets", "kuberentes", "kubernettes", "kubernates deploy"])
+def test_mistyped_name_is_found(text: str) -> None:
+    index = make_index({"kubernetes-helper": "Runs pods.", "cooking": "Makes soup."})
+    assert search_names(index, text)[0] == "kubernetes-helper"
+
+
+def test_long_prompt_finds_the_skill_with_a_fitting_section() -> None:
+    skills = [make_catalog_skill(f"tool-{n}", "Helps with spreadsheets.") for n in range(30)]
+    section = b"# Guide\nIntro.\n## Reconcile\nCompare bank statements with open invoices.\n"
+    index = SearchIndex.build(
+        skills, lambda skill: section if skill.name == "tool-7" else b"# Guide\nBank holidays.\n"
+    )
+    prompt = (
+        "Hi, my boss wants to know by Friday which open invoices from the last quarter were paid, "
+        "here are the bank statements, please compare them for me and tell me what is missing"
+    )
+    assert search_names(index, prompt)[0] == "tool-7"

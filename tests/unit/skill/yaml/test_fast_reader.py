@@ -2,7 +2,10 @@ import pytest
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.yaml.fast_reader import SimpleYamlResult, read_simple_yaml
+from skillhall._internal.skill.yaml.full_reader import read_full_yaml
+from skillhall._internal.skill.yaml.lenient_reader import build_repaired_finding, repair_yaml
 from skillhall._internal.skill.yaml.values import Fields
+from skillhall._internal.skill.yaml.yaml_findings import YamlReadError
 
 
 def read_block(block: str) -> Fields:
@@ -182,3 +185,18 @@ def test_unclosed_quote_or_bracket_is_read_and_reported(value: str) -> None:
     assert result is not None
     assert result.fields["a"] == value
     assert [(invalid.key, invalid.line) for invalid in result.invalid_values] == [("a", 2)]
+
+
+@pytest.mark.parametrize("value", ["`b` c", "`b: c` #d", "`", '"b" c d', '"b" c:d', '"b" don\'t'])
+@pytest.mark.parametrize("rest", ["", "e: f\n", 'metadata:\n  g: "h"\n'])
+def test_text_after_a_quote_and_leading_backtick_are_reported_as_by_the_repair(
+    value: str, rest: str
+) -> None:
+    block = f"name: x\na: {value}\n{rest}"
+    simple = read_simple_yaml(block)
+    with pytest.raises(YamlReadError) as error:
+        read_full_yaml(block)
+    repaired = repair_yaml(block, error.value)
+    assert simple is not None
+    assert simple.fields == repaired.fields
+    assert repaired.findings == [build_repaired_finding(simple.invalid_values, simple.cause)]

@@ -50,7 +50,9 @@ class SkillsToolset(AbstractToolset[Any]):
         """Return the toolset of one run."""
         own = SkillsToolset(self._skills, self._shared_tools, self._name)
         prompts = [ctx.prompt] if isinstance(ctx.prompt, str) else []
-        own.tools.sync_history([*iter_texts(ctx.messages), *prompts])
+        texts = [*iter_texts(ctx.messages), *prompts]
+        own.tools.sync_history(texts)
+        own.tools.task = own.tools.task or next(iter(texts), "")
         return own
 
     async def get_instructions(self, ctx: RunContext[Any]) -> InstructionPart | None:

@@ -54,6 +54,9 @@ class Chat:
         A message that fails does not change the conversation.
         Raises: ModelUnavailable, SkillNotFound, SkillRejected.
         """
+        if not self._history:
+            # The skills for the first message stay in the prompt, which providers cache.
+            self.tools.task = message
         self.tools.sync_history(iter_texts(self._history))
         expanded = self.tools.expand_message(message)
         while self._pending_events:

@@ -24,6 +24,7 @@ AGENT_TOOL_NAMES = ("load_skill", "read_skill_file", "list_skills", "search_skil
 _INVALID_PATH_CHARACTERS = re.compile("[\0\ud800-\udfff]")  # rejected by the operating system
 _AGENT_KEYS = (
     *("agentId", "id", "displayName", "name", "description", "model", "instructions"),
+    *("pinned", "excluded"),
     *("skills", "tools", "budgets", "readExtensions"),
 )
 _SOURCE_KEYS = ("root", "available", "inline", "base", "followLinks")
@@ -55,6 +56,9 @@ class AgentDefinition:
     tools: tuple[str, ...] = AGENT_TOOL_NAMES
     budgets: AgentBudgets = field(default_factory=AgentBudgets)
     read_extensions: tuple[str, ...] = ()  # of ReadFile; by default those of the settings
+    # Patterns for names, or for ids such as `office/*`.
+    pinned: tuple[str, ...] = ()  # skills that are first in the listing
+    excluded: tuple[str, ...] = ()  # skills that the agent does not get
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +128,8 @@ def _parse_agent(node: ConfigNode) -> AgentDefinition:
         _parse_tools(node.child("tools")),
         limits,
         _parse_extensions(node.child("readExtensions")),
+        tuple(node.child("pinned").as_strings() or ()),
+        tuple(node.child("excluded").as_strings() or ()),
     )
 
 

@@ -1,8 +1,4 @@
-"""Search index of a server: heads at once, bodies when they have been read.
-
-A background thread reads the bodies, so that requests never wait for them. If the skills change
-while it reads, it starts again with the latest state.
-"""
+"""Search index whose texts are read by a thread, so that requests never wait for them."""
 
 from __future__ import annotations
 
@@ -10,21 +6,18 @@ import threading
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.search.search_index import SearchIndex
-from skillhall._internal.catalog.skill_content import read_raw_body
+from skillhall._internal.catalog.search.search_index import MIN_STORED, SearchIndex
+from skillhall._internal.catalog.skill_content import read_skill_md
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.search.search_index import TextReader
+    from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
 
-MAX_BODY = 128 * 1024  # characters; the rest of a body is not searched
-MAX_TOTAL_BODIES = (
-    64 * 1024 * 1024
-)  # characters; the index takes about two thirds of that in memory
-_IDLE_FACTOR = 4.0  # seconds without indexing for each second of it
-_MAX_PAUSE = 30.0  # seconds
 THREAD_NAME = "skillhall-search"
+_IDLE_SHARE = 1.0  # seconds of sleep for each second of work: requests come first
 
 
 class IndexInput(NamedTuple):
@@ -34,82 +27,88 @@ class IndexInput(NamedTuple):
     skills: Iterable[CatalogSkill]
 
 
-class _Outdated(Exception):
-    """A newer state is pending."""
-
-
 class BackgroundIndex:
-    """Search indexes of the latest state; thread-safe."""
+    """Search index of the latest state of some skills. Thread-safe."""
 
     def __init__(
         self,
-        body_reader: Callable[[CatalogSkill], str] = read_raw_body,
-        max_chars: int = MAX_TOTAL_BODIES,
+        path: str | None = None,
+        read_text: TextReader = read_skill_md,
+        min_stored: int = MIN_STORED,
+        semantic: SemanticRanking | None = None,
     ) -> None:
-        self._body_reader = body_reader
-        self._max_chars = max_chars
-        self._lock = threading.Lock()
-        # Each with its revision.
-        self._head_index: tuple[str, SearchIndex] | None = None
-        self._full_index: tuple[str, SearchIndex] | None = None
-        self._pending: IndexInput | None = None  # next input of the thread
+        """Create the index; it is opened at the first use.
+
+        An index of fewer than `min_stored` skills is not stored, and its texts are read at once.
+        """
+        self._path = path
+        self._read_text = read_text
+        self._min_stored = min_stored
+        self._semantic = semantic
+        self._index: SearchIndex | None = None
+        self._revision: str | None = None  # of the index
+        self._pending: IndexInput | None = None  # for the thread
         self._thread: threading.Thread | None = None
-        self._built_at = self._build_time = 0.0  # end and duration of the last build, in seconds
+        self._is_closed = False
+        self._lock = threading.Lock()
 
     def get_index(self, state: IndexInput) -> SearchIndex:
-        """Return the index of a state: with bodies if ready, else one of heads only."""
+        """Return the index of a state; texts that are not read yet are not searched."""
         with self._lock:
-            for cached in (self._full_index, self._head_index):
-                if cached is not None and cached[0] == state.revision:
-                    return cached[1]
-            self._head_index = state.revision, SearchIndex.build(state.skills)
-            return self._head_index[1]
+            index = self._update(state)
+            if index.pending_count:
+                self._start_thread()
+            return index
 
     def schedule(self, state: IndexInput) -> None:
-        """Start to index the bodies of a state in the background."""
+        """Index a state in the background."""
         with self._lock:
             self._pending = state
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
-                self._thread.start()
+            self._start_thread()
+
+    def close(self) -> None:
+        """Stop the thread and close the index. Idempotent."""
+        with self._lock:
+            self._is_closed = True
+            thread = self._thread
+        if thread is not None:
+            thread.join()
+        if self._index is not None:
+            self._index.close()
+
+    def _update(self, state: IndexInput) -> SearchIndex:
+        if self._index is None or self._revision != state.revision:
+            skills = [*state.skills]
+            is_small = len(skills) < self._min_stored
+            if self._index is None:
+                path = None if is_small else self._path
+                self._index = SearchIndex(path, self._read_text, semantic=self._semantic)
+            self._index.update(skills)
+            if is_small:
+                self._index.read_texts()
+            self._revision = state.revision
+        return self._index
+
+    def _start_thread(self) -> None:
+        if self._thread is None and not self._is_closed:
+            self._thread = threading.Thread(target=self._run, name=THREAD_NAME, daemon=True)
+            self._thread.start()
 
     def _run(self) -> None:
-        try:
-            while True:
-                if self._pending is not None:
-                    # Many changes in a row must not keep a core busy.
-                    pause = self._built_at + _IDLE_FACTOR * self._build_time - time.monotonic()
-                    time.sleep(max(0.0, min(pause, _MAX_PAUSE)))
-                with self._lock:
-                    state, self._pending = self._pending, None
-                    if state is None:
-                        # Reset under the lock, so that `schedule` starts another thread.
-                        self._thread = None
-                        return
-                started = time.monotonic()
-                self._build(state)
-                self._built_at = time.monotonic()
-                self._build_time = self._built_at - started
-        finally:
+        started = time.monotonic()
+
+        def pause() -> bool:
+            nonlocal started
+            time.sleep(_IDLE_SHARE * (time.monotonic() - started))
+            started = time.monotonic()
+            return self._is_closed or self._pending is not None
+
+        while True:
             with self._lock:
-                if self._thread is threading.current_thread():
+                state, self._pending = self._pending, None
+                index = self._index if state is None else self._update(state)
+                if self._is_closed or index is None or not index.pending_count:
+                    # Reset under the lock, so that the next change starts another thread.
                     self._thread = None
-
-    def _build(self, state: IndexInput) -> None:
-        remaining = self._max_chars
-
-        def read_body(skill: CatalogSkill) -> str:
-            nonlocal remaining
-            if self._pending is not None:
-                raise _Outdated
-            text = self._body_reader(skill)[:MAX_BODY] if remaining > 0 else ""
-            remaining -= len(text)
-            return text
-
-        try:
-            index = SearchIndex.build(state.skills, read_body)
-        except _Outdated:
-            return
-        with self._lock:
-            self._full_index = state.revision, index
-            self._head_index = None
+                    return
+            index.read_texts(pause)

@@ -7,8 +7,11 @@ import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
-MAX_QUERY_LENGTH = 1000  # characters; more is a pasted file, not a query
-MAX_TERMS = 32
+from skillhall._internal.catalog.search.stop_words import STOP_WORDS
+
+MAX_QUERY_LENGTH = 4000  # characters; the rest of a longer text is ignored
+MAX_TERMS = 64
+SHORT_QUERY = 4  # words; in a query with more, the last word is not taken as unfinished
 _MIN_PREFIX_LENGTH = 2  # a single letter would match too many words
 
 # Latin, Greek and Cyrillic accents. In other scripts, combining marks distinguish words.
@@ -22,6 +25,10 @@ _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _UNSPACED_RUN = re.compile(f"[{_UNSPACED_SCRIPTS}]+")
 _TERM = re.compile(rf"(?:[{_UNSPACED_SCRIPTS}]+|(?:(?![{_UNSPACED_SCRIPTS}])[^\W_])+)(\*?)")
+_ASCII = bytes(range(128))
+# First bytes of characters of unspaced scripts in UTF-8; dashes and quotes start with E2.
+_UNSPACED_LEAD_BYTE = re.compile(rb"[\xe3-\xed\xef\xf0]")
+_CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class Term(NamedTuple):
@@ -42,6 +49,17 @@ class Query(NamedTuple):
     text: str  # as written
     folded_text: str  # on one line
     terms: tuple[Term, ...]
+    unfinished: str = ""  # the last word of a short query: the user may still be typing it
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it is a few keywords, not a sentence."""
+        return len(self.terms) <= SHORT_QUERY
+
+    @property
+    def name_key(self) -> str:
+        """The query as the key of a name."""
+        return build_name_key(self.text)
 
 
 def fold_text(text: str) -> str:
@@ -58,9 +76,28 @@ def _fold_non_ascii(run: str) -> str:
     return _SURROGATE.sub("\ufffd", unicodedata.normalize("NFC", plain))
 
 
+_FOLDED_STOP_WORDS = frozenset(map(fold_text, STOP_WORDS))
+
+
 def fold_line(text: str) -> str:
     """Fold the text and collapse whitespace."""
     return " ".join(fold_text(text).split())
+
+
+def build_name_key(name: str) -> str:
+    """Return the words of a name, so that `a b`, `a-b` and `A_B` are equal.
+
+    A name without words is its own key.
+    """
+    folded = fold_line(name)
+    return " ".join([match[0] for match in _TERM.finditer(folded)]) or folded or name.strip()
+
+
+def split_name(name: str) -> str:
+    """Return a name as text for the index: folded, and with the words of camel case apart."""
+    folded = fold_line(name)
+    words = fold_line(_CAMEL_CASE.sub(" ", name))
+    return folded if words == folded else f"{folded} {words}"
 
 
 def separate_unspaced(folded: str) -> str:
@@ -70,22 +107,32 @@ def separate_unspaced(folded: str) -> str:
     return _UNSPACED_RUN.sub(lambda run: f" {' '.join(run[0])} ", folded)
 
 
+def decode_separated(data: bytes) -> str:
+    """Decode UTF-8 and separate unspaced scripts. The tokenizer folds case and accents."""
+    text = data.decode("utf-8", "replace")
+    others = data.translate(None, _ASCII)  # usually few, so that the search is cheap
+    return separate_unspaced(text) if _UNSPACED_LEAD_BYTE.search(others) else text
+
+
 def parse_query(text: str) -> Query:
     """Parse a query; every text is valid.
 
-    The last term matches as a prefix because the user may still be typing it; other terms do if
-    they end with a star.
+    Stop words are left out unless there is nothing else. The last word of a short query is
+    unfinished: it matches names that start with it. A star makes any word a prefix.
     """
     text = text[:MAX_QUERY_LENGTH].strip()
     folded = fold_line(text)
     matches = [(match[0].rstrip("*"), bool(match[1])) for match in _TERM.finditer(folded)]
-    prefixes = {word for word, has_star in matches if has_star} | {word for word, _ in matches[-1:]}
-    words = list(dict.fromkeys(word for word, _ in matches))[:MAX_TERMS]
-    terms = []
-    for word in words:
-        may_be_prefix = len(word) >= _MIN_PREFIX_LENGTH and not Term(word).is_unspaced
-        terms.append(Term(word, is_prefix=may_be_prefix and word in prefixes))
-    return Query(text, folded, tuple(terms))
+    prefixes = {word for word, has_star in matches if has_star and len(word) >= _MIN_PREFIX_LENGTH}
+    words = dict.fromkeys(word for word, _ in matches)
+    chosen = [word for word in words if word not in _FOLDED_STOP_WORDS] or [*words]
+    terms = tuple(
+        Term(word, is_prefix=word in prefixes and not Term(word).is_unspaced)
+        for word in chosen[:MAX_TERMS]
+    )
+    last = matches[-1][0] if 0 < len(words) <= SHORT_QUERY else ""
+    is_unfinished = len(last) >= _MIN_PREFIX_LENGTH and not Term(last).is_unspaced
+    return Query(text, folded, terms, last if is_unfinished else "")
 
 
 def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -94,6 +141,6 @@ def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     for term in terms:
         text = term.text
         is_long = term.is_unspaced and len(text) > 2  # noqa: PLR2004 - longer than a bigram
-        bigrams = [Term(text[i : i + 2]) for i in range(len(text) - 1)] if is_long else [term]
-        loose.update(dict.fromkeys(bigrams))
+        bigrams = [Term(text[i : i + 2]) for i in range(len(text) - 1)] if is_long else []
+        loose.update(dict.fromkeys([term, *bigrams]))
     return tuple(loose)[:MAX_TERMS]

@@ -1,54 +1,73 @@
-"""Search over the skills of a catalog.
+"""Search index: the skills of one catalog, searched the same way by every command and API.
 
-Results in order: exact name, prefix of a name, all terms, all terms as parts of words, any term.
-Every text is a valid query.
+Names and descriptions are indexed at once, whole texts when they have been read. The index of many
+skills is stored in a file, by digest, so that a restart reads only files that have changed.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from functools import cached_property
+import hashlib
+import logging
+import os
+import sqlite3
+import threading
+from array import array
+from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.search.linear_scan import (
-    LinearScanEngine,
-    MatchList,
-    RowExclusions,
-    SearchRow,
-    UnrankedMatches,
-    rank_key,
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
+from skillhall._internal.catalog.head_cache import now_ns
+from skillhall._internal.catalog.search.index_database import (
+    MAX_SECTIONS,
+    HeadRow,
+    IndexDatabase,
+    Place,
+    TextRow,
 )
 from skillhall._internal.catalog.search.query import (
-    Term,
+    build_name_key,
+    decode_separated,
     fold_line,
     fold_text,
-    loosen_terms,
     parse_query,
+    split_name,
+)
+from skillhall._internal.catalog.search.query_ranker import (
+    DEFAULT_RANKING,
+    MatchedSkill,
+    QueryRanker,
+    Ranking,
 )
 from skillhall._internal.catalog.search.snippets import Snippet, SnippetBuilder
+from skillhall._internal.catalog.skill_content import read_skill_md
+from skillhall._internal.embeddings.embedding_text import (
+    MAX_BODY,
+    build_embedding_text,
+    compute_text_digest,
+)
+from skillhall._internal.skill.copy_key import copy_key
+from skillhall._internal.skill.frontmatter_locator import FrontmatterBlock, find_frontmatter
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.catalog.search.fts import FtsEngine, FtsMatches
-    from skillhall._internal.catalog.search.linear_scan import ScoredRow
     from skillhall._internal.catalog.search.query import Query
+    from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
 
-    BodyReader: TypeAlias = Callable[[CatalogSkill], str]
-    SearchEngine: TypeAlias = FtsEngine | LinearScanEngine
-    # A kind of hit, and all hits of that kind.
-    _Stage: TypeAlias = tuple[int, FtsMatches | MatchList | UnrankedMatches]
-    EngineFactory: TypeAlias = Callable[[Iterable[SearchRow], Iterable[int]], SearchEngine]
+    TextReader: TypeAlias = Callable[[CatalogSkill], bytes]
 
 DEFAULT_LIMIT = 20
-MIN_HITS = 10  # with fewer hits, the next kind of match is tried
-
-# Kinds of hits, worst first. The integer part of a score is the kind, the fraction ranks within it.
-_ANY_TERM, _SUBSTRINGS, _ALL_TERMS, _NAME_PREFIX, _NAME_FIRST_WORDS, _NAME_EXACT = range(6)
-_KIND_COUNT = 6
+MIN_STORED = 500  # skills; smaller indexes are built so fast that storing them is not worth it
+MAX_TEXT = 64 * 1024  # bytes; the rest of a SKILL.md is not searched
+# The embedding text starts with the first `MAX_BODY` characters after blank lines.
+_MAX_EMBEDDED = 16 * MAX_BODY  # bytes
+_BATCH = 64  # texts that are read and indexed at once
+_COMMIT_SIZE = 4096  # texts
+_LOG = logging.getLogger("skillhall.search")
 
 
 class IndexHit(NamedTuple):
@@ -57,6 +76,22 @@ class IndexHit(NamedTuple):
     skill: CatalogSkill
     score: float  # from 0 to 1; comparable only within one result
     snippet: Snippet
+    copies: tuple[CatalogSkill, ...] = ()  # skills with the same text
+    ranks: Mapping[str, int] = {}  # by the name of the ranking
+
+
+class HitExplanation(NamedTuple):
+    """Why a skill matches a query."""
+
+    words: Mapping[str, Sequence[str]]  # of each field that match
+    ranks: Mapping[str, int]  # by the name of the ranking, from 1
+
+    @property
+    def text(self) -> str:
+        """The explanation on one line."""
+        words = [f"{field}: {', '.join(found)}" for field, found in self.words.items()]
+        ranks = [f"{name} {rank}" for name, rank in self.ranks.items()]
+        return "; ".join([*words, f"ranks: {', '.join(ranks)}"] if ranks else words)
 
 
 class SearchResult(NamedTuple):
@@ -68,192 +103,365 @@ class SearchResult(NamedTuple):
 
 
 class SearchIndex:
-    """Search index of one catalog; immutable and thread-safe."""
+    """Search index of the skills of one catalog. Thread-safe."""
 
     def __init__(
         self,
-        skills: Iterable[CatalogSkill],
-        body_reader: BodyReader | None,
-        make_engine: EngineFactory,
+        path: str | None = None,
+        read_text: TextReader = read_skill_md,
+        *,
+        ranking: Ranking = DEFAULT_RANKING,
+        semantic: SemanticRanking | None = None,
+        clock: Callable[[], int] = now_ns,
     ) -> None:
-        # Sorted by name: row numbers break ties, and names with a common prefix are adjacent.
-        self._skills = sorted(
-            skills, key=lambda s: (fold_line(s.name), s.name, s.root.path, s.folder, s.file)
-        )
-        self._names = [fold_line(skill.name) for skill in self._skills]
-        self._body_reader = body_reader
-        self._unreadable: list[CatalogSkill] = []
-        hidden = [number for number, skill in enumerate(self._skills) if skill.hidden]
-        self._hidden = frozenset(hidden)
-        self._engine = make_engine(self._build_rows(body_reader), hidden)
+        """Open the index in a file, or create one in memory."""
+        self._semantic = semantic
+        self._clock = clock
+        self._read_text = read_text
+        self._ranking = ranking
+        self._database = _open_database(path)
+        self._ranker = QueryRanker(self._database, ranking, semantic)
+        self._lock = threading.Lock()
+        # Of the last update. Skills are identified by their objects: a catalog has another object
+        # for each version of a skill.
+        self._locations: dict[int, bytes] = {}
+        self._skills: dict[bytes, CatalogSkill] = {}
+        self._pending: dict[bytes, None] = {}  # locations of texts to read
+        self._unreadable: dict[bytes, None] = {}
 
     @classmethod
     def build(
-        cls,
-        skills: Iterable[CatalogSkill],
-        body_reader: BodyReader | None = None,
-        make_engine: EngineFactory | None = None,
+        cls, skills: Iterable[CatalogSkill], read_text: TextReader = read_skill_md
     ) -> SearchIndex:
-        """Build the index of names, descriptions and, with a `body_reader`, bodies.
+        """Build the complete index of some skills in memory."""
+        index = cls(None, read_text)
+        index.update(skills)
+        index.read_texts()
+        return index
 
-        Bodies must be read from disk, so a server first builds an index without them.
-        """
-        return cls(skills, body_reader, make_engine or choose_engine())
+    def close(self) -> None:
+        """Close the index. Idempotent."""
+        self._database.close()
 
     def __len__(self) -> int:
         return len(self._skills)
 
     @property
     def unreadable_skills(self) -> tuple[CatalogSkill, ...]:
-        """Skills with unreadable bodies; they are indexed by name and description."""
-        return tuple(self._unreadable)
+        """Skills whose file cannot be read; they are found by name and description."""
+        return tuple(self._skills[one] for one in self._unreadable if one in self._skills)
+
+    @property
+    def pending_count(self) -> int:
+        """The number of skills whose texts are not read yet."""
+        return len(self._pending)
+
+    def update(self, skills: Iterable[CatalogSkill]) -> None:
+        """Search these skills from now on; texts that have changed are read by `read_texts`."""
+        skills = [*skills]
+        try:
+            self._update(skills)
+        except sqlite3.Error as error:
+            self._replace_database(error)
+            self._update(skills)
+
+    def _update(self, skills: Sequence[CatalogSkill]) -> None:
+        with self._lock:
+            is_first = not self._locations
+            known = self._locations
+            locations = {id(one): known.get(id(one)) or _encode_location(one) for one in skills}
+            by_location = {locations[id(skill)]: skill for skill in reversed(skills)}
+            changed = {locations[id(one)]: one for one in skills if id(one) not in known}
+            removed = [location for location in self._skills if location not in by_location]
+            self._locations, self._skills = locations, by_location
+            if is_first and self._database.is_wasteful():
+                self._database.clear()
+            places = self._database.read_places() if is_first else {}
+            if is_first:
+                removed = [location for location in places if location not in by_location]
+                changed = {
+                    location: skill
+                    for location, skill in changed.items()
+                    if not self._is_current(places.get(location), skill)
+                }
+            self._store_heads(changed, removed)
+
+    def _store_heads(self, changed: Mapping[bytes, CatalogSkill], removed: Sequence[bytes]) -> None:
+        if not changed and not removed:
+            return
+        heads = {location: _build_head(skill) for location, skill in changed.items()}
+        self._database.begin()
+        self._database.remove_places(removed)
+        rows = self._database.add_heads([*heads.values()])
+        self._database.set_places(
+            Place(location, rows[head.digest]) for location, head in heads.items()
+        )
+        if not self._pending:  # else the texts are committed with the heads
+            self._database.commit()
+        self._ranker.forget()
+        for location in removed:
+            self._pending.pop(location, None)
+        self._pending.update(dict.fromkeys(changed))
+
+    def _replace_database(self, error: sqlite3.Error) -> None:
+        """Continue with an empty database: in memory, or in the same file if it is damaged."""
+        with self._lock:
+            self._database = _replace_database(self._database, error)
+            self._ranker = QueryRanker(self._database, self._ranking, self._semantic)
+            self._locations = {}
+            self._pending = {}
+
+    def read_texts(
+        self,
+        should_stop: Callable[[], bool] = lambda: False,
+        on_progress: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        """Index the texts of skills that are new or have changed.
+
+        `on_progress` is called with the number of texts that are still to be read.
+        """
+        try:
+            self._read_pending(should_stop, on_progress)
+        except sqlite3.Error as error:
+            self._replace_database(error)
+            self._update([*self._skills.values()])
+            self._read_pending(should_stop, on_progress)
+
+    def _read_pending(
+        self, should_stop: Callable[[], bool], on_progress: Callable[[int], None]
+    ) -> None:
+        count = 0
+        while self._pending and not should_stop():
+            on_progress(len(self._pending))
+            count += self._read_batch()
+            # Each commit writes a segment of the index, and segments must be merged.
+            if count >= _COMMIT_SIZE:
+                self._database.commit()
+                count = 0
+        self._database.commit()
+
+    def _read_batch(self) -> int:
+        with self._lock:
+            batch = [*islice(self._pending, _BATCH)]
+            skills = [(location, self._skills[location]) for location in batch]
+        texts = [(location, self._read(location, skill)) for location, skill in skills]
+        rows = [(location, text) for location, text in texts if text is not None]
+        with self._lock:
+            self._database.begin()
+            ids = self._database.add_texts([text.row for _, text in rows])
+            current = self._skills
+            unchanged = {place for place, skill in skills if current.get(place) is skill}
+            self._database.set_texts(
+                (ids[text.row.digest], text.signature, text.embedding, place)
+                for place, text in rows
+                if place in unchanged
+            )
+            self._ranker.forget()
+            for location in unchanged:
+                self._pending.pop(location, None)
+        return len(batch)
+
+    def _read(self, location: bytes, skill: CatalogSkill) -> _ReadText | None:
+        signature = self._read_signature(skill)
+        try:
+            data = self._read_text(skill)
+        except SkillhallError:
+            self._unreadable[location] = None
+            return None
+        self._unreadable.pop(location, None)
+        digest = hashlib.sha256(data).digest()[:16]
+        row = TextRow(digest, copy_key(data), _split_sections(data[:MAX_TEXT]))
+        body = data[_find_body(data) :][:_MAX_EMBEDDED].decode("utf-8", "replace")
+        embedded = build_embedding_text(skill.name, skill.description, body)
+        return _ReadText(row, signature, compute_text_digest(embedded))
+
+    def _read_signature(self, skill: CatalogSkill) -> bytes:
+        """Return the signature of a SKILL.md; empty if the file may change unnoticed."""
+        try:
+            status = os.stat(skill.location)
+        except (OSError, ValueError):
+            return b""
+        if max(status.st_mtime_ns, status.st_ctime_ns) > self._clock() - CLOCK_GRANULARITY:
+            return b""
+        numbers = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        return array("Q", numbers).tobytes()
+
+    def _is_current(self, place: Place | None, skill: CatalogSkill) -> bool:
+        signature = place.signature if place is not None else b""
+        return bool(signature) and signature == self._read_signature(skill)
 
     def search(
-        self, text: str, limit: int = DEFAULT_LIMIT, offset: int = 0, *, for_models: bool = False
+        self,
+        text: str,
+        limit: int = DEFAULT_LIMIT,
+        offset: int = 0,
+        keep: Callable[[CatalogSkill], bool] | None = None,
     ) -> SearchResult:
         """Search; a blank text matches all skills, in name order.
 
-        `for_models` excludes skills that are hidden from models.
+        Skills for which `keep` is false are left out.
         """
         query = parse_query(text)
-        stages = self._find_stages(query, RowExclusions(exclude_hidden=for_models))
-        total = sum(matches.total for _, matches in stages)
+        groups = self._find_or_rebuild(query, keep)
         limit, offset = max(0, limit), max(0, offset)
-        hits = tuple(self._build_hits(query, _iterate_page(stages, limit, offset)))
-        return SearchResult(hits, total, offset + len(hits) < total)
+        page = groups[offset : offset + limit]
+        hits = tuple(self._build_hits(query, page))
+        return SearchResult(hits, len(groups), offset + len(hits) < len(groups))
 
-    def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[CatalogSkill], int]:
-        """Return the best skills and the total number of matches, without snippets."""
-        stages = self._find_stages(parse_query(text), RowExclusions())
-        skills = [self._skills[row] for _, (row, _) in _iterate_page(stages, max(0, limit), 0)]
-        return skills, sum(matches.total for _, matches in stages)
-
-    def _build_rows(self, body_reader: BodyReader | None) -> Iterator[SearchRow]:
-        for name, skill in zip(self._names, self._skills, strict=True):
-            body = ""
-            if body_reader is not None:
-                try:
-                    body = fold_text(body_reader(skill))
-                except SkillhallError:
-                    self._unreadable.append(skill)
-            yield SearchRow(name, fold_text(skill.description), body)
-
-    @cached_property
-    def _substring_engine(self) -> LinearScanEngine:
-        # Only names and descriptions: bodies would need too much memory.
-        return LinearScanEngine(self._build_rows(None), self._hidden)
-
-    def _find_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
-        if not query.folded_text:
-            rows = self._visible if exclusions.exclude_hidden else range(len(self))
-            # Even a blank query can be a name: a lone accent folds to nothing.
-            text = query.text.strip()
-            if exact := [row for row in rows if text and self._skills[row].name.strip() == text]:
-                rows = [*exact, *(row for row in rows if row not in exact)]
-            return [(_ANY_TERM, UnrankedMatches(rows))]
-        prefix, length = query.folded_text, len(query.folded_text)
-        start = bisect_left(self._names, prefix)
-        end = bisect_right(self._names, prefix, start, key=lambda name: name[:length])
-        exclusions = exclusions._replace(name_matches=range(start, end))
-        stages = self._find_name_stages(query, exclusions)
-        for stage in self._find_word_matches(query, exclusions, stages):
-            stages.append(stage)
-            if sum(matches.total for _, matches in stages) >= MIN_HITS:
-                break
-        return stages
-
-    def _find_word_matches(
-        self, query: Query, exclusions: RowExclusions, stages: Sequence[_Stage]
-    ) -> Iterator[_Stage]:
-        """Yield one kind of matches after another; the caller stops when it has enough.
-
-        The caller must append each stage to `stages` before it asks for the next.
-        """
-        terms = query.terms
-        if not terms:
-            term = Term(query.folded_text)
-            yield _SUBSTRINGS, self._substring_engine.match_all([term], exclusions)
-            return
-        yield _ALL_TERMS, self._engine.match_all(terms, exclusions)
-        # The engine finds terms of unspaced scripts inside longer runs anyway. A single letter is
-        # a part of almost every text.
-        words = [term for term in terms if not term.is_unspaced]
-        is_useful = all(len(term.text) > 1 for term in words)
-        if is_useful and self._engine.has_unknown_term(words):
-            found = _list_rows(stages[-1])
-            exclusions = exclusions._replace(already_found=found)
-            yield _SUBSTRINGS, self._substring_engine.match_all(terms, exclusions)
-            exclusions = exclusions._replace(already_found=(*found, *_list_rows(stages[-1])))
-        if (loose := loosen_terms(terms)) != terms or len(terms) > 1:
-            yield _ANY_TERM, self._engine.match_any(loose, terms, exclusions)
-
-    @cached_property
-    def _visible(self) -> list[int]:
-        return [row for row in range(len(self)) if row not in self._hidden]
-
-    def _find_name_stages(self, query: Query, exclusions: RowExclusions) -> list[_Stage]:
-        kinds: dict[int, list[ScoredRow]] = {
-            _NAME_EXACT: [],
-            _NAME_FIRST_WORDS: [],
-            _NAME_PREFIX: [],
+    def explain(self, text: str, hit: IndexHit) -> HitExplanation:
+        """Explain a hit of this query: the words of each field that match, and its ranks."""
+        builder = SnippetBuilder(parse_query(text), inside_words=not hit.ranks)
+        fields = {
+            "name": hit.skill.name,
+            "description": hit.skill.description,
+            "body": self._read_body(hit.skill),
         }
-        length = len(query.folded_text)
-        for row in exclusions.name_matches:
-            if exclusions.exclude_hidden and row in self._hidden:
-                continue
-            name = self._names[row]
-            if len(name) == length:
-                is_same_case = self._skills[row].name == query.text
-                kinds[_NAME_EXACT].append((row, float(is_same_case)))
-            else:
-                kind = _NAME_PREFIX if name[length].isalnum() else _NAME_FIRST_WORDS
-                kinds[kind].append((row, length / len(name)))
-        for rows in kinds.values():
-            rows.sort(key=rank_key)
-        return [(kind, MatchList(rows)) for kind, rows in kinds.items() if rows]
+        words = {field: builder.find_words(value) for field, value in fields.items()}
+        return HitExplanation({field: found for field, found in words.items() if found}, hit.ranks)
 
-    def _build_hits(
-        self, query: Query, rows: Iterable[tuple[int, ScoredRow]]
-    ) -> Iterator[IndexHit]:
+    def find(
+        self, text: str, limit: int = DEFAULT_LIMIT
+    ) -> tuple[list[Sequence[CatalogSkill]], int]:
+        """Return the best skills, each with its copies, and the total number of matches."""
+        groups = self._find_or_rebuild(parse_query(text))
+        return [group.skills for group in groups[: max(0, limit)]], len(groups)
+
+    def _find_or_rebuild(
+        self, query: Query, keep: Callable[[CatalogSkill], bool] | None = None
+    ) -> list[_Group]:
+        try:
+            return self._find_groups(query, keep)
+        except sqlite3.Error as error:
+            self._replace_database(error)
+            self._update([*self._skills.values()])
+            self.read_texts()
+            return self._find_groups(query, keep)
+
+    def _find_groups(
+        self, query: Query, keep: Callable[[CatalogSkill], bool] | None = None
+    ) -> list[_Group]:
+        """Return all matches in order; copies are in one group."""
+        skills = self._skills
+        if not query.folded_text:
+            found = [MatchedSkill(location, 0.0, {}) for location in skills]
+        else:
+            found = [one for one in self._ranker.rank(query) if one.location in skills]
+        if keep is not None:
+            found = [one for one in found if keep(skills[one.location])]
+        text = query.text
+
+        def sort_key(one: MatchedSkill) -> tuple[object, ...]:
+            skill = skills[one.location]
+            is_written_so = bool(text) and skill.name.strip() == text
+            return (-is_written_so, -one.score, *_sort_key(skill))
+
+        found.sort(key=sort_key)
+        groups: dict[bytes, _Group] = {}
+        use_keys = self._ranking.fold_copies and query.folded_text
+        keys = self._database.read_copy_keys([one.location for one in found]) if use_keys else {}
+        for one in found:
+            key = keys.get(one.location) or one.location
+            if key in groups:
+                groups[key].skills.append(skills[one.location])
+            else:
+                groups[key] = _Group(one, [skills[one.location]])
+        return [*groups.values()]
+
+    def _build_hits(self, query: Query, groups: Iterable[_Group]) -> Iterator[IndexHit]:
         words, parts = SnippetBuilder(query), SnippetBuilder(query, inside_words=True)
-        for kind, (row, row_score) in rows:
-            skill = self._skills[row]
-            score = (kind + row_score / (1 + row_score)) / _KIND_COUNT
-            snippet = self._build_snippet(skill, parts if kind == _SUBSTRINGS else words)
-            yield IndexHit(skill, score, snippet)
+        for ranked, (skill, *copies) in groups:
+            builder = words if ranked.ranks else parts
+            snippet = self._build_snippet(skill, builder)
+            yield IndexHit(skill, ranked.score, snippet, tuple(copies), ranked.ranks)
 
     def _build_snippet(self, skill: CatalogSkill, builder: SnippetBuilder) -> Snippet:
         description = builder.build(skill.description)
-        if description.marks or self._body_reader is None:
+        if description.marks:
             return description
-        try:
-            body = builder.build(self._body_reader(skill))
-        except SkillhallError:  # deleted since it was indexed
-            return description
+        body = builder.build(self._read_body(skill))
         return body if body.marks else description
 
+    def _read_body(self, skill: CatalogSkill) -> str:
+        """Read the body of a skill; "" if it was deleted since it was indexed."""
+        try:
+            data = self._read_text(skill)
+        except SkillhallError:
+            return ""
+        return data[_find_body(data) :].decode("utf-8", "replace")
 
-def choose_engine() -> EngineFactory:
-    """Return the full-text engine, or the linear scan if SQLite lacks FTS5."""
+
+class _ReadText(NamedTuple):
+    """A text that was read, with the signature of its file and its digest for embeddings."""
+
+    row: TextRow
+    signature: bytes
+    embedding: str
+
+
+class _Group(NamedTuple):
+    """A match and its copies."""
+
+    ranked: MatchedSkill
+    skills: list[CatalogSkill]
+
+
+def _open_database(path: str | None) -> IndexDatabase:
+    """Open the database; in memory if the file cannot be used."""
+    if path is None:
+        return IndexDatabase()
     try:
-        from skillhall._internal.catalog.search import fts  # noqa: PLC0415 - Python may lack SQLite
-    except ImportError:
-        return LinearScanEngine
-    return fts.FtsEngine if fts.is_available() else LinearScanEngine
+        return IndexDatabase(path)
+    except OSError as error:
+        _LOG.warning("the search index cannot be stored: %s", error)
+        return IndexDatabase()
+    except sqlite3.Error as error:
+        return _recreate_database(path, error)
 
 
-def _list_rows(stage: _Stage) -> tuple[int, ...]:
-    matches = stage[1]
-    return tuple(row for row, _ in matches.page(matches.total, 0))
+def _replace_database(database: IndexDatabase, error: sqlite3.Error) -> IndexDatabase:
+    with suppress(sqlite3.Error):
+        database.close()
+    return IndexDatabase() if database.path is None else _recreate_database(database.path, error)
 
 
-def _iterate_page(
-    stages: Iterable[_Stage], limit: int, offset: int
-) -> Iterator[tuple[int, ScoredRow]]:
-    """Yield one page over all stages in order, with the kind of each row."""
-    for kind, matches in stages:
-        if limit and offset < matches.total:
-            page = matches.page(limit, offset)
-            limit -= len(page)
-            yield from ((kind, scored) for scored in page)
-        offset = max(0, offset - matches.total)
+def _recreate_database(path: str, error: sqlite3.Error) -> IndexDatabase:
+    """Replace a damaged file; a file that another process has locked is left alone."""
+    if "locked" in str(error):
+        _LOG.debug("another process is changing the search index %s", path)
+        return IndexDatabase()
+    _LOG.warning("the search index was damaged and is built again: %s (%s)", path, error)
+    try:
+        for suffix in ("", "-journal"):
+            with suppress(FileNotFoundError):
+                os.unlink(f"{path}{suffix}")
+        return IndexDatabase(path)
+    except (OSError, sqlite3.Error):
+        return IndexDatabase()
+
+
+def _build_head(skill: CatalogSkill) -> HeadRow:
+    content = f"{skill.name}\0{skill.description}".encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(content).digest()[:16]
+    description = fold_text(skill.description)
+    return HeadRow(digest, build_name_key(skill.name), split_name(skill.name), description)
+
+
+def _split_sections(data: bytes) -> list[str]:
+    """Split a text before its headings of level two and more.
+
+    A prompt is about one thing that a skill can do, and often one section is about that.
+    """
+    return decode_separated(data).split("\n##", MAX_SECTIONS - 1)
+
+
+def _find_body(data: bytes) -> int:
+    block = find_frontmatter(data)
+    return block.body_start if isinstance(block, FrontmatterBlock) else 0
+
+
+def _sort_key(skill: CatalogSkill) -> tuple[str, ...]:
+    return fold_line(skill.name), skill.name, skill.root.path, skill.folder, skill.file
+
+
+def _encode_location(skill: CatalogSkill) -> bytes:
+    return skill.location.encode("utf-8", "surrogatepass")

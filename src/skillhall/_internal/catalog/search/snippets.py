@@ -71,6 +71,15 @@ class SnippetBuilder:
         marks = tuple((first + shift, last + shift) for first, last in matches)
         return Snippet(f"{before}{excerpt}{after}", marks)
 
+    def find_words(self, text: str) -> list[str]:
+        """Return the different words that match, as written and in order."""
+        scanned = text[:_MAX_SCANNED]
+        words = {
+            fold_text(scanned[start:end]): scanned[start:end]
+            for start, end in self._find_matches(scanned)
+        }
+        return [*words.values()][:_MAX_MARKS]
+
     def _find_matches(self, text: str) -> Iterator[tuple[int, int]]:
         folded = fold_text(text)
         if len(folded) == len(text) and is_normalized("NFC", text):

@@ -24,6 +24,13 @@ from skillhall._internal.skill.risks.rule_engine import (
     in_order,
     split_words,
 )
+from skillhall._internal.skill.risks.triggers import (
+    Trigger,
+    all_words,
+    any_word,
+    combine_words,
+    with_literals,
+)
 
 _DOWNLOADED_URL = re.compile(r"\bhttps?://[^\s\"'`<>|)\\]{1,300}")
 _HTTPS = "https://"
@@ -137,6 +144,13 @@ _WRITE_ACTION = (
     r">>?\s{0,3}[\"'~$./\w]|\btee\b|\bsed\s{1,4}-i"
     r"|\b(?:append|add|write|insert|inject|edit|modify|update|install)\b"
 )
+_DOWNLOAD_TRIGGERS = (
+    *any_word("curl wget iwr irm iex"),
+    *all_words("webrequest invoke", "restmethod invoke", "expression invoke"),
+)
+# Calls that run code, and what all forms of `_DECODE_CALL` contain.
+_RUN_WORDS = ("exec", "eval", "execsync", "system", "popen", "subprocess")
+_DECODE_LITERALS = ("decode", "base64", "fromhex(", "atob(")
 
 COMMAND_RULES = (
     RiskRule(
@@ -157,24 +171,35 @@ COMMAND_RULES = (
             any_of(r"\b(?:iex|invoke-expression)\b[^\n]{0,120}frombase64string"),
             in_order(r"frombase64string", r"[|;]\s{0,4}(?:iex|invoke-expression)\b"),
         ),
+        (
+            *any_word("base64 base32 xxd openssl powershell pwsh iex"),
+            *all_words("expression invoke", "function new", "child process"),
+            *(Trigger((word,), literal) for word in _RUN_WORDS for literal in _DECODE_LITERALS),
+        ),
     ),
     RiskRule(
         Code.PASSWORD_ARCHIVE,
         "archive with a password",
         ("pass", "unzip", "7z", "unrar"),
         _find_password_archive,
+        combine_words(
+            "unzip unrar 7z 7za 7zr pass password passphrase passcode passwd",
+            "zip rar 7z unzip unrar archive extract unpack",
+        ),
     ),
     RiskRule(
         Code.PIPE_TO_SHELL,
         "pipes a download into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
         _find_installer(is_known=False),
+        _DOWNLOAD_TRIGGERS,
     ),
     RiskRule(
         Code.KNOWN_INSTALLER,
         "pipes a well-known installer into a shell",
         ("curl", "wget", "iex", "invoke-expression"),
         _find_installer(is_known=True),
+        _DOWNLOAD_TRIGGERS,
     ),
     EXFILTRATION_RULE,
     RiskRule(
@@ -195,6 +220,10 @@ COMMAND_RULES = (
             in_order(r"\bsocket\.socket\(", r"\bdup2\(", r"\b(?:ba|z)?sh\b"),
             in_order(r"\bfsockopen\(", r"\b(?:exec|shell_exec|proc_open|passthru)\("),
         ),
+        (
+            *any_word("nc ncat netcat socat dup2 fsockopen"),
+            *with_literals({"/dev/tcp/": "tcp", "/dev/udp/": "udp"}),
+        ),
     ),
     RiskRule(
         Code.DANGEROUS_FLAG,
@@ -207,6 +236,11 @@ COMMAND_RULES = (
             r"--dangerously-[a-z]|--yolo\b|\bbypasspermissions\b|--trust-all-tools\b"
             r"|--(?:no|disable)-sandbox\b|--full-auto\b|--no-verify\b|--privileged\b"
         ),
+        (
+            *any_word("dangerously yolo bypasspermissions privileged"),
+            *all_words("sandbox no", "sandbox disable", "trust all tools", "verify no"),
+            *all_words("full auto"),
+        ),
     ),
     RiskRule(
         Code.AGENT_CONFIG_WRITE,
@@ -216,6 +250,23 @@ COMMAND_RULES = (
             "claude_desktop_config copilot-instructions soul.md memory.md"
         ),
         all_of(_AGENT_FILES, _WRITE_ACTION),
+        with_literals(
+            {
+                ".claude/": ".claude",
+                ".claude.json": ".claude",
+                "claude.md": "claude .md",
+                "agents.md": "agents .md",
+                "gemini.md": "gemini .md",
+                ".cursorrules": "",
+                ".cursor/": ".cursor",
+                ".mcp.json": ".mcp",
+                ".codex/config": ".codex",
+                "claude_desktop_config.json": "desktop config",
+                "copilot-instructions.md": "instructions",
+                "soul.md": "soul .md",
+                "memory.md": "memory .md",
+            }
+        ),
     ),
     RiskRule(
         Code.PERSISTENCE,
@@ -233,6 +284,19 @@ COMMAND_RULES = (
             r"|>>?\s{0,4}[\"']?[\w~$/{}.-]{0,60}"
             r"(?:authorized_keys|\.bashrc|\.zshrc|\.profile|\.bash_profile)\b"
         ),
+        (
+            *any_word("crontab launchctl launchagents launchdaemons systemctl schtasks"),
+            *any_word(".bashrc .zshrc .profile"),
+            *with_literals(
+                {
+                    "currentversion\\run": "run",
+                    "/etc/cron.": "cron etc",
+                    "/etc/rc.local": "rc etc .local",
+                    "authorized_keys": "keys",
+                    ".bash_profile": ".bash profile",
+                }
+            ),
+        ),
     ),
 )
 
@@ -243,8 +307,12 @@ COMMAND_RULES = (
 _LINES_BELOW = 12  # lines after the request that may contain its command
 _LINES_ABOVE = 8  # lines before it: "copy the above and paste it"
 _MAX_REQUESTS = 100  # of one file
-_PASTE_RULE = RiskRule(
-    Code.PASTE_INTO_TERMINAL, "asks the user to paste a command", (), lambda _: None
+PASTE_RULE = RiskRule(
+    Code.PASTE_INTO_TERMINAL,
+    "asks the user to paste a command",
+    (),
+    lambda _: None,
+    combine_words("paste pasting", "terminal prompt line powershell cmd box dialog"),
 )
 _PASTE_REQUEST = re.compile(
     r"\bpast(?:e|ing)\b[^.\n]{0,60}\bin(?:to|side)?\s{1,3}"
@@ -265,8 +333,6 @@ _REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
 def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
     """Find requests to paste a command that is hidden, or downloads or decodes data."""
     text = lines.lower
-    if "past" not in text:
-        return
     for match in islice(_PASTE_REQUEST.finditer(text), _MAX_REQUESTS):
         # The slices bound the work on files with very long lines.
         above = text[max(0, match.start() - 2000) : match.start()]
@@ -283,4 +349,4 @@ def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -
             )
         if not is_risky:
             continue
-        yield lines.build_hit(_PASTE_RULE, match.start(), is_mention=is_mention(match.start()))
+        yield lines.build_hit(PASTE_RULE, match.start(), is_mention=is_mention(match.start()))

@@ -21,6 +21,13 @@ from skillhall._internal.skill.risks.rule_engine import (
     in_order,
     split_words,
 )
+from skillhall._internal.skill.risks.triggers import (
+    Trigger,
+    all_words,
+    any_word,
+    combine_words,
+    with_literals,
+)
 
 _MAX_LINES = 200  # lines with a credential folder that are checked in one file
 _MAX_LINES_BETWEEN = 15  # lines between reading and sending
@@ -72,6 +79,31 @@ _FOLDER_NEEDLES = split_words(
     ".ssh .aws .gnupg .kube .docker .azure .config/ .mozilla .password-store .electrum .bitcoin "
     ".ethereum .local/share/keyrings keychain google/chrome firefox bravesoftware"
 )
+# Parts of `_CREDENTIAL_FILE` and `_CREDENTIAL_FOLDER`.
+_LOCATION_TRIGGERS = (
+    *any_word(
+        ".ssh .aws .gnupg .kube .docker .azure .config .mozilla .electrum .bitcoin .ethereum"
+    ),
+    *all_words(".password store", ".local share keyrings"),
+    *with_literals(
+        {
+            "library/keychains": "keychains",
+            "application support/": "support",
+            ".git-credentials": ".git",
+            "/etc/shadow": "shadow",
+            "application_default_credentials": "default",
+            "wallet.dat": "",
+            "login.keychain": "",
+        }
+    ),
+)
+# The other files, which are only reported with a match of `_UPLOAD`.
+_FILE_WORDS = "env printenv environ netrc npmrc pypirc"
+_UPLOAD_WORDS = (
+    "curl wget nc ncat netcat requests fetch urlopen httpx invoke axios session sendall upload "
+    "tcp udp telegram"
+)
+_UPLOAD_LITERALS = ("webhook.site", "requestbin", "pipedream.net", ".com/api/webhooks")
 
 EXFILTRATION_RULE = RiskRule(
     Code.CREDENTIAL_EXFIL,
@@ -90,6 +122,15 @@ EXFILTRATION_RULE = RiskRule(
         in_order(_UPLOAD, _READ_OR_PACK, _CREDENTIAL_FOLDER),
         in_order(r"\b(?:curl|wget)\b[^\n]{0,120}(?:\$\(|`)", _READ_OR_PACK, _CREDENTIAL_FOLDER),
         any_of(_REMOTE_COPY),
+    ),
+    (
+        *_LOCATION_TRIGGERS,
+        *combine_words(_FILE_WORDS, _UPLOAD_WORDS),
+        *(
+            Trigger((word,), literal)
+            for word in split_words(_FILE_WORDS)
+            for literal in _UPLOAD_LITERALS
+        ),
     ),
 )
 
@@ -122,8 +163,6 @@ _PAYLOAD = (
 
 def find_sent_archives(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
     """Find credential folders that are read into a variable or file and sent later."""
-    if not any(folder in lines.lower for folder in _FOLDER_NEEDLES):
-        return
     checked: set[int] = set()
     for match in _CREDENTIAL_FOLDER_PATTERN.finditer(lines.lower):
         start, line = lines.read_line(match.start())

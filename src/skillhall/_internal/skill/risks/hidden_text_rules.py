@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import binascii
 import re
+import string
 import unicodedata
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -24,6 +25,7 @@ from skillhall._internal.skill.risks.rule_engine import (
     truncate,
 )
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
+from skillhall._internal.skill.risks.triggers import with_literals
 
 _INVISIBLE_RUN = re.compile(
     "[\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff"
@@ -58,11 +60,14 @@ class _InvisibleRun(NamedTuple):
     after: str
 
 
+def has_invisible_characters(lines: ScannedText) -> bool:
+    """Whether `find_invisible_characters` has anything to check."""
+    return not lines.text.isascii() and _INVISIBLE_RUN.search(lines.symbols) is not None
+
+
 def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
     """Find hidden text and stray invisible characters, one hit of each per line."""
     text = lines.text
-    if text.isascii():
-        return
     directions: dict[tuple[int, int], bool] = {}
 
     def is_right_to_left(offset: int) -> bool:
@@ -163,7 +168,7 @@ _PAGE_BREAK = re.compile("^\x0c", re.MULTILINE)
 
 def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
     """Find lines with control characters other than page breaks."""
-    if _CONTROL.search(lines.text) is None:
+    if _CONTROL.search(lines.symbols) is None:
         return
     text = _MOJIBAKE.sub(lambda match: "x" * len(match.group()), lines.text)
     text = _PAGE_BREAK.sub(" ", text)
@@ -178,6 +183,7 @@ def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
 
 
 _OPEN, _CLOSE = "<!--", "-->"
+COMMENT_TRIGGERS = with_literals({_OPEN: ""})
 _FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 # Instructions that are never notes to another author: send data, run something from the web, or
 # ignore instructions or the user.
@@ -227,8 +233,6 @@ _MIN_WORDS = 4
 
 def find_hidden_comments(lines: ScannedText) -> Iterator[RuleHit]:
     """Find comments with instructions that the visible text does not repeat."""
-    if _OPEN not in lines.text:
-        return
     comments = list(_find_comments(lines.lower))
     parts, at = [], 0
     for start, end in comments:
@@ -288,6 +292,9 @@ def _normalize_words(text: str) -> str:
 
 
 _MAX_DECODED_LENGTH = 4000  # characters of a run that are decoded
+_RUN_CHARACTERS = f"{string.ascii_letters}{string.digits}+/".encode()
+_TO_RUNS = bytes(ord("x" if byte in _RUN_CHARACTERS else " ") for byte in range(256))
+_SHORTEST_RUN = b"x" * 40  # that `_RUN` matches
 _RUN = re.compile(r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,}+={0,2}")
 # Two or more long lines, and a last one that may be shorter.
 _WRAPPED = re.compile(
@@ -307,6 +314,14 @@ _COMMAND = re.compile(
     r"|/bin/(?:ba|z)?sh\b|\|\s{0,4}(?:ba|z)?sh\b|\b(?:ba|z)?sh\s+-c\b|/dev/tcp/"
     r"|\bos\.system\(|\bsubprocess\.|\bexec\(|\beval\(|(?i:invoke-expression|downloadstring)"
 )
+
+
+def has_base64_run(lines: ScannedText) -> bool:
+    """Whether the text has a run that is long enough for `find_base64`."""
+    if _SHORTEST_RUN not in lines.value_shape:
+        return False
+    # URLs are long too, but have other characters.
+    return _SHORTEST_RUN in lines.lower_bytes.translate(_TO_RUNS)
 
 
 def find_base64(lines: ScannedText) -> Iterator[RuleHit]:

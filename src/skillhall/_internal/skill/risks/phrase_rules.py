@@ -10,8 +10,16 @@ import re
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.risks.rule_engine import Piece, RiskRule, any_of, either, split_words
+from skillhall._internal.skill.risks.triggers import (
+    Trigger,
+    all_words,
+    any_word,
+    combine_words,
+    with_literals,
+)
 
 _USER = r"(?:the |any |your )?(?:user|human|operator|person)s?\b"
+_USER_WORDS = "user users human humans operator operators person persons"
 _NOT = (
     r"\b(?:do not|don'?t|don’t|never|must not|should not|mustn'?t|shouldn'?t)\s{1,3}"
     r"(?:ever\s{1,3})?"
@@ -68,12 +76,18 @@ LINK_RULES = (
             r"|dpaste\.(?:com|org)/|0x0\.st/|transfer\.sh/|\bix\.io/|termbin\.com/|sprunge\.us/"
             r"|glot\.io/snippets/|controlc\.com/|bpa\.st/)\w{2}"
         ),
+        (
+            *any_word("pastebin rentry hastebin ghostbin justpaste dpaste 0x0 termbin sprunge"),
+            *any_word("controlc"),
+            *all_words("ee paste", "rs paste", "transfer sh", "ix io", "glot io", "bpa st"),
+        ),
     ),
     RiskRule(
         Code.DYNAMIC_COMMAND,
         "command that runs when the skill is loaded",
         ("!`", "```!"),
         any_of(r"(?:^|[\s(:>|])!`[^`\n]{1,400}`|^\s{0,3}```!"),
+        with_literals({"!`": "", "```!": ""}),
         is_markdown_only=True,
     ),
     RiskRule(
@@ -83,6 +97,7 @@ LINK_RULES = (
         any_of(
             r"!\[[^\]\n]{0,200}\]\(<?https?://|<img\b[^>\n]{0,200}\ssrc\s{0,2}=\s{0,2}[\"']?https?://"
         ),
+        (Trigger(("https",), "!["), Trigger(("http",), "!["), Trigger(("img",), "<img")),
         is_markdown_only=True,
     ),
 )
@@ -107,6 +122,13 @@ PHRASE_RULES = (
             ),
             _find_concealed_action,
         ),
+        (
+            *combine_words("tell inform notify alert warn", _USER_WORDS),
+            *combine_words("mention reveal disclose", f"{_USER_WORDS} anyone"),
+            *combine_words("hide conceal", "from", _USER_WORDS),
+            *combine_words("keep", "secret hidden quiet", "from", _USER_WORDS),
+            *combine_words("telling informing notifying alerting asking", "without", _USER_WORDS),
+        ),
     ),
     RiskRule(
         Code.INJECTION_PHRASE,
@@ -125,6 +147,14 @@ PHRASE_RULES = (
             r"\b(?:override|bypass|disregard|ignore)\s{1,3}(?:(?:all|any|the|your)\s{1,3}){0,2}safety\s{1,3}"
             r"(?:instructions|guidelines|rules|restrictions|filters|training|policies)\b",
             r"\byou are no longer bound\b|\bdo anything now\b",
+        ),
+        (
+            *combine_words(
+                "ignore disregard forget",
+                "previous prior above earlier preceding system developer before were been",
+            ),
+            *combine_words("override bypass disregard ignore", "safety"),
+            *all_words("bound longer", "anything now"),
         ),
     ),
 )

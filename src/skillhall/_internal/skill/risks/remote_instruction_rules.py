@@ -16,13 +16,16 @@ from skillhall._internal.skill.risks.rule_engine import (
     RuleHit,
     ScannedText,
 )
+from skillhall._internal.skill.risks.triggers import with_literals
 
 _MAX_BEFORE = 200  # characters between the verb and the URL
 _MAX_AFTER = 320  # characters between the URL and "follow it"
 _MAX_URLS = 500  # of one file
 _MAX_SENTENCES = 2  # between the URL and the instruction
 _DESCRIPTION = "fetches and follows instructions"
-_RULE = RiskRule(Code.REMOTE_INSTRUCTIONS, _DESCRIPTION, (), lambda _: None)
+REMOTE_INSTRUCTION_RULE = RiskRule(
+    Code.REMOTE_INSTRUCTIONS, _DESCRIPTION, (), lambda _: None, with_literals({"://": ""})
+)
 
 _URL = re.compile(r"(?:https?|ftp)://(?!localhost|127\.|0\.0\.0\.0|\[::1)[^\s<>\"'`)\]]{3,300}")
 # The end of a sentence or list item. The dots in a URL have no space after them.
@@ -123,7 +126,7 @@ def find_remote_instructions(
         if start is None or start == last:
             continue
         last = start
-        yield lines.build_hit(_RULE, start, is_mention=is_mention(start))
+        yield lines.build_hit(REMOTE_INSTRUCTION_RULE, start, is_mention=is_mention(start))
 
 
 def _find_instruction(text: str, url: int, end: int) -> int | None:

@@ -1,20 +1,23 @@
 """The text of one file as rules see it: lines, and pieces of limited length.
 
-A rule has needles: every match contains one of them. Searching for needles is cheap, so patterns
-only run on the few lines that contain one.
+A rule has triggers: if a text contains none of them, the rule is not applied to it. A rule has
+needles: every match contains one of them, so patterns only run on the few lines that contain one.
 """
 
 from __future__ import annotations
 
 import re
+import string
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.invisible_characters import INVISIBLE_CHARACTERS
 from skillhall._internal.skill.risks.secret_rules import redact_secrets
+from skillhall._internal.skill.risks.triggers import Trigger
 
 MAX_EXCERPT_LENGTH = 80  # characters
 _LEADING_LENGTH = 16  # characters before the match, in a long line
@@ -59,6 +62,15 @@ _SOFT_BREAK = re.compile(r"\n(?<=[^\s|]\n)(?=[ \t]{0,12}(?![-*+•>|#=]|\d{1,3}[
 _MAX_MATCHES = 20  # matches of one piece that are checked, if the first ones are mentions
 MAX_PIECE_LENGTH = 4000  # characters that a pattern searches at once; longer lines are split
 _OVERLAP = 400  # characters before a needle, and shared by two pieces of one line
+_LETTERS_DIGITS = f"{string.ascii_letters}{string.digits}"
+_LETTERS_DIGITS_SPACE = f"{_LETTERS_DIGITS} ".encode()
+_VALUE_CHARACTERS = f"{_LETTERS_DIGITS}+/=_.~!@#%^&*-"
+MIN_VALUE_LENGTH = 20  # characters of the shortest secret that is reported
+_SHORTEST_VALUE = b"x" * MIN_VALUE_LENGTH
+_TO_VALUE_SHAPE = bytes(
+    ord("x" if byte in _VALUE_CHARACTERS.encode() else "'" if byte in b"\"'" else " ")
+    for byte in range(256)
+)
 
 
 class Piece(NamedTuple):
@@ -85,6 +97,7 @@ class RiskRule(NamedTuple):
     description: str  # without ": ", which separates it from the excerpt
     needles: tuple[str, ...]  # lowercase
     find: Finder
+    triggers: tuple[Trigger, ...]  # every text with a match contains one
     is_markdown_only: bool = False
 
 
@@ -92,12 +105,45 @@ class ScannedText:
     """Text and its lines. A backslash at the end of a line joins it with the next."""
 
     def __init__(self, text: str, original: str | None = None) -> None:
-        self.text = text.replace("\\\n", "  ")  # of equal length, so that offsets stay
-        # "\u0130" is the only character whose lowercase form is longer. Offsets must be equal in
-        # both texts.
-        self.lower = self.text.replace("\u0130", "I").lower()
+        # Of equal length, so that offsets stay. Most texts have no backslash.
+        self.text = text.replace("\\\n", "  ") if "\\" in text else text
         self._line_breaks: list[int] | None = None
         self._original_text = text if original is None else original
+
+    @cached_property
+    def lower(self) -> str:
+        """The text in lowercase, of equal length."""
+        # "\u0130" is the only character whose lowercase form is longer.
+        return self.text.replace("\u0130", "I").lower()
+
+    @cached_property
+    def lower_bytes(self) -> bytes:
+        """The text as UTF-8, with its ASCII letters as in `lower`."""
+        # Of all other characters, only these two have an ASCII letter as their lowercase form.
+        if "\u0130" not in self.text and "\u212a" not in self.text:
+            return self.unfolded_bytes
+        text = self.text.replace("\u0130", "i").replace("\u212a", "k")
+        return text.encode("utf-8", "surrogatepass").lower()
+
+    @cached_property
+    def unfolded_bytes(self) -> bytes:
+        """The text as UTF-8, with only its ASCII letters in lowercase."""
+        return self.text.encode("utf-8", "surrogatepass").lower()
+
+    @cached_property
+    def symbols(self) -> str:
+        """The text without ASCII letters, digits and spaces: a fifth of it."""
+        data = self.lower_bytes.translate(None, _LETTERS_DIGITS_SPACE)
+        return data.decode("utf-8", "surrogatepass")
+
+    @cached_property
+    def value_shape(self) -> bytes:
+        """The text with `x` for characters of base64 and keys, and `'` for quotes.
+
+        Empty if it has no run of `MIN_VALUE_LENGTH` such characters.
+        """
+        shape = self.lower_bytes.translate(_TO_VALUE_SHAPE)
+        return shape if _SHORTEST_VALUE in shape else b""
 
     def join_paragraphs(self) -> ScannedText:
         """Return the text with each paragraph on one line and all offsets unchanged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -16,18 +16,28 @@ from skillhall._internal.skill.frontmatter_locator import (
     normalize_newlines,
 )
 from skillhall._internal.skill.parsed import Frontmatter
-from skillhall._internal.skill.risks.command_rules import COMMAND_RULES, find_paste_requests
+from skillhall._internal.skill.risks.command_rules import (
+    COMMAND_RULES,
+    PASTE_RULE,
+    find_paste_requests,
+)
 from skillhall._internal.skill.risks.exfiltration_rules import find_sent_archives
 from skillhall._internal.skill.risks.hidden_text_rules import (
+    COMMENT_TRIGGERS,
     find_base64,
     find_control_characters,
     find_escaped_hidden_text,
     find_hidden_comments,
     find_invisible_characters,
+    has_base64_run,
+    has_invisible_characters,
 )
 from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
 from skillhall._internal.skill.risks.quoted_attack_detector import MentionDetector
-from skillhall._internal.skill.risks.remote_instruction_rules import find_remote_instructions
+from skillhall._internal.skill.risks.remote_instruction_rules import (
+    REMOTE_INSTRUCTION_RULE,
+    find_remote_instructions,
+)
 from skillhall._internal.skill.risks.rule_engine import (
     RuleHit,
     ScannedText,
@@ -35,8 +45,9 @@ from skillhall._internal.skill.risks.rule_engine import (
     split_words,
     truncate,
 )
-from skillhall._internal.skill.risks.secret_rules import find_secrets
+from skillhall._internal.skill.risks.secret_rules import KEY_TRIGGERS, find_secrets
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
+from skillhall._internal.skill.risks.triggers import TriggerIndex
 from skillhall._internal.skill.yaml.values import YamlValue
 from skillhall.errors import SkillhallError
 
@@ -86,6 +97,24 @@ _TEXT_EXTENSIONS = (
 _MEDIA_EXTENSIONS = split_words(
     ".png .jpg .jpeg .gif .webp .ico .bmp .tiff .svgz .pdf .ttf .otf .woff .woff2 .eot .mp3 .mp4"
     " .wav .ogg .mov .webm .zip .gz .tgz .7z .rar .xz .bz2 .docx .xlsx .pptx .db .sqlite .onnx .npy"
+)
+# Rules that may match in a text. Rules for single characters and for long strings have no triggers.
+TRIGGERS = TriggerIndex(
+    [
+        *(
+            (rule.code, trigger)
+            for rule in (
+                *COMMAND_RULES,
+                *LINK_RULES,
+                *PHRASE_RULES,
+                REMOTE_INSTRUCTION_RULE,
+                PASTE_RULE,
+            )
+            for trigger in rule.triggers
+        ),
+        *((Code.HIDDEN_COMMENT, trigger) for trigger in COMMENT_TRIGGERS),
+        *((Code.HARDCODED_SECRET, trigger) for trigger in KEY_TRIGGERS),
+    ]
 )
 _DESCRIPTIONS = {
     Code.HAS_EXECUTABLES: "compiled programs",
@@ -153,8 +182,11 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
     text = normalize_newlines(data.replace(b"\0", b"").decode("utf-8", "replace"))
     lines = ScannedText(unicodedata.normalize("NFC", text))
-    yield from find_invisible_characters(lines)
-    if is_skill_md(path):
+    has_invisible = has_invisible_characters(lines)
+    if has_invisible:
+        yield from find_invisible_characters(lines)
+    # An escape in YAML starts with a backslash.
+    if is_skill_md(path) and (has_invisible or "\\" in text):
         for value in _iterate_strings(front.fields):
             for shown in find_escaped_hidden_text(value, lines.text):
                 yield RuleHit(Code.HIDDEN_UNICODE, "text in escaped invisible characters", 1, shown)
@@ -162,28 +194,41 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     is_text_by_content = "\ufffd" not in text and not name.endswith(_MEDIA_EXTENSIONS)
     if b"\0" not in data and (name.endswith(_TEXT_EXTENSIONS) or is_text_by_content):
         yield from find_control_characters(lines)
+    codes = TRIGGERS.find_codes(lines)
+    if codes:
+        yield from apply_rules(lines, path, codes)
+    if has_base64_run(lines):
+        yield from find_base64(lines)
+    if name.endswith(_MARKDOWN) and Code.HIDDEN_COMMENT in codes:
+        yield from find_hidden_comments(lines)
+    for secret in find_secrets(lines, has_key_trigger=Code.HARDCODED_SECRET in codes):
+        number = lines.find_line_number(secret.start)
+        yield RuleHit(Code.HARDCODED_SECRET, "possible secret", number, secret.preview)
+
+
+def apply_rules(lines: ScannedText, path: str, codes: Collection[Code]) -> Iterator[RuleHit]:
+    """Apply the rules with these codes to a file."""
+    name = path.lower()
     is_markdown = name.endswith(_MARKDOWN)
     mentions = MentionDetector(lines, path, is_markdown=is_markdown)
     is_mention = partial(mentions.is_mention, is_phrase=False)
     is_phrase_mention = partial(mentions.is_mention, is_phrase=True)
     for rule in (*COMMAND_RULES, *LINK_RULES):
-        if is_markdown or not rule.is_markdown_only:
+        if rule.code in codes and (is_markdown or not rule.is_markdown_only):
             # In the info tier, it does not matter whether something is used or mentioned.
             is_info = TIERS[rule.code] is Tier.INFO
             yield from lines.apply_rule(rule, (lambda _: False) if is_info else is_mention)
-    yield from find_sent_archives(lines, is_mention)
-    paragraphs = lines.join_paragraphs() if is_markdown else lines
-    for rule in PHRASE_RULES:
+    if Code.CREDENTIAL_EXFIL in codes:
+        yield from find_sent_archives(lines, is_mention)
+    phrase_rules = [rule for rule in PHRASE_RULES if rule.code in codes]
+    paragraphs = lines.join_paragraphs() if phrase_rules and is_markdown else lines
+    for rule in phrase_rules:
         yield from paragraphs.apply_rule(rule, is_phrase_mention)
-    is_prose = not name.endswith(_SCRIPT_EXTENSIONS)
-    yield from find_remote_instructions(lines, is_phrase_mention, is_prose=is_prose)
-    yield from find_paste_requests(lines, is_phrase_mention)
-    yield from find_base64(lines)
-    if is_markdown:
-        yield from find_hidden_comments(lines)
-    for secret in find_secrets(lines):
-        number = lines.find_line_number(secret.start)
-        yield RuleHit(Code.HARDCODED_SECRET, "possible secret", number, secret.preview)
+    if Code.REMOTE_INSTRUCTIONS in codes:
+        is_prose = not name.endswith(_SCRIPT_EXTENSIONS)
+        yield from find_remote_instructions(lines, is_phrase_mention, is_prose=is_prose)
+    if Code.PASTE_INTO_TERMINAL in codes:
+        yield from find_paste_requests(lines, is_phrase_mention)
 
 
 def _iterate_strings(value: YamlValue | dict[str, YamlValue]) -> Iterator[str]:

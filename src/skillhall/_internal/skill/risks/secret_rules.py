@@ -8,6 +8,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.skill.risks.triggers import Trigger, all_words, any_word, with_literals
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -35,6 +37,13 @@ _FORMATS = {
     "dop_v1_": r"dop_v1_[0-9a-f]{64}",
     "hooks.slack.com/": r"hooks\.slack\.com/services/T[A-Z0-9]{8,12}/B[A-Z0-9]{8,12}/\w{24}",
 }
+# Of the formats above, and of `_KEY_HEADER`.
+KEY_TRIGGERS: tuple[Trigger, ...] = (
+    *any_word("ghp gho ghs glpat xoxa xoxb xoxe xoxp xoxr xoxs sk rk hf sg dop"),
+    *all_words("pat github", "hooks slack services", "begin private key"),
+    *with_literals({"npm_": "npm", "pypi-age": "pypi"}),
+)
+_STARTS_WITHOUT_TRIGGER = ("AKIA", "ASIA", "AIza")  # they are no words of their own
 _KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
 _ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
 # A quoted value without spaces that is assigned to a name such as "api_key".
@@ -44,7 +53,7 @@ _ASSIGNMENT = re.compile(
     r"|access_?-?token|bot_?-?token|secret|passwo?r?d)"
     r"[\"']?\s{0,4}(?::|:?=|=>)\s{0,4}[\"']([A-Za-z0-9+/=_.~!@#%^&*-]{20,120})[\"']"
 )
-_KEY_START = "-----BEGIN "
+_SHORTEST_QUOTED_VALUE = b"'" + b"x" * 20  # that `_ASSIGNMENT` matches
 _KEY_HEADER = re.compile(r"-----BEGIN (?:[A-Z]{2,10} ){0,2}PRIVATE KEY-----")
 _KEY_BYTES = re.compile(r"[A-Za-z0-9+/]{48}")
 _KEY_REACH = 160  # characters after the header in which the key must start
@@ -66,16 +75,31 @@ class SecretMatch(NamedTuple):
     preview: str
 
 
-def find_secrets(lines: ScannedText) -> Iterator[SecretMatch]:
-    """Find strings that look like real secrets, not placeholders or examples."""
-    text = lines.text
+def find_secrets(lines: ScannedText, *, has_key_trigger: bool) -> Iterator[SecretMatch]:
+    """Find strings that look like real secrets, not placeholders or examples.
+
+    `has_key_trigger` says whether the text has one of `KEY_TRIGGERS`.
+    """
+    if not lines.value_shape and not has_key_trigger:
+        return
+    if has_key_trigger or any(start in lines.text for start in _STARTS_WITHOUT_TRIGGER):
+        yield from _find_known_formats(lines.text)
+    if _SHORTEST_QUOTED_VALUE in lines.value_shape:
+        yield from _find_assigned_secrets(lines)
+    if has_key_trigger:
+        yield from _find_private_keys(lines.text)
+
+
+def _find_known_formats(text: str) -> Iterator[SecretMatch]:
     for start, form in _KNOWN.items():
         if start in text:
             for match in form.finditer(text):
                 if _looks_real(match.group().removeprefix(start), _MIN_KNOWN):
                     yield SecretMatch(match.start(), _format_preview(match.group()))
-    yield from _find_assigned_secrets(lines)
-    for match in _KEY_HEADER.finditer(text) if _KEY_START in text else ():
+
+
+def _find_private_keys(text: str) -> Iterator[SecretMatch]:
+    for match in _KEY_HEADER.finditer(text):
         key = _KEY_BYTES.search(text, match.end(), match.end() + _KEY_REACH)
         if key is not None and _looks_real(key.group(), _MIN_KNOWN):
             preview = f"{match.group()} ({_format_short_hash(key.group())})"

@@ -85,7 +85,10 @@ def build_invalid_finding(problem: str, line: int | None) -> Finding:
 
 def shift_lines(findings: Iterable[Finding], offset: int) -> list[Finding]:
     """Add `offset` to the lines of the findings, to count from the top of the file."""
-    return [Finding(f.code, f.message, (f.line or 1) + offset, f.hint) for f in findings]
+    return [
+        Finding(code, message, (line or 1) + offset, hint)
+        for code, message, line, hint, _, _ in findings
+    ]
 
 
 def explain_invalid_value(text: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,6 @@ from skillhall._internal.sources.folder.candidate import format_os_error, to_sig
 from skillhall.errors import SkillFileNotFound, UnsafePath
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Iterator
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
@@ -51,7 +51,8 @@ def call_with_bundle(
 ) -> _T:
     """Call `callback` with a bundle of one version of the folder; return its result.
 
-    If the folder is replaced during the call, `callback` is called again with the new files.
+    If the folder is replaced during the call, `callback` reads the old files. If one of them is
+    missing, it is called again with the new files.
     Raises: SkillFileNotFound if there is no such folder, and errors of `callback`.
     """
     for attempt in range(_MAX_ATTEMPTS):
@@ -79,27 +80,32 @@ def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle
         try:
             folder = stack.enter_context(folder_at(location))
             version = _FolderVersion(folder.device_and_inode())
-            listing = _BundleLister(location, policy, version)
             with suppress(OSError):
-                listing.version = version._replace(volume=read_volume_version(folder))
-            if listing.version.volume:
+                version = version._replace(volume=read_volume_version(folder))
+            reader = _FileReader(location, version, folder)
+            stack.callback(reader.release_folder)
+            listing = _BundleLister(policy, reader)
+            if version.volume:
                 try:
-                    listing.volume = folder.open_folder(listing.version.volume)
+                    listing.volume = folder.open_folder(version.volume)
                 except FileNotFoundError:  # the volume was just updated
                     raise _FolderReplaced from None
                 stack.callback(listing.volume.close)
             listing.list_folder(folder)
             # A folder that was replaced may have lost files while they were listed.
-            stack.enter_context(_open_unchanged(location, listing.version))
+            if not _is_at_path(location, version):
+                stack.enter_context(_open_unchanged(location, version))
         except _FolderReplaced:
             raise
         except OSError:
             raise SkillFileNotFound(location.name) from None
-        files = {file.path.text: file for file in sorted(listing.files, key=attrgetter("path"))}
+        files = {
+            file.path.text: file for file in sorted(listing.files, key=attrgetter("path.text"))
+        }
         try:
             yield Bundle(location.path, files, tuple(listing.findings))
         except SkillFileNotFound:
-            if _is_current(location, listing.version):
+            if _is_current(location, version):
                 raise
             raise _FolderReplaced from None
 
@@ -144,6 +150,15 @@ def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator
         if version.volume and read_volume_version(folder) != version.volume:
             raise _FolderReplaced
         yield folder
+
+
+def _is_at_path(location: FolderHandle, version: _FolderVersion) -> bool:
+    """Whether the path still has this version of the folder; always false for volumes."""
+    try:
+        status = os.lstat(location.path)
+    except OSError:
+        return False
+    return not version.volume and (status.st_dev, status.st_ino) == version.identity
 
 
 def _is_current(location: FolderHandle, version: _FolderVersion) -> bool:
@@ -198,23 +213,35 @@ def read_file_at(
     raise SkillFileNotFound(path.text) from None
 
 
-def _read_unchanged_file(
-    location: FolderHandle, version: _FolderVersion, path: RelativePath
-) -> bytes:
-    try:
-        with _open_unchanged(location, version) as folder:
-            return read_below(folder, path, MAX_FILE_SIZE)
-    except OSError:
-        raise SkillFileNotFound(path.text) from None
+@dataclass(slots=True)
+class _FileReader:
+    """Reads files of one version of a folder, from its handle while that is open."""
+
+    location: FolderHandle
+    version: _FolderVersion
+    folder: Folder | None
+
+    def read(self, path: RelativePath) -> bytes:
+        """Read one file. Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge."""
+        if self.folder is not None and not self.version.volume:
+            return read_below(self.folder, path, MAX_FILE_SIZE)
+        try:
+            with _open_unchanged(self.location, self.version) as folder:
+                return read_below(folder, path, MAX_FILE_SIZE)
+        except OSError:
+            raise SkillFileNotFound(path.text) from None
+
+    def release_folder(self) -> None:
+        """Open the folder again for each file from now on."""
+        self.folder = None
 
 
 @dataclass(slots=True)
 class _BundleLister:
     """Lists the files of a skill's folder, with findings about entries left out."""
 
-    location: FolderHandle
     policy: ScanPolicy
-    version: _FolderVersion
+    reader: _FileReader
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     is_full: bool = False  # a limit is reached, and no more files are added
@@ -289,8 +316,7 @@ class _BundleLister:
             message = f"the skill's files have more than {MAX_TOTAL_SIZE} bytes"
             self._add_finding(Code.FILE_TOO_LARGE, f"{message}; the rest is left out", path)
             return
-        read = partial(_read_unchanged_file, self.location, self.version)
-        self.files.append(_build_skill_file(relative, stat, read))
+        self.files.append(_build_skill_file(relative, stat, self.reader.read))
 
     def _report_skipped(self, reason: str, path: str, hint: str = "") -> None:
         message = f"left out of the skill's files: {reason}"

@@ -63,7 +63,8 @@ class RawHead(NamedTuple):
     file: str
     folder_name: str | None  # `None` for a flat file
     data: bytes
-    signature: Signature
+    size: int  # of the file
+    signature: Signature | None  # `None` if it is not needed
     real_folder: FolderHandle | None = None
     real_file: FolderHandle | None = None
     finding: Finding | None = None  # from the walker, about the file's name
@@ -90,12 +91,7 @@ def read_head(
                 data += chunk
     finally:
         os.close(descriptor)
-    return RawHead(path, file, name, data, to_signature(stat), real_folder)
-
-
-def has_plain_frontmatter(data: bytes) -> bool:
-    """Whether `data` starts with a complete frontmatter between plain fences."""
-    return data.startswith(b"---\n") and data.find(b"\n---\n", 3) > 0
+    return RawHead(path, file, name, data, stat.st_size, to_signature(stat), real_folder)
 
 
 def to_read_finding(error: OSError | NotAFile) -> Finding:

@@ -77,11 +77,13 @@ def decode_findings(rows: Iterable[Row]) -> tuple[Finding, ...]:
 
 def encode_frontmatter(front: Frontmatter) -> EncodedFields:
     """Encode frontmatter; a dictionary would need five times the memory."""
-    fields: dict[str, Any] = dict(front.fields)
+    original, name, description = front
+    fields: dict[str, Any] = original.copy()
     # The candidate has these two already; an ellipsis marks where they belong.
-    for key, text in (("name", front.name), ("description", front.description)):
-        if text and fields.get(key) == text:
-            fields[key] = ...
+    if name and fields.get("name") == name:
+        fields["name"] = ...
+    if description and fields.get("description") == description:
+        fields["description"] = ...
     return marshal.dumps(fields)
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from skillhall._internal.net.addresses import AddressPolicy, is_loopback
+from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.net.connection import (
     TOKEN_PATTERN,
     ConnectionRequest,
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Secret
     from skillhall._internal.sources.mcp.transport import Message
 
-_LOOPBACK_NETWORKS = AddressPolicy.from_cidrs("127.0.0.0/8", "::1/128").allowed
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _PLAIN_HEADER = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
 _SESSION_HEADER = "Mcp-Session-Id"
@@ -79,10 +78,7 @@ class HttpTransport:
     ) -> HttpTransport:
         """Build a transport, without connecting. Raises: ConfigInvalid."""
         revealed = reveal_token(token, token_variable)
-        # Loopback is allowed if the URL names it; other host names must not resolve to it.
-        extra = _LOOPBACK_NETWORKS if is_loopback(url.host) else ()
-        policy = AddressPolicy((*policy.allowed, *extra))
-        return cls(url.host, url, policy, revealed, token_variable)
+        return cls(url.host, url, policy.with_named_loopback(url.host), revealed, token_variable)
 
     def request(self, request: Message, max_bytes: int, timeout: Timeout) -> Message:
         """Send a request and return its response. Raises: as `McpTransport`."""

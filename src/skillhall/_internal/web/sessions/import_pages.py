@@ -24,7 +24,7 @@ def show_form(request: PageRequest) -> Response:
     session = request.workspace.sessions.find(request.path_params["id"])
     text = request.query_params.get("q", "").strip()[:200]
     collection, listed = request.collection, request.collection.snapshot()
-    ids = [result.id for result in collection.search(text).skills] if text else listed.ids
+    ids = collection.search_ids(listed, text) if text else listed.ids
     skills = [listed.skills[skill_id] for skill_id in ids if skill_id in listed.skills]
     return render(
         request,

@@ -154,7 +154,7 @@ def _find_ids(
     """Return the ids of the table in order, and the number of matches of each source."""
     skills, source = snapshot.skills, query.source
     if query.text:  # search results are sorted by relevance
-        found, _ = collection.search_ids(snapshot, query.text)
+        found = collection.search_ids(snapshot, query.text)
         ids = [row for row in found if not source or skills[row].source == source]
         return ids, Counter(skills[match].source for match in found)
     counts = snapshot.source_counts

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from skillhall import Skills
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.cli.runner import run
@@ -77,6 +78,50 @@ def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -
     make_skill(tmp_path / ".agents/skills", "pdf")
     text = AgentSkills.of(settings=make_settings(tmp_path)).system_prompt()
     assert cli("prompt", "--agent", "default").out == f"{text}\n"
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    for number in range(90):
+        make_skill(tmp_path / "skills", f"skill-{number:02}")
+    data = make_skill_md("tide-tables", "Computes high water in a harbour.")
+    make_skill(tmp_path / "skills/sea", "tide-tables", data=data)
+    return tmp_path / "skills"
+
+
+def test_prompt_for_a_task_lists_its_skills_first(cli: Cli, many: Path) -> None:
+    options = ("--max-tokens", "200", "--for", "high water at noon")
+    listing = Skills.load(many).listing(max_tokens=200, task="high water at noon")
+    assert cli("prompt", str(many), *options).out == f"{listing}\n"
+    data = cli("prompt", str(many), *options, "--json").data
+    assert data["text"] == listing
+    assert listing.startswith("<available_skills>\n- tide-tables: Computes high water in a harb")
+    assert {one["name"] for one in data["skills"]} == {
+        line[2:].partition(":")[0] for line in listing.splitlines() if line.startswith("- ")
+    }
+
+
+def test_prompt_of_an_agent_takes_a_task_and_patterns(cli: Cli, many: Path, tmp_path: Path) -> None:
+    del many
+    write_config(tmp_path, "budgets = { catalog = 200 }", 'excluded = ["skill-0*"]')
+    skills = AgentSkills.from_config("coding", settings=make_settings(tmp_path))
+    task = ("--for", "high water")
+    assert cli("prompt", "--agent", "coding", *task).out == f"{skills.prompt('high water')}\n"
+    data = cli("prompt", "--agent", "coding", *task, "--pin", "skill-77", "--json").data
+    _, *lines = data["text"].partition("<available_skills>")[2].splitlines()
+    assert [line.partition(":")[0] for line in lines[:2]] == ["- skill-77", "- tide-tables"]
+    assert data["tokens"] <= data["budget"] == 200
+    everything = cli("prompt", "--agent", "coding", "--max-tokens", "9000").out
+    assert "<name>tide-tables</name>" in everything
+    assert "skill-05" not in everything
+
+
+def test_prompt_pins_and_excludes_skills_of_folders(cli: Cli, many: Path) -> None:
+    options = ("--pin", "sea/*", "--exclude", "skill-[0-8]?", "--exclude", "skill-?0")
+    names = [one["name"] for one in cli("prompt", str(many), *options, "--json").data["skills"]]
+    assert (names[:2], len(names)) == (["tide-tables", "skill-01"], 82)
+    assert cli("prompt", str(many), *options, "--format", "markdown").out.startswith("- **tide")
+    assert cli("prompt", str(many), "--max-tokens", "9", "--format", "local").code == 2
 
 
 def test_prompt_omits_tools_that_the_agent_lacks(cli: Cli, tmp_path: Path) -> None:

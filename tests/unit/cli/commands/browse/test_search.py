@@ -44,6 +44,7 @@ def test_search_json(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "description": "Joins pdf files.",
         "location": f"{root}/merge/SKILL.md",
         "snippet": {"text": "Joins pdf files.", "marks": [[0, 5], [6, 9]]},
+        "copies": [],
     }
 
 
@@ -51,7 +52,7 @@ def test_search_reports_hits_beyond_the_limit(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["search", "", "--limit", "2", "-r", str(root)]) == 0
-    assert capsys.readouterr().err == "2 of 3 shown; --limit shows more\n"
+    assert capsys.readouterr().err == "2 of 3 shown; --limit and --offset show more\n"
 
 
 def test_search_without_hits_exits_with_1(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,12 +67,36 @@ def test_search_finds_hidden_skills(root: Path, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().out.startswith("quiet\t")
 
 
-def test_search_body_reads_bodies(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["search", "qpdf", "-r", str(root)]) == 1
-    capsys.readouterr()
-    assert run(["search", "qpdf", "--body", "-r", str(root), "--json"]) == 0
+@pytest.mark.parametrize("option", [(), ("--body",)])
+def test_search_finds_words_of_bodies(
+    root: Path, capsys: pytest.CaptureFixture[str], option: tuple[str, ...]
+) -> None:
+    assert run(["search", "qpdf", *option, "-r", str(root), "--json"]) == 0
     (hit,) = read_report(capsys)["data"]["hits"]
     assert hit["snippet"] == {"text": "Uses qpdf.", "marks": [[5, 9]]}
+
+
+def test_search_explains_hits(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "joined pdf", "--explain", "--limit", "1", "-r", str(root)]) == 0
+    line = capsys.readouterr().out
+    assert line.endswith("description: Joins, pdf; ranks: head 1, sections 1, exact words 1\n")
+    assert run(["search", "qpdf", "--explain", "-r", str(root), "--json"]) == 0
+    (hit,) = read_report(capsys)["data"]["hits"]
+    assert hit["explanation"] == {"words": {"body": ["qpdf"]}, "ranks": {"sections": 1}}
+
+
+def test_search_shows_the_next_page(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["search", "", "--limit", "2", "--offset", "2", "-r", str(root)]) == 0
+    assert [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()] == ["quiet"]
+
+
+def test_search_shows_copies_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    copy = make_skill_md("merge-copy", "Joins pdf files.", "Uses qpdf.\n")
+    make_skill(root, "merge-copy", data=copy)
+    assert run(["search", "qpdf", "-r", str(root)]) == 0
+    shown = capsys.readouterr()
+    assert [line.split("\t")[0] for line in shown.out.splitlines()] == ["merge"]
+    assert shown.err == "1 copy of these skills not shown; --json lists them\n"
 
 
 @pytest.mark.parametrize("text", ['foo"', "c++ (x", "name:", "*", "\ud800", "🎉", "AND"])

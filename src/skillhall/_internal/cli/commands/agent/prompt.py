@@ -1,11 +1,13 @@
 """`skillhall prompt`: prints the text for a model, and nothing else."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
 from skillhall._internal.catalog.skill_content import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
     load_with_progress,
@@ -23,6 +25,8 @@ from skillhall._internal.cli.options import (
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message, print_text
 from skillhall._internal.policy.effects import Effect
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.policy.selection import build_group_matcher, find_pinned
 from skillhall._internal.render.listing import (
     InlineSkill,
     render_instructions,
@@ -42,6 +46,34 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
 @configured_agent_option(
     "Print the system prompt of this agent from the config; 'default' needs no config."
 )
+@click.option(
+    "--for",
+    "task",
+    default="",
+    metavar="TEXT",
+    help="List the skills for this task first if they do not all fit into the budget.",
+)
+@click.option(
+    "--max-tokens",
+    "--budget",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Limit the listing to about N tokens.  [default: the agent's budget, else no limit]",
+)
+@click.option(
+    "--pin",
+    "pinned",
+    multiple=True,
+    metavar="PATTERN",
+    help="List these skills first, by name or id: 'pdf-*', 'office/*'. Repeatable.",
+)
+@click.option(
+    "--exclude",
+    "excluded",
+    multiple=True,
+    metavar="PATTERN",
+    help="Leave out these skills, by name or id. Repeatable.",
+)
 @flag("--schema", help="Print the JSON Schema of the config and exit.")
 def command(
     *,
@@ -49,12 +81,18 @@ def command(
     output_format: str,
     config: str | None,
     agent: str | None,
+    task: str,
+    max_tokens: int | None,
+    pinned: tuple[str, ...],
+    excluded: tuple[str, ...],
     schema: bool,
 ) -> CommandResult | None:
     """Print the listing of the skills below each ROOT for a system prompt.
 
-    Hidden skills are omitted. If there are no skills, nothing is printed.
+    Hidden skills are omitted. If there are no skills, nothing is printed. With --max-tokens and
+    --for, the skills that matter for a task come first, and a last line counts the others.
     """
+    chosen = _ListingOptions(task, max_tokens, pinned, excluded)
     if schema:
         from skillhall._internal.agents.config.agent_config import schema_file
 
@@ -70,28 +108,81 @@ def command(
         if output_format not in ("xml", "json") or ParameterSource.COMMANDLINE in sources:
             options = "--format, --profile, --no-index and --depth"
             raise click.UsageError(f"{options} cannot be combined with --agent or --config")
-        return _build_instructions(config, agent, follow_links=search.follow_links)
+        return _build_instructions(config, agent, chosen, follow_links=search.follow_links)
+    if max_tokens is not None and output_format not in ("xml", "json"):
+        raise click.UsageError(f"--max-tokens cannot be combined with --format {output_format}")
     catalog = load_with_progress(search, read_bodies=True)
+    skills = chosen.select(catalog.visible)
     if output_format == "inline":
-        text = render_instructions((), _read_bodies(catalog))
+        text = render_instructions((), _read_bodies(skills, catalog.profile))
     elif output_format == "markdown":
-        text = render_markdown(catalog.visible)
+        text = render_markdown(skills)
     elif output_format == "local":
-        text = render_local(catalog.visible)
+        text = render_local(skills)
+    elif max_tokens is None:
+        text = render_listing(skills)
     else:
-        text = render_listing(catalog.visible)
+        text, skills = _render_within_budget(catalog, skills, chosen, search)
     return CommandResult(
-        {"skills": serialize_listing(catalog.visible), "text": text},
+        {"skills": serialize_listing(skills), "text": text},
         catalog.findings,
         text=f"{text}\n" if text else "",
         warnings=summarize_skipped(catalog, search),
     )
 
 
-def _read_bodies(catalog: Catalog) -> Iterator[InlineSkill]:
-    for skill in catalog.visible:
+class _ListingOptions(NamedTuple):
+    """The options that choose the skills of a listing."""
+
+    task: str
+    max_tokens: int | None
+    pinned: tuple[str, ...]
+    excluded: tuple[str, ...]
+
+    def select(self, skills: Sequence[CatalogSkill]) -> Sequence[CatalogSkill]:
+        """Return the pinned skills, then the others, without excluded ones."""
+        if not self.pinned and not self.excluded:
+            return skills
+        is_excluded = build_group_matcher(self.excluded)
+        chosen = [skill for skill in skills if not is_excluded(skill)]
+        first = find_pinned(chosen, self.pinned)
+        return [*{id(skill): skill for skill in (*first, *chosen)}.values()]
+
+
+def _render_within_budget(
+    catalog: Catalog,
+    skills: Sequence[CatalogSkill],
+    options: _ListingOptions,
+    search: SearchOptions,
+) -> tuple[str, Sequence[CatalogSkill]]:
+    """Return the text and the skills in it."""
+    # Other listings need none of these.
+    from skillhall._internal.catalog.skill_view import MAX_RANKED
+    from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
+    from skillhall._internal.wiring.catalog_index import index_catalog
+
+    locations = {skill.location for skill in skills}
+
+    def find_leading() -> list[str]:
+        leading = find_pinned(skills, options.pinned)
+        if options.task.strip():
+            settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
+            groups, _ = index_catalog(catalog, settings).find(options.task, MAX_RANKED)
+            visible = ([one for one in group if one.location in locations] for group in groups)
+            leading += [group[0] for group in visible if group]
+        return [skill.location for skill in leading]
+
+    is_ranked = bool(options.pinned or options.task.strip())
+    request = PlanRequest(skills, search_hint="", find_leading=find_leading if is_ranked else None)
+    plan = plan_prompt(request, options.max_tokens)
+    listed = {share.location for share in plan.listed_skills}
+    return plan.text, [skill for skill in skills if skill.location in listed]
+
+
+def _read_bodies(skills: Sequence[CatalogSkill], profile: Profile) -> Iterator[InlineSkill]:
+    for skill in skills:
         try:
-            body = read_accepted_body(skill, catalog.profile)
+            body = read_accepted_body(skill, profile)
         except SkillhallError as error:
             print_message(f"warning: skipped {skill.name!r}: {error}")
         else:
@@ -99,10 +190,15 @@ def _read_bodies(catalog: Catalog) -> Iterator[InlineSkill]:
 
 
 def _build_instructions(
-    config_path: str | None, agent_id: str | None, *, follow_links: bool
+    config_path: str | None,
+    agent_id: str | None,
+    options: _ListingOptions,
+    *,
+    follow_links: bool,
 ) -> CommandResult:
     """Return the system prompt of an agent."""
     # The modules for agents take longer to import than a listing takes.
+    from skillhall._internal.agents.agent_skills import AgentSkills
     from skillhall._internal.cli.configured_agent import (
         format_budget_cut,
         open_agent_skills,
@@ -110,8 +206,16 @@ def _build_instructions(
     )
 
     skills = open_agent_skills(config_path, agent_id, (), read_settings(follow_links=follow_links))
-    text, snapshot = skills.system_prompt(), skills.snapshot()
-    cut = format_budget_cut(snapshot.plan)
+    if options.pinned or options.excluded:
+        agent = replace(
+            skills.agent,
+            pinned=(*options.pinned, *skills.agent.pinned),
+            excluded=(*options.excluded, *skills.agent.excluded),
+        )
+        skills = AgentSkills(agent, skills.settings, profile=skills.profile)
+    plan = skills.plan(options.task, max_tokens=options.max_tokens)
+    text, snapshot = skills.render_prompt(plan), replace(skills.snapshot(), plan=plan)
+    cut = format_budget_cut(plan)
     warnings = [f"{cut}; --json shows them"] if cut else []
     if count := sum(judged.effect is not Effect.ACCEPT for judged in skills.findings):
         warnings.append(f"{format_count(count, 'finding')}; --json shows them")

@@ -80,6 +80,7 @@ def _serve(settings: Settings, log_level: str) -> None:
     with require_extra("server", "the server is"):
         from skillhall._internal.asgi import Services, listen, log_to_stderr, serve
     from skillhall._internal.wiring.database import open_database_services
+    from skillhall._internal.wiring.embedding_services import open_embeddings
     from skillhall._internal.wiring.prompts import open_prompt_service
     from skillhall._internal.wiring.server_skills import open_collection
     from skillhall._internal.wiring.workspace import open_lazy_workspace
@@ -89,19 +90,23 @@ def _serve(settings: Settings, log_level: str) -> None:
     gc.enable()  # `main` disables it for short commands
     release_warnings = log_to_stderr(log_level)
     database = open_database_services(settings)
+    embeddings = open_embeddings(settings, database.database)
+    embedding = None if embeddings is None else embeddings.open_background()
     prompts = open_prompt_service(settings, services=database)
     workspace = open_lazy_workspace(settings, database)
     # Load balancers may check often, and each check writes to the database.
     database_problem = AdaptiveCache(
         database.database.find_problem, ttl_factor=0, min_ttl=_CHECK_INTERVAL
     )
-    collection = open_collection(settings, prompts, database)
+    semantic = None if embeddings is None else embeddings.ranking
+    collection = open_collection(settings, prompts, database, embedding, semantic)
     services = Services(
         prompts,
         collection,
         workspace,
         accepted_tokens=database.token_cache,
         check_database=database_problem.get,
+        embedding=embedding,
     )
 
     def started() -> None:
@@ -111,10 +116,14 @@ def _serve(settings: Settings, log_level: str) -> None:
 
     try:
         _print_warnings(database)
+        if embedding is not None:
+            embedding.start()
         collection.watch()
         serve(services, settings, listening, started)
     finally:
         collection.close()
+        if embedding is not None:
+            embedding.close()
         prompts.close()
         workspace.close()
         database.close()

@@ -1,0 +1,1 @@
+"""Whether the right skill is found: an evaluation set, baselines and costs."""

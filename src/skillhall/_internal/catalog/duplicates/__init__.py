@@ -1,0 +1,1 @@
+"""Copies among skills: equal, nearly equal and overlapping ones."""

@@ -1,0 +1,99 @@
+"""Triggers: words and literals that a text must contain for a rule to match.
+
+A text is split into words once, and most texts contain the trigger of no rule. Without triggers,
+each text would be searched for the needles of all rules, more than a hundred.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from skillhall._internal.skill.finding import Code
+    from skillhall._internal.skill.risks.rule_engine import ScannedText
+
+_WORD_CHARACTERS = f"{string.ascii_letters}{string.digits}.".encode()
+_TO_WORDS = bytes(byte if byte in _WORD_CHARACTERS else ord(" ") for byte in range(256))
+
+
+class Trigger(NamedTuple):
+    r"""Words and a literal that a text contains if a rule matches in it.
+
+    A word consists of ASCII letters and digits, and has none directly before or after it: the
+    pattern must have `\b` or another character on both sides. If it has a dot before it, as in
+    ".ssh", so has the word in the text. A literal may be part of a word.
+    """
+
+    words: tuple[str, ...]  # lowercase, the rarest first
+    literal: str = ""  # lowercase
+
+
+def all_words(*triggers: str) -> tuple[Trigger, ...]:
+    """Build triggers from words, separated by spaces; a text must contain all of them."""
+    return tuple(Trigger(tuple(words.split())) for words in triggers)
+
+
+def any_word(words: str) -> tuple[Trigger, ...]:
+    """Build triggers of one word each."""
+    return all_words(*words.split())
+
+
+def combine_words(*groups: str) -> tuple[Trigger, ...]:
+    """Build triggers from one word of each group, in all combinations."""
+    return tuple(map(Trigger, product(*map(str.split, groups))))
+
+
+def with_literals(literals: Mapping[str, str]) -> tuple[Trigger, ...]:
+    """Build triggers from literals, each with the words that a match also contains."""
+    return tuple(Trigger(tuple(words.split()), literal) for literal, words in literals.items())
+
+
+class TriggerIndex:
+    """The triggers of all rules, by their first word."""
+
+    def __init__(self, triggers: Iterable[tuple[Code, Trigger]]) -> None:
+        self._by_word: dict[bytes, list[tuple[frozenset[bytes], bytes, Code]]] = {}
+        self._literals: list[tuple[bytes, Code]] = []
+        self._symbols: list[tuple[str, Code]] = []
+        for code, (words, literal) in triggers:
+            encoded = [word.encode() for word in words]
+            if encoded:
+                row = (frozenset(encoded), literal.encode(), code)
+                self._by_word.setdefault(encoded[0], []).append(row)
+            elif literal.isascii() and not any(map(str.isalnum, literal)) and " " not in literal:
+                self._symbols.append((literal, code))
+            else:
+                self._literals.append((literal.encode(), code))
+        rows = (row for rows in self._by_word.values() for row in rows)
+        words_in_rows = {word for words, _, _ in rows for word in words}
+        self._words = frozenset(words_in_rows | {b"." + word for word in words_in_rows})
+
+    def find_codes(self, text: ScannedText) -> set[Code]:
+        """Return the codes of the rules that may match in the text."""
+        return set(self._find_triggered(text))
+
+    def _find_triggered(self, text: ScannedText) -> Iterator[Code]:
+        data = text.lower_bytes
+        found = self._words.intersection(_split_into_words(data))
+        if data != (unfolded := text.unfolded_bytes):
+            # Rules that ignore case read a Kelvin sign as the letter k, others as a separator.
+            found = found.union(self._words.intersection(_split_into_words(unfolded)))
+        found = found.union([word.lstrip(b".") for word in found])
+        for word in found:
+            for words, literal, code in self._by_word.get(word, ()):
+                if words <= found and literal in data:
+                    yield code
+        for literal, code in self._literals:
+            if literal in data:
+                yield code
+        for symbols, code in self._symbols:
+            if symbols in text.symbols:
+                yield code
+
+
+def _split_into_words(data: bytes) -> list[bytes]:
+    # A dot is part of the word after it: "a.b" are the words "a" and ".b".
+    return data.replace(b".", b" .").translate(_TO_WORDS).split()
