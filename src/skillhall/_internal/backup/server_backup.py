@@ -449,12 +449,12 @@ class _Stager:
         """Write a chunk. Raises: BackupRejected, OSError."""
         entry = chunk.path.parts[0]
         if chunk.part == CONTENTS:
-            if data := self._collect(chunk):
+            if (data := self._collect(chunk)) is not None:
                 self._contents.put(data)
         elif chunk.part not in self._staged or entry in self._unchanged[chunk.part]:
             return
         elif chunk.part == HISTORY and entry == STORE_HISTORY:
-            if data := self._collect(chunk):
+            if (data := self._collect(chunk)) is not None:
                 moved = move_change(data, self._scope)
                 renamed = _rename_history(chunk, STORE_HISTORY, scope_folder_name(self._scope))
                 for piece in split_file(renamed, moved):
@@ -473,12 +473,12 @@ class _Stager:
                 removed = {scope}
             part.save_plan(removed)
 
-    def _collect(self, chunk: FileChunk) -> bytes:
-        """Return the complete file after its last chunk, else nothing."""
+    def _collect(self, chunk: FileChunk) -> bytes | None:
+        """Return the complete file after its last chunk, else None."""
         self._data = chunk.data if chunk.offset == 0 else self._data + chunk.data
         if len(self._data) > _MAX_COLLECTED_BYTES:
             raise BackupRejected(f"{chunk.part}/{chunk.path} is too large")
-        return self._data if chunk.is_last else b""
+        return self._data if chunk.is_last else None
 
 
 def _check_no_links(run_directory: str) -> None:
