@@ -109,7 +109,7 @@ NAN = base64.b64encode(struct.pack("<64f", *[float("nan")] * 64)).decode()
         (with_embedding(NAN), "not finite"),
         (with_embedding([1e400] * 64), "not the JSON"),
         (with_embedding([0.0] * 64), "only zeros"),
-        (with_embedding([1.0] * 63), "different lengths"),
+        (with_embedding([1.0] * 63), "different dimensions"),
         (with_embedding(["1"] * 64), "not a list of numbers"),
         (with_embedding(None), "not a list of numbers"),
         (with_embedding("%%%"), "base64"),
