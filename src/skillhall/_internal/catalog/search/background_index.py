@@ -1,4 +1,4 @@
-"""Search index whose texts are read by a thread, so that requests never wait for them."""
+"""Search index whose texts are read by a thread, so that requests do not wait."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class BackgroundIndex:
         self._lock = threading.Lock()
 
     def get_index(self, state: IndexInput) -> SearchIndex:
-        """Return the index of a state; texts that are not read yet are not searched."""
+        """Return the index of a state; texts that have not been read are not searched."""
         with self._lock:
             index = self._update(state)
             if index.pending_count:
