@@ -102,7 +102,7 @@ class Repository:
         return cache_key(parse_endpoint(self.reference.url), access)
 
     def with_token(self, access: GitAccess, token: Secret | None) -> GitAccess:
-        """Return the access with only this token, for this host; unchanged if it is None."""
+        """Return `access` with only this token, for this host; unchanged without one."""
         if token is None:
             return access
         return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})

@@ -268,7 +268,7 @@ class _GeneratePlan:
         self.report.removed.append(GeneratedResult(generated.prompt, path))
 
     def _read_skill(self, name: str) -> InstalledFiles:
-        """Read a skill's files, except bytecode; an unreadable folder is unrestorable."""
+        """Read a skill's files except bytecode; an unreadable one counts as unrestorable."""
         try:
             installed = read_installed_folder(os.path.join(self.path, name), name)
         except SkillhallError:  # another process is changing it
