@@ -239,7 +239,7 @@ def _replace_block(
 ) -> Block | None:
     """Replace the existing block of the skill and return the new one.
 
-    Returns None if there is no such block, if both are to be kept, or if the candidate is an
+    Returns None if there is no such block, if the import keeps both, or if the candidate is an
     exported session. Raises: Conflict if existing blocks must not be replaced.
     """
     if candidate.portable_session is not None or on_conflict is ImportConflict.KEEP:

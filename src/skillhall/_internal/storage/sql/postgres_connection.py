@@ -39,7 +39,7 @@ class LimitedConnection(Connection[tuple[Any, ...]]):
             raise OperationalError("the server does not respond") from None
 
     def ping(self, limit: float) -> None:
-        """Check that the server responds, else close the connection. Raises: psycopg.Error."""
+        """Check the connection; close it if there is no response. Raises: psycopg.Error."""
         previous, self.response_limit = self.response_limit, limit
         self.autocommit = True  # without a transaction, it is one round trip
         self.execute("")
