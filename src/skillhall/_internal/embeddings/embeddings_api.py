@@ -214,7 +214,7 @@ def _parse_vectors(document: object, count: int) -> list[Vector]:
     """Return the vectors of a response, in the order of the texts. Raises: ValueError."""
     rows = document.get("data") if isinstance(document, dict) else None
     if not isinstance(rows, list):
-        raise ValueError("it has no list 'data'")  # noqa: TRY004 - of JSON
+        raise ValueError("it is not valid JSON with a list 'data'")  # noqa: TRY004 - of JSON
     if len(rows) != count:
         raise ValueError(f"it has {len(rows)} vectors for {count} texts")
     vectors: dict[int, Vector] = {}

@@ -76,7 +76,7 @@ class McpSkillClient:
             if not isinstance(next_cursor, str) or not 0 < len(next_cursor) <= MAX_CURSOR_LENGTH:
                 raise self._build_malformed_response_error("'nextCursor' is not valid")
             cursor = next_cursor
-        raise self._build_malformed_response_error("the listing has too many or repeated pages")
+        raise self._build_malformed_response_error("the listing has too many pages, or repeats one")
 
     def get_entry(self, uri: str) -> object | None:
         """Return the entry of a skill; `None` if there is none. Raises: as `list_entries`."""
