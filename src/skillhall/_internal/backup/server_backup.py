@@ -203,7 +203,7 @@ def _read_files(server: _Server, skipped: list[str]) -> Iterator[FileChunk]:
 
 
 def _rename_history(chunk: FileChunk, old: str, new: str) -> FileChunk:
-    """Rename the history folder `old` in a chunk's path; others stay unchanged."""
+    """Rename the history folder `old` in a chunk's path; return others unchanged."""
     if chunk.part != HISTORY or chunk.path.parts[0] != old:
         return chunk
     path = "/".join((new, *chunk.path.parts[1:]))
@@ -474,7 +474,7 @@ class _Stager:
             part.save_plan(removed)
 
     def _collect(self, chunk: FileChunk) -> bytes:
-        """Return the complete file with its last chunk, until then b""."""
+        """Return the complete file once its last chunk is added, else b""."""
         self._data = chunk.data if chunk.offset == 0 else self._data + chunk.data
         if len(self._data) > _MAX_COLLECTED_BYTES:
             raise BackupRejected(f"{chunk.part}/{chunk.path} is too large")

@@ -346,7 +346,7 @@ class PromptService:
         return self._configured.with_path_and_branch(selector.path, selector.branch)
 
     def _discard_clones(self, clone_keys: Iterable[str]) -> None:
-        """Delete those of the given clones that no source uses."""
+        """Delete the given clones, except those that a source uses."""
         access = self._prompt_sources.git_access
         used = {override.clone_key for override in self._overrides.values()}
         if isinstance(self._configured, Repository):

@@ -126,7 +126,7 @@ class DatabaseRoute(ApiRoute):
 
 
 def waits_for(work: Work) -> Callable[[_F], _F]:
-    """Mark a route that waits for something else than the others of its router."""
+    """Set what a route's function waits for, overriding `work` of the route class."""
 
     def mark(endpoint: _F) -> _F:
         vars(endpoint)[_WORK_ATTRIBUTE] = work

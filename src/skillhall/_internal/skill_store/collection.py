@@ -304,7 +304,7 @@ class Collection:
         return f"-{self._move_count}" if self._move_count else ""
 
     def search(self, query: str, limit: int = MAX_PAGE_SIZE) -> CollectionPage:
-        """Search names, descriptions and, as soon as they are indexed, whole texts."""
+        """Search names and descriptions, and complete texts once they are indexed."""
         snapshot = self.snapshot()
         groups, total = self.get_index(snapshot).find(query, limit)
         skills = (

@@ -1,4 +1,4 @@
-"""Drafts: unsaved skills with the findings that saving them would give."""
+"""Drafts: unsaved skills with the findings that saving them would produce."""
 
 from __future__ import annotations
 

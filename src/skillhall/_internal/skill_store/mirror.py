@@ -88,7 +88,7 @@ class SkillMirror:
     def handle_events(self, events: Sequence[Event]) -> None:
         """Poll at once if an event concerns skills.
 
-        An empty sequence means that events were missed, so that also polls.
+        An empty sequence means that events were missed, which also triggers a poll.
         """
         kinds = {event.kind for event in events}
         if DATABASE_RESTORED in kinds:
@@ -190,7 +190,10 @@ class SkillMirror:
 
 
 def _set_times(folder: str, skill: SharedSkill) -> None:
-    """Set the files' times to those in the database, for clients. Raises: OSError."""
+    """Set the modification times of files, which clients see, from the database.
+
+    Raises: OSError.
+    """
     for path in skill.files:
         file, time = os.path.join(folder, *path.split("/")), skill.modified(path)
         if os.lstat(file).st_mtime_ns != time:

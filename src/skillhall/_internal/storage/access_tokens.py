@@ -103,7 +103,7 @@ class TokenCache:
     def handle_events(self, events: Sequence[Event]) -> None:
         """Poll at once if an event concerns tokens.
 
-        An empty sequence means that events were missed, so that also polls.
+        An empty sequence means that events were missed, which also triggers a poll.
         """
         if not events or any(e.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for e in events):
             self._polling_thread.wake()

@@ -37,7 +37,7 @@ class BackgroundIndex:
         min_stored: int = MIN_STORED,
         semantic: SemanticRanking | None = None,
     ) -> None:
-        """Create the index; it is opened at the first use.
+        """Create the index, which is opened on first use.
 
         An index of fewer than `min_stored` skills is not stored, and its texts are read at once.
         """

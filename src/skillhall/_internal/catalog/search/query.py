@@ -39,7 +39,7 @@ class Term(NamedTuple):
 
     @property
     def is_unspaced(self) -> bool:
-        """Whether the script has no spaces, so that the term may occur inside a word."""
+        """Whether its script has no spaces, so that it may occur inside a word."""
         return _UNSPACED_RUN.match(self.text) is not None
 
 
@@ -58,7 +58,7 @@ class Query(NamedTuple):
 
     @property
     def name_key(self) -> str:
-        """The key that names equal to the query have."""
+        """Name key of the query, to find names that are equal to it."""
         return build_name_key(self.text)
 
 
