@@ -70,7 +70,7 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
     "--dir",
     "directory",
     metavar="DIR",
-    help="Add to this folder of skills.  [default: .agents/skills]",
+    help="Add the skills to this folder.  [default: .agents/skills]",
 )
 @click.option(
     "-s",
@@ -106,7 +106,7 @@ def command(
     SOURCE is one of:
       ./folder, skills.zip, skills.tar.gz
       owner/repo, owner/repo/skill, owner/repo/path@ref, or a GitHub or GitLab page
-      github:owner/repo, if a folder owner/repo exists as well
+      github:owner/repo, if there is also a folder owner/repo
       https://host/group/repo.git, git@host:owner/repo.git
       https://host/SKILL.md, https://host/skills.zip
       python:package, for skills in an installed Python package
