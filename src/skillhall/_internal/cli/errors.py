@@ -85,7 +85,12 @@ _EXTRA_PACKAGES = {
 }
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
-_COMMAND_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
+_COMMAND_GROUPS = frozenset(
+    [
+        *("embeddings", "local", "mcp-servers", "prompts"),
+        *("session", "session template", "token", "tool"),
+    ]
+)
 _DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 
 
@@ -168,7 +173,10 @@ def report_error(error: Exception, argv: Sequence[str]) -> int:
         from skillhall._internal.cli.json_output import print_json_error
 
         words = [word for word in argv if not word.startswith("-")]
-        typed = " ".join(words[: 2 if words[:1] in _COMMAND_GROUPS else 1])
+        count = 1
+        while " ".join(words[:count]) in _COMMAND_GROUPS and count < len(words):
+            count += 1
+        typed = " ".join(words[:count])
         print_json_error(getattr(error, "command", "") or typed, info.serialize())
         return info.exit_code
     try:

@@ -232,13 +232,18 @@ def _list_bundles(
 
 def _to_command_result(report: AddReport, messages: list[str], verb: str) -> CommandResult:
     error = None
-    names = ", ".join(skill.id for skill in report.skipped)
-    if any(skill.reason == "exists" for skill in report.skipped):
-        error = ErrorInfo(
-            "conflict", f"already exists: {names}", "use --overwrite to replace existing skills"
-        )
-    elif report.skipped:
-        error = ErrorInfo("invalid_skill", f"rejected: {names}")
+    existing = [skill.id for skill in report.skipped if skill.reason == "exists"]
+    rejected = [skill.id for skill in report.skipped if skill.reason != "exists"]
+    problems = [
+        f"{problem}: {', '.join(names)}"
+        for problem, names in (("already exists", existing), ("rejected", rejected))
+        if names
+    ]
+    if existing:
+        hint = "use --overwrite to replace existing skills"
+        error = ErrorInfo("conflict", "; ".join(problems), hint)
+    elif rejected:
+        error = ErrorInfo("invalid_skill", "; ".join(problems))
     messages += [f"note: {note}" for note in report.notes]
     for skipped in report.skipped:
         exists = "already exists (use --overwrite to replace it)"
