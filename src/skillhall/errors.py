@@ -230,7 +230,7 @@ class NotFoundError(SkillhallError):
 
 
 class InvalidSkillError(SkillhallError):
-    """A SKILL.md or a folder that cannot be used as a skill.
+    """A SKILL.md or a folder cannot be used as a skill.
 
     ```python
     from skillhall import InvalidSkillError, parse_skill_metadata
@@ -246,7 +246,7 @@ class InvalidSkillError(SkillhallError):
 
 
 class InvalidInputError(SkillhallError):
-    """An argument, path or text that cannot be accepted.
+    """An argument, path or text was not accepted.
 
     >>> print(InvalidInputError("the path is not relative"))
     the path is not relative
@@ -256,7 +256,7 @@ class InvalidInputError(SkillhallError):
 
 
 class SourceError(SkillhallError):
-    """A source of skills that cannot be used.
+    """A source of skills cannot be used.
 
     ```python
     from skillhall import Skills, SourceError
@@ -272,7 +272,7 @@ class SourceError(SkillhallError):
 
 
 class InstallError(SkillhallError):
-    """An installed skill or a lock file that prevents a change.
+    """An installed skill or a lock file prevents a change.
 
     ```python
     from skillhall import Installer, InstallError
@@ -288,7 +288,7 @@ class InstallError(SkillhallError):
 
 
 class StoreError(SkillhallError):
-    """A change that a skill store, a workspace or a database does not accept.
+    """A skill store, a workspace or a database did not accept a change.
 
     ```python
     from skillhall import StoreError
@@ -307,7 +307,7 @@ class StoreError(SkillhallError):
 
 
 class ConfigError(SkillhallError):
-    """A configuration that cannot be used.
+    """The configuration cannot be used.
 
     >>> print(ConfigError("the config has no agents"))
     the config has no agents
@@ -317,7 +317,7 @@ class ConfigError(SkillhallError):
 
 
 class ModelError(SkillhallError):
-    """A language model that cannot be used.
+    """A language model cannot be used.
 
     >>> print(ModelError("the model is not available"))
     the model is not available
@@ -391,7 +391,7 @@ class PromptNotFound(NotFoundError):
 
 
 class SourceUnknown(NotFoundError):
-    """No upload has this name, or it was removed to make room for others.
+    """No upload has this name, or the upload was removed to make room for others.
 
     >>> print(SourceUnknown("team-prompts"))
     Unknown source: team-prompts
@@ -468,7 +468,7 @@ class UnknownMcpServer(NotFoundError):
 
 
 class SkillRejected(InvalidSkillError):
-    """A SKILL.md that the profile rejects; each of `reasons` is one line.
+    """The profile rejected a SKILL.md; each of `reasons` is one line.
 
     >>> print(SkillRejected("pdf/SKILL.md", ["it has no description"]))
     pdf/SKILL.md: it has no description
@@ -482,7 +482,7 @@ class SkillRejected(InvalidSkillError):
 
 
 class SkillParseError(InvalidSkillError):
-    """A SKILL.md that `parse_skill_metadata` rejects; `problem` names file and field.
+    """A SKILL.md could not be parsed; `problem` names the file and the field.
 
     >>> print(SkillParseError("SKILL.md", "SKILL.md: 'name' is missing"))
     SKILL.md: 'name' is missing
@@ -494,7 +494,7 @@ class SkillParseError(InvalidSkillError):
 
 
 class EditRefused(InvalidSkillError, ValueError):
-    """An edit that would change other content too, or that cannot be made.
+    """An edit cannot be made, or would change other content too.
 
     >>> print(EditRefused("the name cannot be changed here"))
     the name cannot be changed here
@@ -502,7 +502,7 @@ class EditRefused(InvalidSkillError, ValueError):
 
 
 class NotASkill(InvalidSkillError):
-    """A folder without a SKILL.md, although the lock file has a skill at its path.
+    """The folder of a skill in the lock file contains no SKILL.md.
 
     >>> print(NotASkill(".claude/skills/pdf"))
     .claude/skills/pdf is not a skill: no SKILL.md found
@@ -517,7 +517,7 @@ class NotASkill(InvalidSkillError):
 
 
 class UnsafePath(InvalidInputError):
-    """A path that is not plain and relative, or that leaves its root.
+    """A path is not a plain relative path, or it leaves its root.
 
     >>> print(UnsafePath("../secret", "it leaves its folder"))
     '../secret' is rejected: it leaves its folder
@@ -530,7 +530,7 @@ class UnsafePath(InvalidInputError):
 
 
 class NotAFile(InvalidInputError):
-    """A folder, pipe or device where a regular file was expected.
+    """There is a folder, pipe or device where a regular file was expected.
 
     >>> print(NotAFile("references"))
     'references' is not a regular file
@@ -542,7 +542,7 @@ class NotAFile(InvalidInputError):
 
 
 class TooLarge(InvalidInputError):
-    """Content that exceeds a limit on its size or on the number of its files.
+    """Content exceeds a limit on its size or on the number of its files.
 
     >>> print(TooLarge("video.mp4", 1000))
     'video.mp4' exceeds the limit of 1000 bytes
@@ -556,10 +556,10 @@ class TooLarge(InvalidInputError):
 
 
 class FieldRefused(InvalidInputError):
-    """A value that a field of a session, block or template cannot have.
+    """A field of a request, session, block or template has an invalid value.
 
-    >>> print(FieldRefused("title", "it must not be empty"))
-    title: it must not be empty
+    >>> print(FieldRefused("name", "must not be empty"))
+    name: must not be empty
     """
 
     template = "{field}: {problem}"
@@ -569,10 +569,10 @@ class FieldRefused(InvalidInputError):
 
 
 class TextRefused(InvalidInputError):
-    """Text with characters that neither a database nor JSON can store.
+    """Text contains characters that are not allowed in its field.
 
-    >>> print(TextRefused("content", "it contains a NUL character"))
-    content: it contains a NUL character
+    >>> print(TextRefused("content", "contains NUL characters"))
+    content: contains NUL characters
     """
 
     code = "invalid_text"
@@ -608,7 +608,7 @@ class InvalidArguments(InvalidInputError):
 
 
 class UploadRejected(InvalidInputError):
-    """An upload that breaks a rule; none of it is stored.
+    """An upload broke a rule; none of it was stored.
 
     >>> print(UploadRejected("an upload has at most 100 files"))
     an upload has at most 100 files
@@ -619,7 +619,7 @@ class UploadRejected(InvalidInputError):
 
 
 class AgentHasNoHook(InvalidInputError):
-    """Coding agents for which no start hook can be installed.
+    """No start hook can be installed for these coding agents.
 
     >>> print(AgentHasNoHook(["cursor"]))
     hooks can only be installed for Claude Code, not for cursor
@@ -636,7 +636,7 @@ class AgentHasNoHook(InvalidInputError):
 
 
 class SourceRejected(SourceError):
-    """A source that is rejected before a process is started or a connection opened.
+    """A source was rejected before a process was started or a connection opened.
 
     >>> print(SourceRejected("scheme", "ftp://acme.dev/skills.zip"))
     'ftp://acme.dev/skills.zip' is rejected: its scheme is not supported
@@ -733,7 +733,7 @@ class SourceTimedOut(SourceUnavailable):
 
 
 class RateLimited(SourceError):
-    """The host limits the rate of requests.
+    """The host rejected a request because of its rate limit.
 
     >>> print(RateLimited("github.com", 30))
     rate limited by github.com; retry in 30 s
@@ -753,7 +753,7 @@ class RateLimited(SourceError):
 
 
 class ArchiveRejected(SourceError):
-    """A zip or tar file that is rejected as a whole; `detail` is the problem.
+    """A zip or tar file was rejected as a whole; `detail` is the problem.
 
     >>> print(ArchiveRejected("skills.zip", "link", "'a' is a link"))
     the archive 'skills.zip' is rejected: 'a' is a link
@@ -772,7 +772,7 @@ class ArchiveRejected(SourceError):
 
 
 class PromptsSourceError(SourceError):
-    """A repository of prompts that cannot be read and has no cached version.
+    """A source of prompts cannot be read, and no cached version is available.
 
     >>> print(PromptsSourceError("acme/prompts", "the branch does not exist"))
     'acme/prompts' cannot be read: the branch does not exist
@@ -786,7 +786,7 @@ class PromptsSourceError(SourceError):
 
 
 class SkillsNotServed(SourceError):
-    """An MCP server that does not declare the extension for skills.
+    """The MCP server does not declare the extension for skills.
 
     >>> str(SkillsNotServed("acme")).partition(" (")[0]
     'acme: this server does not offer skills'
@@ -801,7 +801,7 @@ class SkillsNotServed(SourceError):
 
 
 class ServedSkillRejected(SourceError):
-    """A skill of an MCP server that fails a check; `finding` is the finding code.
+    """A skill of an MCP server failed a check; `finding` is the finding code.
 
     >>> print(ServedSkillRejected("acme", "skill://pdf/SKILL.md", "mcp-digest", "a file differs"))
     skill://pdf/SKILL.md from acme is rejected [mcp-digest]: a file differs
@@ -816,7 +816,7 @@ class ServedSkillRejected(SourceError):
 
 
 class NotAuthenticated(SourceError):
-    """A server that needs a valid token; `variable` names its environment variable.
+    """The request had no valid token; `variable` is the environment variable for it.
 
     >>> print(NotAuthenticated("skills.acme.dev", "ACME_TOKEN"))
     skills.acme.dev rejected the request: token missing or invalid
@@ -834,7 +834,7 @@ class NotAuthenticated(SourceError):
 
 
 class ServerRefused(SourceError):
-    """A server that rejects a request and says why.
+    """A server rejected a request and said why.
 
     >>> print(ServerRefused("skills.acme.dev", 403, "this token can only read"))
     skills.acme.dev: this token can only read
@@ -867,7 +867,7 @@ class ServerRefused(SourceError):
 
 
 class LockInvalid(InstallError):
-    """A lock file that cannot be used; the message names the file and the field.
+    """A lock file cannot be used; the message names the file and the field.
 
     >>> print(LockInvalid("skillhall-lock.json", "it is not valid JSON"))
     skillhall-lock.json: it is not valid JSON
@@ -899,7 +899,7 @@ class LockNotFound(InstallError):
 
 
 class LockMismatch(InstallError):
-    """A skill that differs from the lock file.
+    """A skill differs from the lock file.
 
     >>> print(LockMismatch(".claude/skills/pdf", "SKILL.md differs"))
     .claude/skills/pdf does not match the lock file: SKILL.md differs
@@ -924,7 +924,7 @@ class Conflict(InstallError):
 
 
 class Edited(InstallError):
-    """A skill with local changes since it was installed.
+    """A skill was edited after it was installed.
 
     >>> print(Edited(".claude/skills/pdf", ["SKILL.md"]))
     .claude/skills/pdf has local changes: SKILL.md
@@ -936,7 +936,7 @@ class Edited(InstallError):
 
 
 class UnsavedFilesError(InstallError):
-    """A folder with links, version control or other content that cannot be restored.
+    """A folder contains links, version control or other files that cannot be restored.
 
     >>> print(UnsavedFilesError(".claude/skills/pdf", [".git"]))
     .claude/skills/pdf contains files that cannot be restored: .git
@@ -948,7 +948,7 @@ class UnsavedFilesError(InstallError):
 
 
 class NotInstalledError(InstallError):
-    """A skill that is not recorded in any lock file.
+    """A skill is not recorded in any lock file.
 
     >>> print(NotInstalledError(".claude/skills/pdf"))
     .claude/skills/pdf was not installed by Skillhall
@@ -959,7 +959,7 @@ class NotInstalledError(InstallError):
 
 
 class AgentHasNoPlace(InstallError):
-    """A coding agent that does not support skills in the home folder.
+    """The coding agent does not support skills in the home folder.
 
     >>> print(AgentHasNoPlace("cursor"))
     cursor does not support skills in your home folder
@@ -986,7 +986,7 @@ class NothingToUndo(InstallError):
 
 
 class ReadOnly(StoreError):
-    """A system skill, or a skill of a repository, which cannot be changed here.
+    """A system skill, or a skill of a repository, cannot be changed here.
 
     `shadows` is true if the system skill shadows a user skill with the same id.
 
@@ -1011,7 +1011,7 @@ class ReadOnly(StoreError):
 
 
 class StaleVersionError(StoreError):
-    """A skill that changed since the caller read it; `digest` is its current digest.
+    """A skill changed after the caller read it; `digest` is its current digest.
 
     >>> print(StaleVersionError("pdf"))
     'pdf' was changed by someone else
@@ -1024,7 +1024,7 @@ class StaleVersionError(StoreError):
 
 
 class VersionConflict(StoreError):
-    """A change based on an older version; `current` is the record as stored now.
+    """A change was based on an old version; `current` is the stored record.
 
     >>> print(VersionConflict("session", "s1", 1, 2, None))
     the session 's1' was changed by someone else
@@ -1040,7 +1040,7 @@ class VersionConflict(StoreError):
 
 
 class BlockMovedError(StoreError):
-    """A position next to a block that was moved or deleted.
+    """The block next to the requested position was moved or deleted.
 
     >>> print(BlockMovedError("b1"))
     the block 'b1' is no longer in that zone
@@ -1051,7 +1051,7 @@ class BlockMovedError(StoreError):
 
 
 class ReviewGone(StoreError):
-    """A pending import that expired or was dropped to make room for others.
+    """A pending import expired or was dropped to make room for others.
 
     >>> print(ReviewGone())
     this import has expired
@@ -1084,7 +1084,7 @@ class FollowingOff(StoreError):
 
 
 class BackupRejected(StoreError):
-    """A file that is not a complete backup; nothing was changed.
+    """The file is not a complete backup; nothing was changed.
 
     >>> print(BackupRejected("its last line is missing"))
     the backup cannot be used: its last line is missing
@@ -1109,7 +1109,7 @@ class DatabaseUnavailable(StoreError):
 
 
 class DatabaseNewer(DatabaseUnavailable):
-    """A database from a newer version of Skillhall; it is left unchanged.
+    """The database is from a newer version of Skillhall; it was left unchanged.
 
     >>> print(DatabaseNewer(9, 8))
     the database cannot be used: its version is 9; this version of Skillhall supports up to 8
@@ -1138,7 +1138,7 @@ class DatabaseFull(StoreError):
 
 
 class ConfigInvalid(ConfigError):
-    """A config file or variable that cannot be used; `line` is 0 if it is unknown.
+    """A config file or variable cannot be used; `line` is 0 if it is unknown.
 
     >>> print(ConfigInvalid("skillhall.toml", "there is no agent", line=3))
     skillhall.toml:3: there is no agent
@@ -1155,7 +1155,7 @@ class ConfigInvalid(ConfigError):
 
 
 class ModelUnavailable(ModelError):
-    """A model that cannot be called, or does not respond; `code` says why.
+    """A model cannot be called or does not respond; `code` says why.
 
     >>> print(ModelUnavailable("openai:gpt-5", "the API key is missing"))
     the model 'openai:gpt-5' cannot be used: the API key is missing
@@ -1169,7 +1169,7 @@ class ModelUnavailable(ModelError):
 
 
 class Busy(ModelError):
-    """Too many requests are running already.
+    """Too many requests are already running.
 
     >>> print(Busy("three replies are running"))
     three replies are running

@@ -133,14 +133,14 @@ def test_sources_page_shows_commit_and_stale_state(
         expect(page.get_by_role("alert")).to_contain_text("Source unavailable")
         assert "502" in guest.problems.pop()  # the browser logs the failed request
         guest.open_page("/sources")
-        expect(page.get_by_text("Serving a cached version:")).to_be_visible()
+        expect(page.get_by_text("Serving a cached version. Reason:")).to_be_visible()
         expect(row).to_contain_text(commit[:12])
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     finally:
         hub.status = 0
     page.get_by_role("button", name="Refresh").click()
     expect(page.get_by_role("status").first).to_contain_text("Up to date")
-    expect(page.get_by_text("Serving a cached version:")).to_have_count(0)
+    expect(page.get_by_text("Serving a cached version. Reason:")).to_have_count(0)
 
 
 def test_repository_is_added_and_removed_by_keyboard(

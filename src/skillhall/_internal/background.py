@@ -53,9 +53,9 @@ class BoundedPool:
     def __init__(
         self, name: str, threads: int, queue_size: int = 0, *, max_per_owner: int = 0
     ) -> None:
-        """Create a pool; `max_per_owner` threads may work for one owner, 0 means all.
+        """Create a pool with at most `max_per_owner` threads per owner; 0 means no limit.
 
-        Further work of an owner waits, in at most half of the queue.
+        The other jobs of an owner wait, and may fill at most half of the queue.
         """
         self.name = name
         self._max_threads = threads

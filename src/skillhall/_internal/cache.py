@@ -184,8 +184,8 @@ class _PendingValue(NamedTuple, Generic[T]):
 class PendingStore(Generic[T]):
     """Pending values by unguessable ids, limited by number, size and age; thread-safe.
 
-    At a limit, values older than `MIN_PENDING_AGE` are dropped; if there are none, a new value is
-    refused.
+    When a limit is reached, values older than `MIN_PENDING_AGE` are dropped; if there are none, the
+    new value is rejected.
     """
 
     clock: Callable[[], float] = time.monotonic
@@ -193,7 +193,7 @@ class PendingStore(Generic[T]):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, value: T, size: int) -> str:
-        """Add a value and return its id. Raises: Busy if there are too many."""
+        """Add a value and return its id. Raises: Busy if a limit is reached."""
         key = secrets.token_urlsafe(12)
         with self._lock:
             self._evict(MAX_PENDING_AGE)
@@ -223,7 +223,7 @@ class PendingStore(Generic[T]):
         return len(self._values) < MAX_PENDING and used + size <= MAX_PENDING_SIZE
 
     def _evict(self, age: float, at_most: int = MAX_PENDING) -> bool:
-        """Drop values older than `age`, the oldest first; return whether there were any."""
+        """Drop values older than `age` seconds, oldest first; return whether any were."""
         oldest = self.clock() - age
         expired = [key for key, pending in self._values.items() if pending.created < oldest]
         for key in expired[:at_most]:

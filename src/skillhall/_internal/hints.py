@@ -59,8 +59,8 @@ TOKEN_HINTS: Mapping[str, str] = {
     ),
     "source_unavailable.no_token": "if the repository is private, set {token_variable}",
     "source_unavailable.no_token_for_host": (
-        "if the repository is private, set {token_variable}, "
-        "and SKILLHALL_GIT_TOKEN_HOSTS to {host}"
+        "if the repository is private, set {token_variable} "
+        "and add {host} to SKILLHALL_GIT_TOKEN_HOSTS"
     ),
     "source_unavailable.token_withheld": (
         "if the repository is private, ask your administrator to add it to "

@@ -17,7 +17,7 @@ _BRACKETS = re.compile(rb"[\[\]{}]")
 
 
 class InvalidJson(ValueError):
-    """Invalid JSON, or JSON that cannot be written back unchanged."""
+    """The JSON is invalid, or cannot be written back unchanged."""
 
 
 def parse_json(data: bytes, *, unique_keys: bool) -> object:

@@ -17,7 +17,7 @@ ToolContent: TypeAlias = str | Mapping[str, object]
 
 
 class ToolError(Exception):
-    """A failed call: the message for the model, and an error code if there is one."""
+    """A tool call failed. The message is for the model; `code` is "" if unknown."""
 
     def __init__(self, message: str, code: str = "") -> None:
         super().__init__(message)

@@ -154,7 +154,7 @@ class Installer:
     def rollback(self, name: str, *, force: bool = False) -> Change:
         """Undo the last change to a skill and return that change.
 
-        Files that were edited since are overwritten only with `force`.
+        Files that were edited after that change are overwritten only with `force`.
         Raises: NothingToUndo, Edited, UnsavedFilesError.
         """
         return roll_back(self._project, name, force=force)

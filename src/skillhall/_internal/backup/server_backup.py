@@ -203,7 +203,7 @@ def _read_files(server: _Server, skipped: list[str]) -> Iterator[FileChunk]:
 
 
 def _rename_history(chunk: FileChunk, old: str, new: str) -> FileChunk:
-    """Rename the history folder `old` in a chunk's path; return others unchanged."""
+    """Rename the history folder `old` in a chunk's path; other paths stay the same."""
     if chunk.part != HISTORY or chunk.path.parts[0] != old:
         return chunk
     path = "/".join((new, *chunk.path.parts[1:]))

@@ -38,7 +38,10 @@ class Fingerprint:
     taken_ns: int
 
     def is_current(self) -> bool:
-        """Whether nothing has changed since; false if the clock is too coarse to tell."""
+        """Whether nothing has changed since the fingerprint was taken.
+
+        False if the clock is too coarse to tell.
+        """
         return self.is_stable and are_signatures_current(self.signatures.items())
 
     @cached_property

@@ -71,7 +71,7 @@ class _TrackedFolder(NamedTuple):
     has_links: bool  # the targets of links are not watched
 
     def equals(self, other: _TrackedFolder | None) -> bool:
-        """Whether no file has changed, as far as file times can tell."""
+        """Whether no file differs from `other`, as far as file times can tell."""
         return (
             other is not None
             and self.digest == other.digest
@@ -300,7 +300,7 @@ class LiveCatalog:
     def _compare_roots(self, *, strict: bool) -> None:
         """Mark folders that were added, removed or replaced.
 
-        With `strict`, a root that changed very recently is compared even if its times are equal.
+        With `strict`, a root that changed very recently is compared even if its times are the same.
         """
         for state in self._states:
             if state.is_tracked:

@@ -52,7 +52,7 @@ def build_uri(path: str, file: str) -> str:
 
 
 def split_uri(uri: str) -> tuple[str, str] | None:
-    """Split a URI into skill path and file; `None` if it cannot be one of ours.
+    """Split a `skill://` URI into skill path and file; `None` if it is not valid.
 
     Segments are normalized to our quoting. The result is only compared with known paths; it is
     never used as a path on disk.

@@ -65,7 +65,10 @@ def _is_profile(name: str) -> bool:
 
 
 def open_listing_cache(search: SearchOptions) -> ListingCache | None:
-    """Return the stored listing of a search; `None` without a cache or a single root."""
+    """Return the cache for the listing of a search.
+
+    Returns `None` if caches are disabled, or if the search does not have exactly one root.
+    """
     try:
         settings = Settings.read()
     except FileNotFoundError:  # the working directory is gone

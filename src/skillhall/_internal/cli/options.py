@@ -150,7 +150,7 @@ def json_command(
 
 
 def can_ask() -> bool:
-    """Whether the command may ask: on a terminal, not in CI, and without --json."""
+    """Whether the user can be asked; false without a terminal, in CI and with --json."""
     return is_interactive() and not is_json()
 
 

@@ -18,7 +18,7 @@ Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[Comp
 def completes(list_names: Callable[[Mapping[str, Any]], Iterable[tuple[str, str]]]) -> Completer:
     """Return a callback for `shell_complete` that completes names.
 
-    `list_names` gets the parameters parsed before this one and returns (name, help) pairs.
+    `list_names` gets the parameters parsed so far and returns (name, help) pairs.
     """
 
     def complete(

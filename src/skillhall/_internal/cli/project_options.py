@@ -14,7 +14,7 @@ from skillhall._internal.installer.rollback import list_changes
 
 
 def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
-    """Open the project, or the user scope."""
+    """Open the project of the working directory; with `is_user`, the user scope."""
     return Project.from_settings(read_settings(follow_links=follow_links), user=is_user)
 
 

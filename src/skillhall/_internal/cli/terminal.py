@@ -58,12 +58,12 @@ def is_terminal(stream: TextIO) -> bool:
 
 
 def is_interactive() -> bool:
-    """Whether prompts are possible: on a terminal, and not in CI."""
+    """Whether the user can be asked; false without a terminal and in CI."""
     return is_terminal(sys.stdin) and is_terminal(sys.stderr) and not os.environ.get("CI")
 
 
 def is_smart_terminal(stream: TextIO) -> bool:
-    """Whether tables and progress can be shown: a terminal that can move its cursor."""
+    """Whether the stream is a terminal that can show tables and progress."""
     return is_terminal(stream) and os.environ.get("TERM") != "dumb"
 
 

@@ -71,7 +71,7 @@ _IDLE = JobStatus()
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long a job waits after failures, and when it fails."""
+    """How long a job waits after failures, and when it gives up."""
 
     max_failures: int = 0  # in a row; 0 means no limit
     max_pause: float = MAX_PAUSE
@@ -96,7 +96,7 @@ def estimate_cost(
 ) -> CostEstimate:
     """Estimate the cost of a job; reads the missing texts and sends nothing.
 
-    Raises: StoreError.
+    `price` is per million tokens. Raises: StoreError.
     """
     readers = {entry.digest: entry.read for entry in inputs}
     missing = store.find_missing(model, readers)

@@ -17,7 +17,7 @@ MAX_DIMENSIONS = 16_384  # numbers of a vector; the largest known models have 8,
 
 
 class EmbeddingFailed(ModelUnavailable):
-    """A failed request to an embedding model.
+    """A request to an embedding model failed.
 
     The code is `invalid_argument` if the model rejects a text.
     """
@@ -43,7 +43,7 @@ class EmbeddingModel(Protocol):
     def embed_query(self, text: str, timeout: float) -> Vector:
         """Return the vector of a query. Raises: EmbeddingFailed, ConfigInvalid.
 
-        After `timeout` seconds, it fails if the model can be interrupted.
+        A model that can be interrupted fails after `timeout` seconds.
         """
 
 

@@ -59,7 +59,7 @@ class FastEmbedModel:
                     # It downloads the model first, and raises errors of several libraries.
                     raise self._failure(
                         f"it cannot be loaded ({type(error).__name__})",
-                        "check its name, and that this machine can download it",
+                        "check the model's name, and that this machine can download the model",
                     ) from error
             return self._loaded
 

@@ -1,7 +1,7 @@
 """Vectors in PostgreSQL, shared by all servers of a database.
 
-The table is a cache. It is created when it is first used and not part of the schema, so that it is
-not in backups, and servers without embeddings are not affected. If the extension pgvector is
+The table is a cache. It is created on first use and is not part of the schema, so that it is not in
+backups, and servers without embeddings are not affected. If the extension pgvector is
 installed in the database, the vectors are also stored in its type, and the database ranks them.
 """
 
@@ -179,7 +179,7 @@ class PostgresVectors:
         return [bytes(row).hex() for row in rows]
 
     def read_dimensions(self, model: str) -> int:
-        """Return the number of dimensions of the vectors of a model; 0 if there are none."""
+        """Return the number of dimensions of a model's vectors; 0 if there are none."""
         query = text("SELECT data FROM embedding_vectors WHERE model = :model LIMIT 1")
         data = self._read(lambda connection: connection.execute(query, {"model": model}).scalar())
         return 0 if data is None else count_dimensions(bytes(data))

@@ -65,7 +65,8 @@ class DisabledRanking:
 class ModelRanking:
     """Ranking by an embedding model and stored vectors.
 
-    If the model is slow or fails, that is logged once, and it is not contacted again for a while.
+    If the model is slow or fails, the problem is logged once, and the model is not contacted for a
+    while.
     """
 
     is_enabled = True

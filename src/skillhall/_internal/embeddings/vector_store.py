@@ -41,7 +41,8 @@ class RankedVectors(Protocol):
 class VectorStore(Protocol):
     """Encoded vectors by model and digest of the text; thread-safe.
 
-    All vectors of a model have the same dimensions; adding others replaces them.
+    All vectors of a model have the same dimensions. Adding vectors with different dimensions
+    deletes the old ones.
     """
 
     def find_missing(self, model: str, digests: Iterable[str]) -> list[str]:

@@ -78,7 +78,10 @@ class FolderWatch(Generic[K]):
         self._keys[_check(watch, path)] = key
 
     def read(self, timeout: float) -> list[FolderEvent[K]] | None:
-        """Wait for events; `None` if some were lost. Raises: OSError."""
+        """Wait up to `timeout` seconds for events; `None` if some were lost.
+
+        Raises: OSError.
+        """
         ready, _, _ = select.select([self._descriptor, self._interrupted], [], [], timeout)
         if self._descriptor not in ready:
             return []

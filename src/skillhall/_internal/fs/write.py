@@ -194,7 +194,7 @@ class WritableFolder(Folder):
                     self.remove(entry)
 
     def remove_stale_staging(self, before: float) -> None:
-        """Remove unfinished entries older than a Unix time."""
+        """Remove unfinished entries last modified before the Unix time `before`."""
         for entry in self.list_names():
             if _STAGING_NAME.fullmatch(entry):
                 with contextlib.suppress(OSError):

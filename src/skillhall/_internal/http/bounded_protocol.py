@@ -23,7 +23,7 @@ _STATUS_LINES = {400: b"400 Bad Request", 431: b"431 Request Header Fields Too L
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection that is closed if a request head is too large or too slow."""
+    """Connection that is closed if a request head is too large or arrives too slowly."""
 
     _is_in_head = False
     _pending_head_bytes = 0  # received while the head is incomplete

@@ -8,7 +8,7 @@ from skillhall.errors import SkillhallError
 
 
 class HttpError(SkillhallError):
-    """A rejected request. `code` is a key of `ERROR_STATUSES`.
+    """The HTTP layer rejected a request. `code` is a key of `ERROR_STATUSES`.
 
     `headers` are added to the response, `details` to its JSON.
     """

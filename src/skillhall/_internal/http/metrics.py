@@ -43,7 +43,7 @@ class Metrics:
         self._registry.register(self)
 
     def add_pool(self, status: Callable[[], PoolStatus]) -> None:
-        """Report another pool of threads."""
+        """Include another thread pool in the metrics."""
         self._other_pools.append(status)
 
     def request_started(self) -> None:

@@ -213,7 +213,7 @@ def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]
 
 
 def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list[CodingAgent]:
-    """Return the agents in use, of which a marker exists, in the order of `AGENTS`."""
+    """Return the agents in use (with an existing marker), in the order of `AGENTS`."""
     return [
         agent
         for agent in AGENTS.values()

@@ -122,8 +122,8 @@ def build_npx_entry(
 ) -> NpxEntry | None:
     """Build the entry that `npx skills` would write; `None` for unsupported sources.
 
-    `npx skills` supports neither URLs of Markdown files and archives nor Python packages, and local
-    folders only in the lock file of a project.
+    `npx skills` supports neither URLs of Markdown files and archives nor Python packages. It
+    supports local folders only in the lock file of a project.
     """
     path = f"{folder}/{SKILL_MD}" if folder else SKILL_MD
     npx_hash = compute_npx_hash({path: file.data for path, file in files.items()})
@@ -156,7 +156,7 @@ def read_npx_lock(lock_path: NpxLockPath) -> dict[str, NpxEntry]:
 
 
 class _UnsupportedNpxLock(Exception):
-    """An npx lock that must not be overwritten; the message is the reason."""
+    """An npx lock must not be overwritten; the message is the reason."""
 
 
 class _Document(NamedTuple):
@@ -204,7 +204,7 @@ def edit_npx_lock(
 ) -> NpxLockResult:
     """Set the entries with these names; `None` removes the entry.
 
-    A missing file is created for a new entry only. Raises: OSError, NotAFile.
+    A missing file is created only if there is a new entry. Raises: OSError, NotAFile.
     """
     lock_format, can_create = lock_path.lock_format, any(changes.values())
     if can_create:

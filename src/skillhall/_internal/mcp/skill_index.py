@@ -57,9 +57,9 @@ class DirectoryParams(PaginatedRequestParams):
 
 
 def find_start(names: Sequence[str], cursor: str | None) -> int:
-    """Return the index after the cursor's name, even if that no longer exists.
+    """Return the index after the cursor's name; 0 without a cursor.
 
-    Raises: MCPError for an invalid cursor.
+    The name may no longer exist. Raises: MCPError for an invalid cursor.
     """
     if cursor is None:
         return 0

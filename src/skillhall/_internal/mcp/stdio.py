@@ -88,7 +88,7 @@ class _ReplayingReader(_Stream):
 
 
 class _FilteringWriter(_Stream):
-    """Writes messages to the client, except the response that it already has."""
+    """Writes messages to the client, except the response that was already sent."""
 
     def __init__(self, inner: WriteStream[SessionMessage], answered_id: str | int | None) -> None:
         super().__init__(inner)

@@ -149,7 +149,10 @@ class McpMiddleware:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _receive_until_closing(self, receive: Receive) -> Message:
-        """Return the next message, or a disconnect `_CLOSE_GRACE` after shutdown begins."""
+        """Return the next message, or a disconnect if the server shuts down.
+
+        The disconnect comes `_CLOSE_GRACE` seconds after the shutdown begins.
+        """
 
         async def wait_until_closing() -> None:
             await self._wait_for_shutdown()

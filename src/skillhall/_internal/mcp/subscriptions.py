@@ -111,7 +111,10 @@ class Subscriptions:
             self._sessions.setdefault(connection, set())
 
     async def subscribe(self, ctx: Context, params: SubscribeRequestParams) -> JsonObject:
-        """Subscribe the client to a resource. Raises: MCPError if it has too many."""
+        """Subscribe the client to a resource.
+
+        Raises: MCPError if the client has too many subscriptions.
+        """
         uris = self._sessions.setdefault(_get_connection(ctx), set())
         _check_uri_limit([*uris, params.uri])
         uris.add(params.uri)

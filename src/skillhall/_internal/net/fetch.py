@@ -59,7 +59,10 @@ class FetchOptions:
     accept: str = "*/*"
 
     def __post_init__(self) -> None:
-        """Reject values that could inject headers. Raises: ValueError without the value."""
+        """Reject values that could inject headers.
+
+        Raises: ValueError. Its message omits the value, which may be a secret.
+        """
         for name in ("etag", "token", "accept"):
             value = getattr(self, name)
             if value and not _HEADER_VALUE.fullmatch(value):
@@ -105,7 +108,7 @@ def fetch(  # noqa: PLR0913 - each has a default that suits most
     network: NetworkSettings = NetworkSettings(),  # noqa: B008 - frozen
     progress: DownloadProgress | None = None,
 ) -> FetchResult:
-    """Fetch an https URL; http only from networks that the policy explicitly allows.
+    """Fetch a URL; plain http is accepted only from explicitly allowed networks.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, TooLarge.
     """
@@ -211,7 +214,7 @@ def _next_hop(headers: HTTPMessage, hop: _Hop) -> _Hop:
 
 
 def parse_retry_after(status: int, headers: HTTPMessage) -> int | None:
-    """Return the seconds to wait if the response is a rate limit, else `None`."""
+    """Return the seconds to wait if the request was rate limited, else `None`."""
     if status not in (_FORBIDDEN, _TOO_MANY_REQUESTS):
         return None
     now = _parse_http_date(headers.get("Date")) or time.time()

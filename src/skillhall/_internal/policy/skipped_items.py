@@ -47,6 +47,6 @@ def collect_skipped(findings: Iterable[JudgedFinding]) -> tuple[SkippedItem, ...
 
 
 def skipped_data(skipped: Sequence[SkippedItem]) -> dict[str, object]:
-    """Serialize the first skipped items and their total."""
+    """Serialize the skipped items, up to a limit, and their total number."""
     rows = [{**item._asdict(), "code": item.code.value} for item in skipped[:MAX_SKIPPED]]
     return {"skipped": rows, "skippedTotal": len(skipped)}

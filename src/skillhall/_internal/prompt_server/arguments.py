@@ -85,7 +85,7 @@ def _is_scalar(value: object) -> bool:
 
 
 def render_arguments(body: str, values: Mapping[str, str]) -> str:
-    """Replace each `{{name}}` that has a value, literally and in one pass."""
+    """Replace each `{{name}}` that has a value; inserted text is not expanded again."""
     return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), body)
 
 

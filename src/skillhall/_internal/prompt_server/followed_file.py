@@ -42,8 +42,8 @@ MAX_FIELD_LENGTH = 1000  # characters of a URL or path
 _MAX_FILE_BYTES = 128 * 1024
 _FIX_HINT = "correct the file or move it away, then refresh"
 _TOKEN_HINT = (
-    "remove them from the URL; if the repository is private,"  # noqa: S105 - not a secret
-    " ask your administrator to add it to SKILLHALL_GIT_TOKEN_REPOS"
+    "remove the credentials and the query string from the URL;"  # noqa: S105 - not a secret
+    " if the repository is private, ask your administrator to add it to SKILLHALL_GIT_TOKEN_REPOS"
 )
 
 

@@ -191,7 +191,7 @@ class FollowedRepositories:
         return bool(affected)
 
     def clone_keys(self) -> set[str]:
-        """Return the keys of the repositories in the clone cache."""
+        """Return the clone cache keys of the followed repositories."""
         return self._build_clone_keys(source.followed for source in self._list_sources())
 
     def close(self) -> None:
@@ -285,7 +285,10 @@ class FollowedRepositories:
                     self._start_refresh(source)
 
     def _start_refresh(self, source: _FollowedSource) -> Future[None]:
-        """Refresh a source in a thread of the pool, unless that is in progress."""
+        """Start a refresh of a source, or join the one in progress; return its future.
+
+        Raises: SourceTimedOut if the pool is full.
+        """
 
         def refresh() -> None:
             with contextlib.suppress(Exception):  # the source records its failure

@@ -170,7 +170,8 @@ def _to_json_bytes(value: object) -> bytes:
 class _PromptReader:
     """Reads all prompts with their bodies, because a body can cause a rejection.
 
-    `read_entries` collects the findings and the digest, so exhaust it first.
+    `read_entries` collects the findings and the digest, so exhaust it before calling the other
+    methods.
     """
 
     def __init__(self, folder: str, source_findings: tuple[Finding, ...]) -> None:

@@ -60,7 +60,10 @@ class RefreshingSource:
     """
 
     def __init__(self, ttl: float, clock: Clock, *, delay_retries: bool = False) -> None:
-        """With `delay_retries`, retry a failed first fetch only after `RETRY_INTERVAL`."""
+        """Create a source without a snapshot; `ttl` is in seconds.
+
+        With `delay_retries`, a failed first fetch is retried only after `RETRY_INTERVAL`.
+        """
         self.ttl = ttl
         self.checked_at = ""  # ISO time of the last refresh
         self._clock = clock
@@ -106,8 +109,8 @@ class RefreshingSource:
     def snapshot(self, fetch: Fetch, max_wait: float | None = None) -> PromptSnapshot:
         """Return the cached snapshot. If a refresh is due, the first caller runs it.
 
-        With `max_wait` in seconds, a refresh runs in a thread of its own. Callers do not wait
-        longer, and not at all while the source is known to be slow.
+        With `max_wait`, the refresh runs in its own thread. Callers wait for it up to that many
+        seconds, or not at all while the source is known to be slow.
         Raises: SkillhallError, OSError if there is no snapshot and fetching fails.
         """
         cached = self.cached_snapshot

@@ -87,7 +87,7 @@ class RepositoryReader:
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Folder of a repository at a branch, with its name in responses."""
+    """Folder of a repository at a branch; `source` is its name in responses."""
 
     reference: GitRef
     source: str
@@ -102,7 +102,10 @@ class Repository:
         return cache_key(parse_endpoint(self.reference.url), access)
 
     def with_token(self, access: GitAccess, token: Secret | None) -> GitAccess:
-        """Return `access` with only this token, for this host; unchanged if it is None."""
+        """Return `access` with only this token, for the repository's host.
+
+        Returns `access` unchanged if the token is None.
+        """
         if token is None:
             return access
         return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})
@@ -117,7 +120,7 @@ class Repository:
         return Repository(reference, self.source, may_fall_back=self.may_fall_back and not branch)
 
     def is_affected_by_push(self, urls: Sequence[str], branch: str) -> bool:
-        """Whether a push to the branch may change this source."""
+        """Whether a push to `branch` of the repository at `urls` may change this source."""
         ref = branch.removeprefix("refs/heads/")
         is_ours = not ref or self.may_fall_back or ref == self.reference.ref
         return is_ours and parse_host_and_path(self.reference.url) in map(parse_host_and_path, urls)
@@ -206,8 +209,9 @@ def parse_repository(text: str, path: str, branch: str, hosts: GitHosts) -> Repo
         raise SourceRejected(reason, text, "it is not a git repository")
     is_default = branch in ("", DEFAULT_BRANCH)
     if (path and git.path) or (not is_default and git.ref):
-        problem = "the path or branch is named twice"
-        raise SourceRejected("url", text, problem, "name it either in the URL or separately")
+        problem = "the path or the branch is given twice"
+        hint = "give the path and the branch either in the URL or separately"
+        raise SourceRejected("url", text, problem, hint)
     ref = git.ref or validate_branch(branch)
     parsed = GitRef(git.git_url(hosts.github_url), validate_path(path or git.path), ref)
     return Repository(parsed, without_credentials(text), may_fall_back=is_default and not git.ref)
@@ -232,7 +236,10 @@ def validate_path(path: str) -> str:
 
 
 def validate_branch(branch: str) -> str:
-    """Return a valid branch, tag or commit; `main` if empty. Raises: SourceRejected."""
+    """Check a branch, tag or commit and return it; `main` if it is empty.
+
+    Raises: SourceRejected.
+    """
     if branch and not is_valid_ref(branch):
         raise SourceRejected("ref", branch, "it is not a valid git ref name")
     return branch or DEFAULT_BRANCH

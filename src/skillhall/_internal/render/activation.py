@@ -15,7 +15,7 @@ MAX_RESOURCES = 100  # paths in one activation; the client guide recommends a li
 
 
 def render_activation(name: str, directory: str, body: str, resources: Sequence[str] = ()) -> str:
-    """Render the body, the directory and the paths of the other files of a skill."""
+    """Render a skill's body, its directory and the paths of its other files."""
     files = [f"  <file>{escape_field(path)}</file>" for path in resources[:MAX_RESOURCES]]
     if (more := len(resources) - MAX_RESOURCES) > 0:
         files.append(f"  ({more} more {'file is' if more == 1 else 'files are'} not listed here)")
@@ -35,7 +35,7 @@ def render_activation(name: str, directory: str, body: str, resources: Sequence[
 def find_activation(text: str) -> tuple[str, str] | None:
     """Return the skill name and the activation that `text` starts with, or `None`.
 
-    Hosts use it to preserve activations when they compact a conversation.
+    Hosts use this function to preserve activations when they compact a conversation.
     """
     match = _ACTIVATION.match(text)
     return (unescape(match[1]), match[0]) if match else None

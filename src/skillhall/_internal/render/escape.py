@@ -1,4 +1,4 @@
-"""Escapes text for prompts: one line, XML characters, closing tags."""
+"""Escapes text for prompts: line breaks, XML characters and closing tags."""
 
 from __future__ import annotations
 

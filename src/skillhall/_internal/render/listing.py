@@ -1,4 +1,4 @@
-"""Listings of skills: XML for prompts, with inline bodies, Markdown, JSON."""
+"""Listings of skills: XML for prompts (with inline bodies), Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NamedEntry(Protocol):
 
     @property
     def description(self) -> str:
-        """What it does and when to use it."""
+        """What the skill does and when to use it."""
 
 
 class ListingEntry(NamedEntry, Protocol):
@@ -42,7 +42,7 @@ class ListingEntry(NamedEntry, Protocol):
 
     @property
     def location(self) -> str:
-        """The absolute path of its SKILL.md."""
+        """The absolute path of the skill's SKILL.md."""
 
 
 class ListingRow(NamedTuple):
@@ -58,7 +58,7 @@ class LocalListingEntry(NamedEntry, Protocol):
 
     @property
     def id(self) -> str:
-        """The name of its folder."""
+        """The name of the skill's folder."""
 
 
 class InlineSkill(NamedTuple):

@@ -1,8 +1,9 @@
 """Prompt plan: fits the skills of an agent into a token budget.
 
-Full descriptions are tried first, then shortened ones, then names only, then as many names as fit
-and how to find the others. The most relevant skills, such as those for a known task, come
-first and keep more of their descriptions. The result is deterministic and never exceeds the budget.
+Full descriptions are tried first, then shortened ones, then names only, then as many names as fit,
+with a note on how to find the others. The most relevant skills, such as those for a known task,
+come first and keep more of their descriptions. The result is deterministic and never exceeds the
+budget.
 """
 
 from __future__ import annotations
@@ -329,7 +330,7 @@ class _LengthChooser(NamedTuple):
 
 
 def _describe_first(count: int, total: int, length: int) -> list[int]:
-    """Return the full length for the first `count` of `total` skills, else `length`."""
+    """Return `total` lengths: the maximum for the first `count`, then `length`."""
     return [MAX_DESCRIPTION_LENGTH] * count + [length] * (total - count)
 
 

@@ -170,7 +170,10 @@ def _body_reader(model: type[_M], limit: int) -> Callable[[Request], Coroutine[A
 
 
 async def read_model(request: Request, model: type[_M], limit: int = MAX_JSON_BYTES) -> _M:
-    """Read a JSON body and validate it. Raises: HttpError, ClientDisconnect."""
+    """Read a JSON body of up to `limit` bytes and validate it.
+
+    Raises: HttpError, ClientDisconnect.
+    """
     value = await read_json(request, limit)
     try:
         return model.model_validate(value)

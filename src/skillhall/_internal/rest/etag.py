@@ -39,7 +39,7 @@ def document_response(
 ) -> Response:
     """Return a document with its digest as the ETag, or 304 if the client has it.
 
-    A large document is compressed if the client accepts it; None means never.
+    A large document is compressed if `accept_encoding` allows it; None means never.
     """
     can_compress = accept_encoding is not None and len(document.data) >= MIN_COMPRESSED_BYTES
     is_compressed = can_compress and accepts_gzip(accept_encoding or "")

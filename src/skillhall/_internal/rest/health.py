@@ -151,7 +151,10 @@ async def get_metrics(health: _HealthDep) -> Response:
 
 
 async def _wait_until(deadline: float, check: asyncio.Task[str]) -> str:
-    """Return the problem that a database check finds, or "" if there is none."""
+    """Return the problem that a database check finds, or "" if there is none.
+
+    A check that is still running at the deadline counts as a problem.
+    """
     try:
         async with asyncio.timeout_at(deadline):
             return await asyncio.shield(check)

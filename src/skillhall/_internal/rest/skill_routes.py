@@ -178,7 +178,8 @@ async def _read_import(
     single = [file for file in form.files if file.field == "file"]
     folder = [(file.name, file.data) for file in form.files if file.field == "files"]
     if len(single) + bool(folder) != 1:
-        raise HttpError("invalid_argument", "the form needs one 'file', or several 'files'")
+        problem = "the form needs either one 'file' field, or one or more 'files' fields"
+        raise HttpError("invalid_argument", problem)
     if folder:
         return _Import(
             Work.STORE,

@@ -88,7 +88,10 @@ def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _join_allowed_tools(data: bytes) -> str | None:
-    """Return `allowed-tools` joined by spaces; `None` if valid or data would be lost."""
+    """Return `allowed-tools` joined by spaces, or `None` if it must stay as it is.
+
+    That is the case if the field is valid, or if joining it could lose data.
+    """
     head = parse_frontmatter(data)
     codes = {finding.code for finding in head.findings}
     # Tools read from repaired YAML are a guess, which must not be written back.

@@ -55,7 +55,7 @@ _FOLDED = _FoldedCharacters({code: chr(code) for code in _ASCII})
 
 
 def split_words(data: bytes) -> list[bytes]:
-    """Return the words in UTF-8 text, without case, accents and punctuation.
+    """Return the words in UTF-8 text, without case, accents or punctuation.
 
     A character of a script without spaces, such as Chinese, is a word of its own. Bytes that are
     not UTF-8 separate words.
@@ -66,8 +66,8 @@ def split_words(data: bytes) -> list[bytes]:
 def copy_key(data: bytes) -> bytes:
     """Return a key that copies of a SKILL.md share; empty if it has no words.
 
-    It covers the description and the body, without case, punctuation and whitespace. The name and
-    the other fields may differ: copies are often renamed, and registries add fields.
+    The key covers the description and the body, without case, punctuation or whitespace. The name
+    and the other fields may differ: copies are often renamed, and registries add fields.
     """
     text = _fold(find_copied_text(data)).translate(_LOWERCASE, _SEPARATORS)
     return blake2b(text, digest_size=KEY_SIZE).digest() if text else b""

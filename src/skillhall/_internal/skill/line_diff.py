@@ -40,8 +40,8 @@ def split_lines(text: str) -> list[str]:
 def find_hunks(old: Sequence[str], new: Sequence[str]) -> tuple[list[Hunk], list[Hunk]] | None:
     """Return two minimal diffs of `old` and `new`, or `None` over the work limit.
 
-    One is searched from the start, the other from the end: where lines repeat, they may differ.
-    A hunk that fits in several positions is put into the last one.
+    One is computed from the start, the other from the end. They may differ where lines repeat.
+    A hunk that fits in several positions is put in the last one.
     """
     if max(len(old), len(new)) > MAX_LINES:
         return None
@@ -57,7 +57,7 @@ def _find_equal_lines(
 ) -> tuple[_LinePairs, _LinePairs] | None:
     """Return two longest common subsequences, or `None` over the work limit.
 
-    They are often the same.
+    One is computed from the start, the other from the end. They are often the same.
     """
     ends = min(len(old), len(new))
     head = next((at for at in range(ends) if old[at] != new[at]), ends)

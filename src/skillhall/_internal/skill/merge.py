@@ -128,7 +128,7 @@ class MergeOutcome(NamedTuple):
 
 
 class MergeResult(NamedTuple):
-    """Merged files and one outcome per path; a conflict leaves the local version."""
+    """Merged files and one outcome per path; a conflict keeps the local version."""
 
     files: Mapping[str, FileState]
     outcomes: tuple[MergeOutcome, ...]
@@ -205,7 +205,7 @@ def _equals_base(state: FileState | None, base: MergeBase | None) -> bool:
 
 
 def _find_clashes(files: Mapping[str, FileState], new: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield new paths, each with an existing path it clashes with on some file system."""
+    """Yield pairs of a new path and a path that it clashes with on some file systems."""
     by_key: dict[str, list[str]] = {}
     in_folder: dict[str, str] = {}
     for path in files:

@@ -77,8 +77,8 @@ def parse_frontmatter(
 ) -> ParsedFrontmatter | None:
     """Parse the frontmatter only, as listings do.
 
-    With `complete=False`, `data` is only the start of a file, and `None` means that more of it is
-    needed.
+    With `complete=False`, `data` is only the start of a file, and the result is `None` if more of
+    the file is needed. Otherwise, the result is never `None`.
     """
     block = find_frontmatter(data, is_complete=complete)
     if isinstance(block, MissingFrontmatter):
@@ -114,7 +114,8 @@ def parse_plain_head(
     """Parse the start of a typical SKILL.md; `None` if it needs `parse_frontmatter`.
 
     This is a fast path for listings of tens of thousands of skills, with the same result as
-    `parse_frontmatter`. A result also guarantees that `find_encoding_error` finds nothing.
+    `parse_frontmatter`. A result other than `None` also means that
+    `find_encoding_error` finds nothing.
     """
     end = data.find(b"\n---", 3) + 1
     is_closed = 0 < end <= MAX_FRONTMATTER_BYTES and data[end : end + 4] == b"---\n"

@@ -94,7 +94,7 @@ class DatabaseStore(SkillStore):
         return [skill.id for skill in load_roots([root], LOCAL_SKILLS)]
 
     def catalog(self) -> Catalog:
-        """Load system and user skills, consistent at one moment."""
+        """Return the current system and user skills, as one consistent catalog."""
         return self.current().catalog
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
@@ -126,7 +126,7 @@ class DatabaseStore(SkillStore):
     def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Replace the files of user skills in one transaction.
 
-        Raises: as `compute_files`, and DatabaseUnavailable, DatabaseFull.
+        Raises: the errors of `compute_files`, DatabaseUnavailable, DatabaseFull.
         """
 
         def work(writer: SharedSkillWriter) -> None:
@@ -190,7 +190,7 @@ def copy_to_database(
 ) -> ImportReport:
     """Copy the user skills of a run directory to the database, all or none.
 
-    Raises: SkillRejected if there are none, and as `DatabaseStore.import_`.
+    Raises: SkillRejected if there are no user skills, and the errors of `DatabaseStore.import_`.
     """
     bundles = [
         open_skill_bundle(skill, ALL_FILES_SCAN)

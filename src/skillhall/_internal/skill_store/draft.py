@@ -42,7 +42,7 @@ class SkillDraft:
 
 
 def draft_skill(identity: str, text: SkillText, taken_ids: Container[str] = ()) -> SkillDraft:
-    """Build the draft of a new skill. `taken_ids` are folded with `fold_name`."""
+    """Build the draft of a new skill; fold `taken_ids` with `fold_name` first."""
     try:
         skill_id = parse_skill_id(identity)
     except SkillhallError as error:

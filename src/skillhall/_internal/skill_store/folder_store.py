@@ -119,7 +119,7 @@ class FolderStore(SkillStore):
     def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Replace the files of user skills while holding the folder's lock.
 
-        Raises: as `compute_files`, and UnsafePath, OSError.
+        Raises: the errors of `compute_files`, UnsafePath, OSError.
         """
         with self._open_folder(USER, make=True, changed=ids) as target:
             present = {identity: self.files(identity) for identity in ids}
@@ -188,7 +188,7 @@ class FolderStore(SkillStore):
             for name in FOLDER_BY_SOURCE[source].split("/"):
                 if folder.entry_kind(name) is EntryKind.LINK:
                     raise UnsafePath(
-                        FOLDER_BY_SOURCE[source], f"{name!r} is a link; nothing is written"
+                        FOLDER_BY_SOURCE[source], f"{name!r} is a link; nothing was written"
                     )
                 parent, is_new = folder, folder.entry_kind(name) is None
                 folder = stack.enter_context(parent.open_folder(name, create=make))
@@ -232,7 +232,7 @@ class FolderStore(SkillStore):
 def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:
     """Return the path of the only changed file, if it is at the top level.
 
-    Returns None otherwise, and if files were added or removed.
+    Returns None in all other cases, including added or removed files.
     """
     if present.files.keys() != files.keys():
         return None

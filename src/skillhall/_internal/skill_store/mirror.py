@@ -52,9 +52,10 @@ class _SyncPlan(NamedTuple):
 
 
 class SkillMirror:
-    """Local folders, updated by a polling thread. Call `close` when done.
+    """Local folders with the database's skills. Call `close` when done.
 
-    While the database is unavailable, the last mirrored skills remain.
+    A polling thread updates the folders. While the database is unavailable, the last mirrored
+    skills remain.
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class SkillMirror:
         self._polling_thread.close()
 
     def _plan_sync(self, target: WritableFolder, reader: SharedSkillReader) -> _SyncPlan:
-        """Read the database at one moment and stage new skills in temporary folders."""
+        """Compare the database with the mirror; stage changed skills in temporary folders."""
         target.recover()  # the transaction may be retried: drop folders staged by the last try
         versions = reader.versions()
         plan = _SyncPlan(versions.keys(), {}, {})
@@ -177,7 +178,7 @@ class SkillMirror:
         return plan
 
     def _is_mirrored(self, skill: SharedSkill) -> bool:
-        """Whether the skill's folder already has the same content."""
+        """Whether the skill's folder already has the content in the database."""
         try:
             bundle = open_bundle(FolderHandle(self.folder, skill.id), ALL_FILES_SCAN)
             present = {p: (f.digest(), f.executable) for p, f in bundle.files.items()}

@@ -54,7 +54,8 @@ class Ref(ABC):
 
     Creating a reference opens nothing, and its module must be cheap to import: commands that only
     read a lock file parse the references in it. Therefore network and process code is imported in
-    `open`: it would add 59 ms of CPU to the 155 ms that `skillhall remove` takes to start.
+    `open`: importing it at module level would add 59 ms of CPU to the 155 ms that
+    `skillhall remove` takes to start.
     """
 
     __slots__ = ()

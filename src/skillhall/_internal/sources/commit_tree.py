@@ -126,7 +126,7 @@ class CommitSkill:
     def apply_size_limits(self, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         """Drop files beyond the size limits, with findings.
 
-        `sizes` has the sizes by object id, for entries without one.
+        `sizes` maps object ids to sizes, for entries without a size.
         """
         accepted: dict[str, TreeEntry] = {}
         total = 0
@@ -223,7 +223,10 @@ class CommitFiles(NamedTuple):
 def select_skills(
     entries: Sequence[TreeEntry], path: str, *, source_text: str
 ) -> tuple[list[CommitSkill], list[Finding]]:
-    """Select the skills at `path`, without any findings. Raises: as `find_skills`."""
+    """Return the skills at `path`; the list of findings is always empty.
+
+    Raises: as `find_skills`.
+    """
     folders = find_skills(searchable_paths(entries), path, source_text)
     return collect_skills(entries, folders), []
 
@@ -243,7 +246,8 @@ def collect_level(
 ) -> tuple[list[CommitSkill], list[Finding]]:
     """Collect one level below `path`: flat files and each folder with a SKILL.md.
 
-    The first item has the flat files. Raises: SourceNotFound if `path` does not exist, TooLarge.
+    The first `CommitSkill` has the flat files and may be empty.
+    Raises: SourceNotFound if `path` does not exist, TooLarge.
     """
     prefix = f"{path}/" if path else ""
     below = sorted((e for e in entries if e.path.startswith(prefix)), key=lambda e: e.path)

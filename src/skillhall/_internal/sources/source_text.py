@@ -85,9 +85,9 @@ class SourceText(NamedTuple):
         return self.text.partition(":")[0].lower() if self.form is TextForm.SCHEME else ""
 
     def split_name(self) -> tuple[list[str], str | None]:
-        """Split a NAME into its path segments and its ref, which is still percent-encoded.
+        """Split a text of the form NAME into path segments and an optional ref.
 
-        Raises: SourceRejected.
+        Both are still percent-encoded. Raises: SourceRejected.
         """
         head, ref = split_ref(self.text.rstrip("/"), self.text)
         return head.split("/"), ref
@@ -152,7 +152,7 @@ def is_github(url: WebUrl) -> bool:
 def parse_repository_url(url: WebUrl) -> RepositoryLocation | None:
     """Parse the URL of a repository or of a page in it; `None` for the URL of a file.
 
-    Raises: SourceRejected if it is invalid or none of these.
+    Raises: SourceRejected if the URL is invalid or none of these.
     """
     text = url.without_query.rstrip("/")
     all_names = split_path(url.path, text)

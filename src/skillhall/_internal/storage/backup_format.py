@@ -169,7 +169,7 @@ class BackupReader:
         state = _ReaderState(self.header.format == FORMAT_1)
         for number, line in enumerate(self._read_lines()):
             if state.is_complete:
-                raise BackupRejected("it has data after its end")
+                raise BackupRejected("it has extra data after the end of the backup")
             if number:
                 entry = state.parse_line(line, digest)
                 if entry is not None:
@@ -256,7 +256,7 @@ class _ReaderState:
         part, _, text = str(value["file"]).partition("/")
         path = RelativePath.parse(text)
         if path.text != text or sha256_hex(data) != value["sha256"]:
-            raise BackupRejected("a file was changed")
+            raise BackupRejected("a file in it was changed")
         chunk = FileChunk(part, path, mode, modified, data, offset, "more" not in value)
         self._check_order(chunk)
         self._last_chunk = chunk

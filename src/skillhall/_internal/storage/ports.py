@@ -90,7 +90,7 @@ class WorkspaceReader(Protocol):
         """Return up to `limit` events after the sequence number `after`, in order."""
 
     def event_range(self) -> tuple[int, int]:
-        """Return the sequence numbers of the first and last stored event, or zeros."""
+        """Return the first and last stored sequence number; zeros if there are no events."""
 
 
 class WorkspaceWriter(WorkspaceReader, Protocol):

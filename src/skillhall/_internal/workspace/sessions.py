@@ -71,7 +71,7 @@ class Sessions:
     def edit(
         self, identity: str, version: int, *, name: str | None, budgets: SessionBudgets | None
     ) -> Session:
-        """Change the name or the budgets of a session.
+        """Change the name or the budgets of a session; `None` keeps a value.
 
         Raises: RecordNotFound, VersionConflict, TextRefused, FieldRefused, TooLarge.
         """

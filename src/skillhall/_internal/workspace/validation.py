@@ -65,7 +65,7 @@ def validate_budgets(budgets: SessionBudgets) -> SessionBudgets:
     """Return the budgets if they are in range. Raises: FieldRefused."""
     for value in (budgets.permanent, budgets.stable, budgets.working, budgets.total):
         if value is not None and not 0 <= value <= MAX_BUDGET:
-            raise FieldRefused("budgets", f"must be between 0 and {MAX_BUDGET}, not {value}")
+            raise FieldRefused("budgets", f"must be between 0 and {MAX_BUDGET} tokens, not {value}")
     return budgets
 
 

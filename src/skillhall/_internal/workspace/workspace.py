@@ -50,7 +50,7 @@ class Workspace:
         )
 
     def event_range(self) -> tuple[int, int]:
-        """Return the sequence numbers of the first and last stored event, or zeros."""
+        """Return the first and last stored sequence number; zeros if there are no events."""
         return self.unit_of_work.store.read(lambda read: read.event_range())
 
     def close(self) -> None:

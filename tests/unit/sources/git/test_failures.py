@@ -98,7 +98,7 @@ def test_output_of_host_is_ignored() -> None:
     [
         ("https://github.com/a/b.git", "GITHUB_TOKEN"),
         ("https://gitlab.com/a/b.git", "GITLAB_TOKEN"),
-        ("https://git.example:8443/b.git", "SKILLHALL_GIT_TOKEN_HOSTS to git.example:8443"),
+        ("https://git.example:8443/b.git", "add git.example:8443 to SKILLHALL_GIT_TOKEN_HOSTS"),
     ],
 )
 def test_missing_token_hint_names_variable(url: str, variable: str) -> None:

@@ -56,7 +56,7 @@ def call_tool(
 ) -> str:
     r"""Call a tool and return the text for the model.
 
-    `arguments` may be a JSON string. If it is not valid JSON, the result is an error.
+    `arguments` may be a JSON string. If it is not valid JSON, the text is an error message.
 
     >>> text = call_tool(Skills.load("skills"), "load_skill", '{"name": "pdf-tools"}')
     >>> text.partition("\n")[0]

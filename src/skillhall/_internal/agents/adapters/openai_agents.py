@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def with_skills(agent: Agent[Any], skills: SkillSource) -> Agent[Any]:
     """Return a copy of the agent with the current skills.
 
-    It is cheap, so call it for each message. The agent's own instructions come first if they are a
-    string; a function that returns instructions is replaced.
+    Copying is cheap, so call this function for each message. If the agent's own instructions are a
+    string, they come first; if they are a function, they are dropped.
 
     >>> from agents import Agent
     >>> agent = with_skills(Agent(name="Ada", instructions="Be brief."), Skills.load("skills"))

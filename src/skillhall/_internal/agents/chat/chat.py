@@ -31,7 +31,7 @@ REQUEST_TIMEOUT = 120.0  # seconds for one request to the provider
 
 
 class Chat:
-    """One conversation. Each message uses the current skills.
+    """One conversation with a model. Each message uses the current skills.
 
     >>> chat = Chat(Skills.load("skills"), "openai-chat:gpt-5")
     >>> chat.reset()

@@ -58,7 +58,7 @@ _FAILURES_BY_EXCEPTION: dict[type[Exception], _ModelFailure] = {
 
 
 def open_model(name: str) -> Model:
-    """Return the model `provider:name`. Raises: ModelUnavailable."""
+    """Return the model with the name `provider:name`. Raises: ModelUnavailable."""
     provider, colon, _ = name.partition(":")
     problem, code = "no provider in its name", "invalid_argument"
     hint = f"write provider:name, such as {EXAMPLE_MODELS}"

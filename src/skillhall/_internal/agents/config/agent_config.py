@@ -162,7 +162,7 @@ def _parse_source(node: ConfigNode) -> InstructionSource:
     base = node.child("base")
     if base.as_string() not in ("", "config"):
         raise base.build_requirement_error(
-            "be 'config'", "remove it if 'root' is relative to the working directory"
+            "be 'config'", "remove 'base' if 'root' is relative to the working directory"
         )
     node.reject_unknown_keys(_SOURCE_KEYS)
     return InstructionSource(

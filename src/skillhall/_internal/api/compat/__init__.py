@@ -1,1 +1,1 @@
-"""The functions of the founding designs, on top of the core."""
+"""Functions of the designs behind Skillhall, implemented with its core."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class ToolGuard:
     """Decides whether a tool may be called while skills are active.
 
-    A skill without `allowed-tools` allows every call. With several active skills, one that allows
-    the call is enough.
+    Every call is allowed while no skill is active, or while an active skill has no `allowed-tools`.
+    Otherwise, at least one active skill must allow the call.
 
     >>> guard = ToolGuard(discover_skills("skills"))
     >>> guard.activate("pdf-tools")

@@ -31,8 +31,8 @@ def tools_for(
 ) -> Mapping[str, Tool]:
     """Return the tools of an agent that runs in `run_directory`, by name.
 
-    ReadFile returns files with these `extensions`, by default those of the settings. The Skill tool
-    is included if the run directory or the home folder has skills with valid names.
+    ReadFile reads only files with these `extensions`; the default is the list in the settings. The
+    Skill tool is included if the run directory or the home folder has skills with valid names.
 
     >>> sorted(tools_for("."))
     ['ListSkillFiles', 'ReadFile', 'ReadSkill']

@@ -50,7 +50,7 @@ def find_near_copy(data: bytes, skill_id: str, present: Iterable[PresentSkill]) 
     """Return a finding about the most similar existing skill, if it is a near copy.
 
     All skills are compared by their summaries, and the best few by their texts. A skill with the
-    same id is ignored, because it stays or is replaced.
+    same id is ignored, because the two cannot coexist.
     """
     wanted = {*_read_summary(summarize_text(data))}
     if not wanted:

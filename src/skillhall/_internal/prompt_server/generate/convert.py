@@ -124,7 +124,7 @@ def fetch_prompt_skills(
 
     A prompt that cannot be fetched is recorded in the batch and does not stop the others.
     Raises: SourceUnavailable, NotAuthenticated, ServerRefused if the prompts cannot be listed or
-    the server is gone; TooLarge if all prompts together are too large.
+    the server becomes unreachable; TooLarge if all prompts together are too large.
     """
     listing = server.list_prompts()
     batch = PromptBatch(listing.source, frozenset(prompt.name for prompt in listing.prompts))
@@ -252,7 +252,7 @@ def _convert_prompt(
 def build_prompt_skill_md(
     name: str, description: str, body: str, arguments: Sequence[RemotePromptArgument] = ()
 ) -> bytes:
-    """Build the SKILL.md of a prompt; the body is its text. Raises: SkillRejected."""
+    """Build the SKILL.md of a prompt with the text `body`. Raises: SkillRejected."""
     data = build_skill_md(name, description, body)
     if not arguments:
         return data

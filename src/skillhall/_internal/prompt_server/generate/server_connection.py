@@ -51,6 +51,7 @@ __all__ = [
 MAX_UPLOAD_FILES: Final = 100  # the server's limit
 MAX_UPLOAD_SIZE: Final = 256 * 1024  # bytes of all files; the server's limit
 _FILE_MODE, _EXECUTABLE_MODE = 0o644, 0o755
+_NO_CREDENTIALS_HINT = "remove the credentials and the query string; the server uses its own token"
 
 
 def open_prompt_client(
@@ -66,9 +67,7 @@ def open_prompt_client(
     for text, redacted in zip(override, cleaned, strict=True):
         if redacted != text:
             problem = "it contains a user name, a password or a query string"
-            raise SourceRejected(
-                "url", text, problem, "leave them out; the server uses its own token"
-            )
+            raise SourceRejected("url", text, problem, _NO_CREDENTIALS_HINT)
     client = settings.client
     server = ServerConnection.from_url(url or client.server, client.token)
     if client.git_token is not None and _is_token_host(override.repo, settings):

@@ -1,8 +1,8 @@
 """Writes the prompts of a server as skills into the folders that agents read.
 
 Only folders that the marker names are replaced or removed, and only while they are unmodified. The
-marker is written before the folders change, so a killed process leaves folders that are still
-recognized, old or new.
+marker is written before the folders change, so that old and new folders are still recognized if the
+process is killed.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def find_targets(
 
 
 class GenerateOptions(NamedTuple):
-    """Options of a run."""
+    """Options of `generate`."""
 
     origin: PromptOrigin
     force: bool = False
@@ -268,7 +268,10 @@ class _GeneratePlan:
         self.report.removed.append(GeneratedResult(generated.prompt, path))
 
     def _read_skill(self, name: str) -> InstalledFiles:
-        """Read a skill's files except bytecode; an unreadable one counts as unrestorable."""
+        """Read a skill's files except bytecode.
+
+        A folder that cannot be read counts as unrestorable.
+        """
         try:
             installed = read_installed_folder(os.path.join(self.path, name), name)
         except SkillhallError:  # another process is changing it

@@ -75,8 +75,9 @@ class DatabaseUploads:
     def version(self, source: str) -> str:
         """Return a string that changes with the files of a source.
 
-        Looking it up in the database counts as a use; the least recently used sources are deleted.
-        Raises: SourceUnknown, DatabaseUnavailable if the source is not cached.
+        A lookup in the database counts as a use of the source. If there are too many sources, an
+        upload deletes the least recently used ones.
+        Raises: SourceUnknown, and DatabaseUnavailable if no version is cached.
         """
         source = normalize_source_name(source)
         cached = self._versions.get(source)

@@ -1,7 +1,7 @@
 """Uploaded sources in `<data>/uploads/<digest of the name>/`, replaced atomically.
 
-Each folder has a `manifest.json` and the files below `files/`. The least recently used sources are
-deleted.
+Each folder has a `manifest.json` and the files below `files/`. If there are too many
+sources, an upload deletes the least recently used ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class UploadManifest(NamedTuple):
 
     @classmethod
     def parse(cls, data: bytes) -> UploadManifest | None:
-        """Parse the file; None if it is damaged."""
+        """Parse a manifest file; None if it is damaged."""
         try:
             value = json.loads(data)
             return cls(*(str(value[field]) for field in cls._fields))
@@ -52,7 +52,7 @@ class UploadManifest(NamedTuple):
             return None
 
     def serialize(self) -> bytes:
-        """Return the content of the file."""
+        """Return the content of the manifest file."""
         return json.dumps(self._asdict()).encode("ascii")
 
 

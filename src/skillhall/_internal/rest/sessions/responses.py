@@ -111,7 +111,7 @@ class BlockTypeListResponse(BaseModel):
 
 
 class CandidateResponse(BaseModel):
-    """A skill that can be imported, or the reasons why not."""
+    """A skill, and the reasons if it cannot be imported."""
 
     id: str
     name: str

@@ -1,7 +1,7 @@
 """Rules for risky commands, and for requests to paste a command into a terminal.
 
 Every quantifier is bounded and no repeated group contains another long repetition, so that no line
-can make a pattern slow. There is no rule for sudo, network use and eval: they are too common.
+can make a pattern slow. There are no rules for sudo, network use or eval: they are too common.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _KNOWN_INSTALLERS = split_words(
 
 
 def has_only_known_installers(line: str) -> bool:
-    """Whether a lowercase line has URLs, and all of them are known installers."""
+    """Whether a lowercase line has URLs, all of them URLs of known installers."""
     urls = _DOWNLOADED_URL.findall(line)
     return bool(urls) and all(map(_is_known_installer, urls))
 

@@ -198,7 +198,7 @@ def _is_sent(lines: ScannedText, piece: Piece) -> bool:
 
 
 def _find_archive_names(above: list[str], line: str) -> Iterator[str]:
-    """Find the target of an archive that was opened above, if the line adds to it."""
+    """Yield names of the archive that the line adds to, if it was opened above."""
     added = _ARCHIVE_ADDITION.search(line)
     if added is None:
         return

@@ -49,7 +49,10 @@ _IMPERATIVE = re.compile(
 
 
 def _find_concealed_action(piece: Piece) -> int | None:
-    """Find "do X without telling the user", but not "never do X without telling …"."""
+    """Return where "do X without telling the user" starts, or `None`.
+
+    "Never do X without telling the user" is not a match.
+    """
     match = _WITHOUT_INFORMING.search(piece.lower)
     if match is None:
         return None

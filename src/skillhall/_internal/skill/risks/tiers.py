@@ -9,7 +9,7 @@ from skillhall._internal.skill.finding import Code
 
 
 class Tier(StrEnum):
-    """Severity of a risk. High is shown before imports, info only on request."""
+    """Severity of a risk. High and medium risks are warnings; info is only a note."""
 
     HIGH = "high"
     MEDIUM = "medium"

@@ -56,7 +56,10 @@ def read_typed_yaml(block: str) -> dict[str, JsonValue]:
 
 
 def locate_fields(block: str) -> dict[str, tuple[int, int, int]]:
-    """Locate each field: key start, key end, value end. Raises: YamlReadError."""
+    """Return the character offsets of each field: key start, key end, value end.
+
+    Raises: YamlReadError.
+    """
     # Here, `block` has the line breaks of the file; a CR would be rejected as a control character.
     reject_hostile_characters(block.replace("\r", ""))
     root: Any = _compose(block)
@@ -199,7 +202,7 @@ class _NodeReader:
             raise YamlReadError(Finding(Code.YAML_NODES, message, line, hint))
         if node.tag not in PLAIN_TAGS:
             message = f"the frontmatter uses the tag {node.tag!r}"
-            raise YamlReadError(Finding(Code.YAML_TAG, message, line, "remove it"))
+            raise YamlReadError(Finding(Code.YAML_TAG, message, line, "remove the tag"))
         if node.id != "scalar" and node.flow_style:
             findings = self.result.findings
             if not any(finding.code is Code.YAML_FLOW for finding in findings):

@@ -1,4 +1,7 @@
-"""Parser of raw heads. A separate module: scans from the head cache never load it."""
+"""Parser of raw heads.
+
+This is a separate module because scans from the head cache do not need it.
+"""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@
 <cache>/git/<key>/seen/<hash>       commit of a ref at its last complete read
 ```
 
-Git inherits the lock. If the process that started git is killed, git may run on for a while, and
-the next process waits for it. So there is never more than one git that writes to a clone, and a
+Git inherits the lock. If the process that started git is killed, git may keep running for a
+while, and the next process waits for it. So at most one git process ever writes to a clone, and a
 process that has the lock can remove git's own lock files: they are leftovers.
 """
 
@@ -39,7 +39,7 @@ _LEFTOVER_PATTERNS = ("objects/pack/tmp_*", "objects/tmp_*", "*.lock", "refs/ski
 
 
 class CachedRef(NamedTuple):
-    """Commit that a ref had when it was last checked."""
+    """Commit that a ref pointed to when it was last checked."""
 
     commit: str
     checked_at: float  # Unix time

@@ -71,7 +71,7 @@ _HINTS = {
 
 
 class GitCommandError(Exception):
-    """A failed git command that uses the remote."""
+    """A git command that uses the remote failed."""
 
     def __init__(self, stderr: str) -> None:
         super().__init__()

@@ -47,7 +47,7 @@ class GitRef(RepositoryRef):
 
     @property
     def text(self) -> str:
-        """The text that parses to this value."""
+        """The text that parses to this reference."""
         return self.url + quote(format_suffix(self.path, self.ref), safe="/@%!$&'()*+,;=")
 
     @property
@@ -57,7 +57,7 @@ class GitRef(RepositoryRef):
         return NpxSource(self.url, kind, self.url, self.ref)
 
     def git_url(self, github_url: str = GITHUB_URL) -> str:  # noqa: ARG002 - for GitHub
-        """Return the URL."""
+        """Return the repository's URL; `github_url` is not used."""
         return self.url
 
     def at(self, path: str, ref: str) -> Self:

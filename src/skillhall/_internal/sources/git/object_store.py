@@ -41,7 +41,7 @@ _MAX_OBJECT_HEADER = 200  # bytes that git writes before and after an object
 
 
 class CorruptRepository(Exception):
-    """Local repository with missing objects."""
+    """Objects are missing from the local repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,11 @@ class ObjectStore:
         return commit[0]
 
     def fetch_blobs(self, ids: Collection[str], ref: str) -> None:
-        """Fetch the contents of files with these ids. Raises: GitCommandError."""
+        """Fetch the contents of files with these ids.
+
+        If the host cannot send single files, the complete commit of `ref` is fetched.
+        Raises: GitCommandError.
+        """
         arguments = (*_FETCH, "--filter=blob:none", "--stdin", "origin")
         stdin = "".join(f"{object_id}\n" for object_id in sorted(ids)).encode("ascii")
         try:
@@ -99,7 +103,10 @@ class ObjectStore:
             self._run_remote(everything, is_partial=False)
 
     def list_tree(self, commit: str) -> list[TreeEntry]:
-        """Return all files, links and submodules. Raises: CorruptRepository, TooLarge."""
+        """Return all files, links and submodules of a commit.
+
+        Raises: CorruptRepository, TooLarge.
+        """
         result = self._run_local("ls-tree", "-r", "-z", "--full-tree", commit)
         if result.exit_code:
             raise CorruptRepository

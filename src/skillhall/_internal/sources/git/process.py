@@ -82,7 +82,7 @@ class GitTimedOut(Exception):
 
 
 class GitLimitExceeded(Exception):
-    """Git was killed because it wrote too much."""
+    """Git was killed because its output or its repository exceeded a size limit."""
 
 
 class GitNotAvailable(Exception):

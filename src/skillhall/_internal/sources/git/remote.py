@@ -198,7 +198,7 @@ def open_remote(
 
 
 class RemoteRepository:
-    """Repository to read until a deadline; its host is resolved on first use."""
+    """Repository to be read before a deadline; its host is resolved on first use."""
 
     def __init__(self, endpoint: Endpoint, access: GitAccess, source_text: str) -> None:
         self.endpoint = endpoint

@@ -4,8 +4,9 @@ The clone is bare: no file is ever written to a work tree, so links, filters, ho
 have no effect. The first request fetches the commit and its trees, without files; the second
 fetches the files of the requested skills, which are read from git's object store.
 
-A ref is resolved as git does it: a tag before a branch of the same name; `""` is HEAD. Full commit
-ids are immutable and need no network once they have been read. Abbreviated ids are not supported.
+Refs are resolved as in git: a tag takes precedence over a branch of the same name, and `""` means
+HEAD. Full commit ids are immutable, so a commit that has been read before needs no network.
+Abbreviated ids are not supported.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def read_git_level(
 ) -> FileTree:
     """Read the files that `collect_level` selects below the reference's path.
 
-    Raises: as `read_git`, except for missing skills.
+    Raises: as `read_git`, except NoSkillThere and SkillNotFound.
     """
     select = partial(collect_level, policy=policy, source_text=source_text)
     return _read_selected(reference, access, source_text, select).to_level()

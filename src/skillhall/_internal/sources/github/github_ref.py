@@ -50,7 +50,7 @@ class GitHubRef(RepositoryRef):
 
     @property
     def text(self) -> str:
-        """The text that parses to this value."""
+        """The text that parses to this reference."""
         if not self.ref and (self.path or self.name).lower().endswith(ARCHIVE_EXTENSIONS):
             # The short form would be parsed as the name of an archive.
             return self.git_url() + format_suffix(self.path, "")

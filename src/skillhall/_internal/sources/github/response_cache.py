@@ -59,7 +59,7 @@ class GitHubCache:
                 folder.write_file(self._file_name(kind, key), packed, 0o600)
 
     def evict(self, capacity: int = CAPACITY) -> None:
-        """Remove the oldest entries until the rest fits."""
+        """Remove the oldest entries until the rest fits into `capacity` bytes."""
         if not self._path:
             return
         with contextlib.suppress(OSError), WritableFolder(self._path) as folder:

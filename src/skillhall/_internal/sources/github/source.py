@@ -103,7 +103,7 @@ def read_github_level(
 ) -> FileTree:
     """Read the files that `collect_level` selects below the reference's path.
 
-    Raises: as `read_github`, except for missing skills.
+    Raises: as `read_github`, except SkillNotFound.
     """
     select = partial(collect_level, policy=policy, source_text=source_text)
     reader = _open_reader(reference, access, source_text)
@@ -137,8 +137,8 @@ class _GitHubRepositoryReader:
     def read(self, select: FileSelector, limit: int, *, needs_time: bool = False) -> CommitFiles:
         """Read the current version or, in an outage, the cached one.
 
-        `limit` is the maximum total size in bytes. With `needs_time`, a cached version is used only
-        if it is known when it was current. Raises: as `read_github`.
+        `limit` is the maximum total size in bytes. With `needs_time`, the cached version is used
+        only if the time at which it was read is known. Raises: as `read_github`.
         """
         try:
             commit, ref = self.resolve()
@@ -168,7 +168,7 @@ class _GitHubRepositoryReader:
         return CommitFiles(skills, findings, contents, commit, ref.ref)
 
     def resolve(self) -> tuple[str, GitHubRef]:
-        """Return the current commit, and the interpretation of the reference that has it."""
+        """Return the current commit, and the interpretation whose ref points to it."""
         for ref in self.reference.interpretations():
             try:
                 return self._resolve_commit(ref.ref), ref

@@ -82,7 +82,7 @@ class McpSkillEntry(NamedTuple):
 
 
 class _InvalidEntry(Exception):
-    """Unusable entry, with its finding."""
+    """An entry cannot be used; `finding` says why."""
 
     def __init__(self, code: Code, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -128,8 +128,8 @@ def _add_frontmatter(entry: McpSkillEntry, value: object) -> McpSkillEntry:
 
 def _parse_files(uri: SkillUri, value: object) -> Iterator[McpFileEntry]:
     if value == DYNAMIC_RESOURCES:
-        message = "its files are generated on demand and have no digests to verify them"
-        raise _InvalidEntry(Code.MCP_DYNAMIC, message, "ask its publisher for static files")
+        message = "the skill's files are generated on demand, without digests to verify them"
+        raise _InvalidEntry(Code.MCP_DYNAMIC, message, "ask the publisher for static files")
     if not isinstance(value, list):
         message = f"'resources' is neither a list nor {DYNAMIC_RESOURCES!r}"
         raise _InvalidEntry(Code.MCP_ENTRY, message)

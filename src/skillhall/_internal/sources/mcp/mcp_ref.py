@@ -32,11 +32,11 @@ class McpRef(Ref):
 
     @property
     def text(self) -> str:
-        """The text that parses to this value."""
+        """The text that parses to this reference."""
         return f"{_PREFIX}{self.label}/{self.skill}" if self.skill else f"{_PREFIX}{self.label}"
 
     def for_bundle(self, bundle: Bundle) -> tuple[McpRef, str]:
-        """Return the reference to the skill itself, which needs no path."""
+        """Return the reference to the bundle's skill, and "" because it needs no path."""
         return McpRef(self.label, bundle.path or ""), ""
 
     def open(self, context: SourceContext) -> OpenedSource:
@@ -48,7 +48,7 @@ class McpRef(Ref):
 
 
 def check_mcp_label(text: str) -> str:
-    """Return the label if it is valid, even as a folder name. Raises: SourceRejected."""
+    """Return the label if it is valid, also as a folder name. Raises: SourceRejected."""
     try:
         if _LABEL.fullmatch(text):
             return RelativePath.parse(text).text

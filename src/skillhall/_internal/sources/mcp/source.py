@@ -120,7 +120,7 @@ class McpSkillSource:
         return tuple(skill for skill in self.list() if is_visible_to_models(skill))
 
     def find(self, reference: str) -> McpSkill:
-        """Return the skill that now has this URI, path or name on the server.
+        """Return the skill that currently has this URI, path or name on the server.
 
         Raises: SkillNotFound, SourceRejected if a name is ambiguous, SkillhallError.
         """

@@ -34,7 +34,7 @@ DEFAULT_MCP_TIMEOUTS: Final = McpTimeouts()
 
 
 class McpCallError(SourceUnavailable):
-    """Error response of a server; `rpc_code` is 0 if it has no JSON-RPC code."""
+    """A server responded with an error; `rpc_code` is 0 if there is no JSON-RPC code."""
 
     def __init__(self, host: str, problem: str, rpc_code: int = 0, *, status: int = 0) -> None:
         super().__init__(host, problem, "contact the administrator of the server", status=status)

@@ -74,7 +74,7 @@ class RemotePromptList(NamedTuple):
 
     @property
     def is_fallback(self) -> bool:
-        """Whether the prompts are built-in because the server never read its repository."""
+        """Whether built-in prompts are served because the repository was never read."""
         return bool(self.stale) and self.source == BUILT_IN
 
 

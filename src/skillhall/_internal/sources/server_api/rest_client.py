@@ -90,9 +90,10 @@ class ServerConnection:
         return cls(url, reveal_token(token, TOKEN_VARIABLE), timeouts=timeouts)
 
     def with_git_token(self, token: Secret) -> ServerConnection:
-        """Return a copy with a git token, unless the connection is unencrypted.
+        """Return a copy that sends a git token.
 
-        Raises: ConfigInvalid.
+        If the token would be sent over a network unencrypted, returns the same connection.
+        Raises: ConfigInvalid if the token is not valid in a header.
         """
         if self.url.scheme != "https" and not is_loopback(self.url.host):
             return self

@@ -123,7 +123,7 @@ class Database:
 
     @property
     def path(self) -> str:
-        """Path of the file, if this is an SQLite database."""
+        """Path of the SQLite file; for PostgreSQL, the name of the database."""
         return self._url.database or ""
 
     @property

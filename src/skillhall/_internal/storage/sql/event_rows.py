@@ -56,7 +56,7 @@ def publish_event(connection: Connection, kind: str, at: str) -> None:
 
 
 def read_event_range(connection: Connection) -> tuple[int, int]:
-    """Return the sequence numbers of the first and last stored event, or zeros."""
+    """Return the first and last stored sequence number; zeros if there are no events."""
     first, last = connection.execute(select(func.min(events.c.seq), func.max(events.c.seq))).one()
     return int(first or 0), int(last or 0)
 

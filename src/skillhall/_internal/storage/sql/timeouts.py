@@ -25,12 +25,12 @@ class DatabaseTimeouts:
 
     @property
     def pool(self) -> float:
-        """Maximum wait for a free connection."""
+        """Maximum wait for a free connection, in seconds."""
         return self.total * 0.25
 
     @property
     def ping(self) -> float:
-        """Maximum time to check an open connection before it is used."""
+        """Maximum time in seconds to check an open connection before it is used."""
         return self.total * 0.25
 
     @property
@@ -40,41 +40,41 @@ class DatabaseTimeouts:
 
     @property
     def idle(self) -> float:
-        """Maximum time between two statements of a transaction.
+        """Maximum time in seconds between two statements of a transaction.
 
         The server then ends the transaction, so that others can continue if this process is frozen
-        or disconnected. It is shorter than `lock`, so that those waiting for the same record get
-        it.
+        or disconnected. This is shorter than `lock`, so that a transaction that waits for the same
+        record gets it in time.
         """
         return self.total * 0.3
 
     @property
     def lock(self) -> float:
-        """Maximum wait for a lock."""
+        """Maximum wait for a lock, in seconds."""
         return self.total * 0.6
 
     @property
     def statement(self) -> float:
-        """Maximum duration of a statement, enforced by the server."""
+        """Maximum duration of a statement in seconds, enforced by the server."""
         return self.total * 0.75
 
     @property
     def response(self) -> float:
-        """Maximum wait for a response from the server, enforced by this process."""
+        """Maximum wait for a response in seconds, enforced by this process."""
         return self.total * 0.8
 
     @property
     def busy(self) -> float:
-        """Maximum wait for other writers of an SQLite file, per attempt."""
+        """Maximum wait in seconds for other writers of an SQLite file, per attempt."""
         return self.total * 0.2
 
     def allows_retry(self, elapsed: float, *, is_postgres: bool) -> bool:
-        """Whether another attempt would end within the timeout."""
+        """Whether an attempt started after `elapsed` seconds would end in time."""
         return elapsed + (self.lock if is_postgres else self.busy) < self.total * 0.95
 
 
 def parse_timeout(text: str) -> DatabaseTimeouts:
-    """Parse the configured timeout. Raises: ConfigInvalid."""
+    """Parse the configured total timeout in seconds. Raises: ConfigInvalid."""
     try:
         seconds = float(text)
     except ValueError:

@@ -58,7 +58,7 @@ def list_skills(request: PageRequest) -> Response:
 
 
 def check_for_changes(request: PageRequest) -> Response:
-    """Trigger a reload of the table if the revision has changed."""
+    """Trigger a reload of the table if the browser shows an old revision."""
     if request.query_params.get("revision") == request.collection.snapshot().revision:
         return Response(status_code=204)
     return Response(status_code=204, headers={"hx-trigger": "skills-changed"})

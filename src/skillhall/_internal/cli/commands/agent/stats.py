@@ -13,8 +13,8 @@ from skillhall._internal.cli.options import configured_agent_option, json_comman
 def command(*, agent: str | None) -> CommandResult:
     """Show how often skills were offered, loaded and read, most loaded first.
 
-    Usage is recorded on this machine only, by name and without content. SKILLHALL_USAGE_LOG=off
-    disables it.
+    Usage is recorded on this machine only, by name and without content. Set
+    SKILLHALL_USAGE_LOG=off to disable recording.
     """
     uses = count_usage(read_settings(), agent)
     data = {"skills": [asdict(use) for use in uses]}

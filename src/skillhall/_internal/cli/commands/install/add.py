@@ -185,7 +185,7 @@ def select_rows(
     key_input: Input | None = None,
     screen_output: Output | None = None,
 ) -> list[int]:
-    """Show a checklist and return the selected row numbers.
+    """Show a checklist and return the indexes of the selected rows.
 
     Raises: click.Abort if no row is selected.
     """

@@ -25,9 +25,9 @@ from skillhall._internal.installer.verify import VerifyResult, verify
 def command(*, is_user: bool, frozen: bool) -> CommandResult:
     """Install the skills in the lock file that are not installed yet.
 
-    Reads skillhall-lock.json, then any other skills in skills-lock.json, the lock file of
-    'npx skills'. Installed skills are not changed. With --frozen, the command fails if a skill was
-    edited or its files changed upstream.
+    Reads skillhall-lock.json, then skills-lock.json (the lock file of 'npx skills') for skills that
+    are listed only there. Installed skills are not changed. With --frozen, the command fails if a
+    skill was edited or its files changed upstream.
     """
     with transfer_progress() as progress:
         results = install_locked(open_project(is_user=is_user), frozen=frozen, progress=progress)
@@ -82,7 +82,7 @@ def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
 
 @json_command("agents", "skillhall agents --json")
 def agents() -> CommandResult:
-    """List the supported coding agents and their folders; mark those detected here."""
+    """List the supported coding agents and their folders; mark agents detected here."""
     settings = read_settings()
     detected = {
         agent.id
