@@ -223,10 +223,10 @@ def _build_results(catalog: Catalog, profile: Profile, run_all: RunAll) -> list[
     candidates: list[CatalogSkill | _RejectedSkill] = [*catalog.skills]
     candidates += (shadowed.skill for shadowed in catalog.shadowed)
     for rejected in catalog.rejected:
-        at = Path(rejected.location)
-        is_folder = at.is_dir() and not is_skill_md(at.name)
-        handle = FolderHandle(str(at if is_folder else at.parent))
-        file = "" if is_folder else at.name
+        folder, file = os.path.split(rejected.location)
+        if not is_skill_md(file) and os.path.isdir(rejected.location):
+            folder, file = rejected.location, ""
+        handle = FolderHandle(folder)
         candidates.append(
             _RejectedSkill(handle, file, rejected.location, rejected.name, rejected.findings)
         )

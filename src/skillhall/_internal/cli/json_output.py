@@ -62,7 +62,7 @@ def print_json_report(
         else:
             write(_encode(value))
     write('}, "findings": ')
-    _write_encoded(write, _encode_findings(findings))
+    _write_encoded(write, encode_findings(findings))
     write("}\n")
 
 
@@ -92,7 +92,7 @@ def serialize_finding(judged: JudgedFinding) -> dict[str, Json]:
     return {key: value for key, value in report.items() if value not in ("", None)}
 
 
-def _encode_findings(findings: Iterable[tuple[FindingRow, Effect]]) -> Iterator[str]:
+def encode_findings(findings: Iterable[tuple[FindingRow, Effect]]) -> Iterator[str]:
     """Encode findings without `json`, for speed: a listing may have tens of thousands."""
     starts: dict[tuple[str, str], str] = {}
     hints: dict[str, str] = {"": ""}  # most findings have one of a few hints

@@ -67,19 +67,21 @@ class Folder:
     On systems that cannot open files relative to a handle, it has a path instead.
     """
 
-    __slots__ = ("_handle", "_path")
+    __slots__ = ("_handle", "_is_listable", "_path")
 
-    def __init__(self, handle: int | None, path: str = "") -> None:
+    def __init__(self, handle: int | None, path: str = "", *, is_listable: bool = False) -> None:
         self._handle = handle
         self._path = path
+        self._is_listable = is_listable  # the handle itself can be listed, not only traversed
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
         """Return names and kinds, unordered. Raises: OSError."""
         readable = None
-        if self._handle is not None:
+        if self._handle is not None and not self._is_listable:
             readable = os.open(".", os.O_RDONLY | _FOLDER_FLAGS, dir_fd=self._handle)
+        handle = self._handle if readable is None else readable
         try:
-            with os.scandir(self._path if readable is None else readable) as entries:
+            with os.scandir(self._path if handle is None else handle) as entries:
                 # Large collections consist almost only of folders, so they skip the function call.
                 return [
                     (e.name, _FOLDER_KIND if e.is_dir(follow_symlinks=False) else to_entry_kind(e))
@@ -217,7 +219,8 @@ def mode_to_entry_kind(mode: int) -> EntryKind:
 def open_root(path: str) -> Folder:
     """Open a root folder; the root itself may be a link. Raises: OSError."""
     if HAS_HANDLES:
-        return Folder(os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)))
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        return Folder(handle, is_listable=True)
     if not os.path.isdir(path):
         raise NotADirectoryError(path)
     return Folder(None, os.path.realpath(path))
@@ -261,34 +264,47 @@ class FolderHandle(NamedTuple):
 @contextmanager
 def folder_at(location: FolderHandle) -> Iterator[Folder]:
     """Open a folder for the duration of a `with` block. Raises: OSError."""
-    with closing(open_root(location.root)) as root:
-        if not location.relative_path:
-            yield root
-            return
-        with subfolder_at(root, location.relative_path.split("/")) as folder:
-            yield folder
+    with closing(open_folder_at(location)) as folder:
+        yield folder
+
+
+def open_folder_at(location: FolderHandle) -> Folder:
+    """Open a folder, which the caller closes; links below the root are rejected.
+
+    Raises: OSError.
+    """
+    folder = open_root(location.root)
+    for part in location.relative_path.split("/") if location.relative_path else ():
+        parent = folder
+        try:
+            folder = _open_part(parent, part)
+        finally:
+            parent.close()
+    return folder
 
 
 @contextmanager
 def subfolder_at(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
-    """Open the folder at `parts` below `root`; links are rejected. Raises: OSError.
-
-    The only exception is the link `..data` of a Kubernetes volume.
-    """
+    """Open the folder at `parts` below `root`; links are rejected. Raises: OSError."""
     opened: list[Folder] = []
     try:
         for part in parts:
-            try:
-                root = root.open_folder(part)
-            except OSError:
-                if part != VOLUME_LINK:
-                    raise
-                root = open_volume(root)
+            root = _open_part(root, part)
             opened.append(root)
         yield root
     finally:
         for folder in reversed(opened):
             folder.close()
+
+
+def _open_part(folder: Folder, part: str) -> Folder:
+    """Open a folder. The only link that is followed is `..data` of a Kubernetes volume."""
+    try:
+        return folder.open_folder(part)
+    except OSError:
+        if part != VOLUME_LINK:
+            raise
+        return open_volume(folder)
 
 
 def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:

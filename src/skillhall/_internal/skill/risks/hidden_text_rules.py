@@ -62,7 +62,7 @@ class _InvisibleRun(NamedTuple):
 
 def has_invisible_characters(lines: ScannedText) -> bool:
     """Whether `find_invisible_characters` has anything to check."""
-    return not lines.text.isascii() and _INVISIBLE_RUN.search(lines.symbols) is not None
+    return _INVISIBLE_RUN.search(lines.unusual) is not None
 
 
 def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
@@ -168,7 +168,7 @@ _PAGE_BREAK = re.compile("^\x0c", re.MULTILINE)
 
 def find_control_characters(lines: ScannedText) -> Iterator[RuleHit]:
     """Find lines with control characters other than page breaks."""
-    if _CONTROL.search(lines.symbols) is None:
+    if _CONTROL.search(lines.unusual) is None:
         return
     text = _MOJIBAKE.sub(lambda match: "x" * len(match.group()), lines.text)
     text = _PAGE_BREAK.sub(" ", text)

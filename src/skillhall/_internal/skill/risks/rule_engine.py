@@ -64,6 +64,7 @@ MAX_PIECE_LENGTH = 4000  # characters that a pattern searches at once; longer li
 _OVERLAP = 400  # characters before a needle, and shared by two pieces of one line
 _LETTERS_DIGITS = f"{string.ascii_letters}{string.digits}"
 _LETTERS_DIGITS_SPACE = f"{_LETTERS_DIGITS} ".encode()
+_USUAL_SYMBOLS = f"{string.punctuation}\t\n".encode()
 _VALUE_CHARACTERS = f"{_LETTERS_DIGITS}+/=_.~!@#%^&*-"
 MIN_VALUE_LENGTH = 20  # characters of the shortest secret that is reported
 _SHORTEST_VALUE = b"x" * MIN_VALUE_LENGTH
@@ -102,48 +103,39 @@ class RiskRule(NamedTuple):
 
 
 class ScannedText:
-    """Text and its lines. A backslash at the end of a line joins it with the next."""
+    """Text and its lines. A backslash at the end of a line joins it with the next.
+
+    Most texts have nothing to report, which a few passes over their bytes show. These passes are
+    made at once, and not on demand: cached properties take longer than some of them.
+    """
 
     def __init__(self, text: str, original: str | None = None) -> None:
         # Of equal length, so that offsets stay. Most texts have no backslash.
         self.text = text.replace("\\\n", "  ") if "\\" in text else text
         self._line_breaks: list[int] | None = None
         self._original_text = text if original is None else original
+        # The text as UTF-8, with only its ASCII letters in lowercase.
+        self.unfolded_bytes = self.text.encode("utf-8", "surrogatepass").lower()
+        # The same, with its ASCII letters as in `lower`.
+        self.lower_bytes = self.unfolded_bytes
+        # Of all other characters, only these two have an ASCII letter as their lowercase form.
+        if not text.isascii() and ("\u0130" in text or "\u212a" in text):
+            folded = self.text.replace("\u0130", "i").replace("\u212a", "k")
+            self.lower_bytes = folded.encode("utf-8", "surrogatepass").lower()
+        # The text without ASCII letters, digits and spaces: a fifth of it.
+        self.symbols = self.lower_bytes.translate(None, _LETTERS_DIGITS_SPACE)
+        # Only its controls and characters outside ASCII, of which most texts have few.
+        self.unusual = self.symbols.translate(None, _USUAL_SYMBOLS).decode("utf-8", "surrogatepass")
+        # The text with `x` for characters of base64 and keys, and `'` for quotes. Empty if it has
+        # no run of `MIN_VALUE_LENGTH` such characters.
+        shape = self.lower_bytes.translate(_TO_VALUE_SHAPE)
+        self.value_shape = shape if _SHORTEST_VALUE in shape else b""
 
     @cached_property
     def lower(self) -> str:
         """The text in lowercase, of equal length."""
         # "\u0130" is the only character whose lowercase form is longer.
         return self.text.replace("\u0130", "I").lower()
-
-    @cached_property
-    def lower_bytes(self) -> bytes:
-        """The text as UTF-8, with its ASCII letters as in `lower`."""
-        # Of all other characters, only these two have an ASCII letter as their lowercase form.
-        if "\u0130" not in self.text and "\u212a" not in self.text:
-            return self.unfolded_bytes
-        text = self.text.replace("\u0130", "i").replace("\u212a", "k")
-        return text.encode("utf-8", "surrogatepass").lower()
-
-    @cached_property
-    def unfolded_bytes(self) -> bytes:
-        """The text as UTF-8, with only its ASCII letters in lowercase."""
-        return self.text.encode("utf-8", "surrogatepass").lower()
-
-    @cached_property
-    def symbols(self) -> str:
-        """The text without ASCII letters, digits and spaces: usually a fifth of it."""
-        data = self.lower_bytes.translate(None, _LETTERS_DIGITS_SPACE)
-        return data.decode("utf-8", "surrogatepass")
-
-    @cached_property
-    def value_shape(self) -> bytes:
-        """The text with `x` for characters of base64 and keys, and `'` for quotes.
-
-        Empty if it has no run of `MIN_VALUE_LENGTH` such characters.
-        """
-        shape = self.lower_bytes.translate(_TO_VALUE_SHAPE)
-        return shape if _SHORTEST_VALUE in shape else b""
 
     def join_paragraphs(self) -> ScannedText:
         """Return the text with each paragraph on one line and all offsets unchanged."""

@@ -191,8 +191,7 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
             for shown in find_escaped_hidden_text(value, lines.text):
                 yield RuleHit(Code.HIDDEN_UNICODE, "text in escaped invisible characters", 1, shown)
     name = path.lower()
-    is_text_by_content = "\ufffd" not in text and not name.endswith(_MEDIA_EXTENSIONS)
-    if b"\0" not in data and (name.endswith(_TEXT_EXTENSIONS) or is_text_by_content):
+    if lines.unusual and b"\0" not in data and _is_text(name, text):
         yield from find_control_characters(lines)
     codes = TRIGGERS.find_codes(lines)
     if codes:
@@ -204,6 +203,13 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     for secret in find_secrets(lines, has_key_trigger=Code.HARDCODED_SECRET in codes):
         number = lines.find_line_number(secret.start)
         yield RuleHit(Code.HARDCODED_SECRET, "possible secret", number, secret.preview)
+
+
+def _is_text(name: str, decoded: str) -> bool:
+    """Whether a file is text by its lowercase name, else by its content."""
+    if name.endswith(_TEXT_EXTENSIONS):
+        return True
+    return "\ufffd" not in decoded and not name.endswith(_MEDIA_EXTENSIONS)
 
 
 def apply_rules(lines: ScannedText, path: str, codes: Collection[Code]) -> Iterator[RuleHit]:

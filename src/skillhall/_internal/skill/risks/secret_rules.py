@@ -43,7 +43,7 @@ KEY_TRIGGERS: tuple[Trigger, ...] = (
     *all_words("pat github", "hooks slack services", "begin private key"),
     *with_literals({"npm_": "npm", "pypi-age": "pypi"}),
 )
-_STARTS_WITHOUT_TRIGGER = ("AKIA", "ASIA", "AIza")  # they are no words of their own
+_START_WITHOUT_TRIGGER = re.compile("A(?:KIA|SIA|Iza)")  # they are no words of their own
 _KNOWN = {start: re.compile(_NOT_INSIDE + form) for start, form in _FORMATS.items()}
 _ANY_KNOWN = re.compile(f"{_NOT_INSIDE}(?:{'|'.join(_FORMATS.values())})")
 # A quoted value without spaces that is assigned to a name such as "api_key".
@@ -82,7 +82,7 @@ def find_secrets(lines: ScannedText, *, has_key_trigger: bool) -> Iterator[Secre
     """
     if not lines.value_shape and not has_key_trigger:
         return
-    if has_key_trigger or any(start in lines.text for start in _STARTS_WITHOUT_TRIGGER):
+    if has_key_trigger or _START_WITHOUT_TRIGGER.search(lines.text):
         yield from _find_known_formats(lines.text)
     if _SHORTEST_QUOTED_VALUE in lines.value_shape:
         yield from _find_assigned_secrets(lines)

@@ -7,7 +7,7 @@ each text would be searched for the needles of all rules, more than a hundred.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -57,14 +57,14 @@ class TriggerIndex:
     def __init__(self, triggers: Iterable[tuple[Code, Trigger]]) -> None:
         self._by_word: dict[bytes, list[tuple[frozenset[bytes], bytes, Code]]] = {}
         self._literals: list[tuple[bytes, Code]] = []
-        self._symbols: list[tuple[str, Code]] = []
+        self._symbols: list[tuple[bytes, Code]] = []
         for code, (words, literal) in triggers:
             encoded = [word.encode() for word in words]
             if encoded:
                 row = (frozenset(encoded), literal.encode(), code)
                 self._by_word.setdefault(encoded[0], []).append(row)
             elif literal.isascii() and not any(map(str.isalnum, literal)) and " " not in literal:
-                self._symbols.append((literal, code))
+                self._symbols.append((literal.encode(), code))
             else:
                 self._literals.append((literal.encode(), code))
         rows = (row for rows in self._by_word.values() for row in rows)
@@ -73,25 +73,19 @@ class TriggerIndex:
 
     def find_codes(self, text: ScannedText) -> set[Code]:
         """Return the codes of the rules that may match in the text."""
-        return set(self._find_triggered(text))
-
-    def _find_triggered(self, text: ScannedText) -> Iterator[Code]:
-        data = text.lower_bytes
+        data, symbols = text.lower_bytes, text.symbols
+        codes = {code for literal, code in self._literals if literal in data}
+        codes |= {code for literal, code in self._symbols if literal in symbols}
         found = self._words.intersection(_split_into_words(data))
-        if data != (unfolded := text.unfolded_bytes):
+        if data is not (unfolded := text.unfolded_bytes):
             # Rules that ignore case read a Kelvin sign as the letter k, others as a separator.
-            found = found.union(self._words.intersection(_split_into_words(unfolded)))
-        found = found.union([word.lstrip(b".") for word in found])
-        for word in found:
-            for words, literal, code in self._by_word.get(word, ()):
-                if words <= found and literal in data:
-                    yield code
-        for literal, code in self._literals:
-            if literal in data:
-                yield code
-        for symbols, code in self._symbols:
-            if symbols in text.symbols:
-                yield code
+            found |= self._words.intersection(_split_into_words(unfolded))
+        found |= {word.lstrip(b".") for word in found}
+        for word in found & self._by_word.keys():
+            for words, literal, code in self._by_word[word]:
+                if code not in codes and words <= found and literal in data:
+                    codes.add(code)
+        return codes
 
 
 def _split_into_words(data: bytes) -> list[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -16,10 +16,15 @@ from skillhall._internal.fs.handles import (
     FolderHandle,
     folder_at,
     mode_to_entry_kind,
+    open_folder_at,
     read_below,
 )
 from skillhall._internal.fs.kubernetes_volumes import is_volume_link, read_volume_version
-from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED, is_volume_entry
+from skillhall._internal.policy.folder_walk_rules import (
+    ALWAYS_SKIPPED,
+    VOLUME_LINK,
+    is_volume_entry,
+)
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.candidate import format_os_error, to_signature
@@ -57,8 +62,7 @@ def call_with_bundle(
     """
     for attempt in range(_MAX_ATTEMPTS):
         try:
-            with _open_listing(location, policy) as bundle:
-                return callback(bundle)
+            return _call_with_current_bundle(location, policy, callback)
         except _FolderReplaced:
             _pause_before_retry(attempt)
     raise SkillFileNotFound(location.name)
@@ -70,44 +74,53 @@ def _pause_before_retry(attempt: int) -> None:
         time.sleep(_PAUSE)
 
 
-@contextmanager
-def _open_listing(location: FolderHandle, policy: ScanPolicy) -> Iterator[Bundle]:
-    """Open the bundle of a folder. Raises: SkillFileNotFound, _FolderReplaced.
+def _call_with_current_bundle(
+    location: FolderHandle, policy: ScanPolicy, callback: Callable[[Bundle], _T]
+) -> _T:
+    """Call `callback` with a bundle of the folder's current version.
 
     The folder stays open, so that its inode number cannot be reused by its replacement.
+    Raises: SkillFileNotFound, _FolderReplaced, and errors of `callback`.
     """
-    with ExitStack() as stack:
+    reader = None
+    try:
+        folder = open_folder_at(location)
+    except OSError:
+        raise SkillFileNotFound(location.name) from None
+    try:
         try:
-            folder = stack.enter_context(folder_at(location))
-            version = _FolderVersion(folder.device_and_inode())
-            with suppress(OSError):
-                version = version._replace(volume=read_volume_version(folder))
-            reader = _FileReader(location, version, folder)
-            stack.callback(reader.release_folder)
-            listing = _BundleLister(policy, reader)
-            if version.volume:
-                try:
-                    listing.volume = folder.open_folder(version.volume)
-                except FileNotFoundError:  # the volume was just updated
-                    raise _FolderReplaced from None
-                stack.callback(listing.volume.close)
-            listing.list_folder(folder)
-            # A folder that was replaced may have lost files while they were listed.
-            if not _is_at_path(location, version):
-                stack.enter_context(_open_unchanged(location, version))
+            reader = _FileReader(location, _FolderVersion(folder.device_and_inode()), folder)
+            bundle = _list_bundle(policy, reader, folder)
         except _FolderReplaced:
             raise
         except OSError:
             raise SkillFileNotFound(location.name) from None
-        files = {
-            file.path.text: file for file in sorted(listing.files, key=attrgetter("path.text"))
-        }
         try:
-            yield Bundle(location.path, files, tuple(listing.findings))
+            return callback(bundle)
         except SkillFileNotFound:
-            if _is_current(location, version):
+            if _is_current(location, reader.version):
                 raise
             raise _FolderReplaced from None
+    finally:
+        if reader is not None:
+            reader.release_folder()
+        folder.close()
+
+
+def _list_bundle(policy: ScanPolicy, reader: _FileReader, folder: Folder) -> Bundle:
+    """List the open folder of the reader. Raises: OSError, _FolderReplaced."""
+    lister = _BundleLister(policy, reader)
+    try:
+        lister.list_folder(folder)
+    finally:
+        if lister.volume is not None:
+            lister.volume.close()
+    # A folder that was replaced may have lost files while they were listed.
+    if not _is_at_path(reader.location, reader.version):
+        with _open_unchanged(reader.location, reader.version):
+            pass
+    files = {file.path.text: file for file in sorted(lister.files, key=attrgetter("path.text"))}
+    return Bundle(reader.location.path, files, tuple(lister.findings))
 
 
 def read_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
@@ -249,14 +262,20 @@ class _BundleLister:
     volume: Folder | None = None  # the dated folder of a Kubernetes volume
 
     def list_folder(self, folder: Folder, prefix: str = "", depth: int = 0) -> None:
-        """List all files of an open folder; their paths start with `prefix`."""
+        """List all files of an open folder; their paths start with `prefix`.
+
+        Raises: OSError, _FolderReplaced, if it is a Kubernetes volume.
+        """
         try:
-            entries = sorted(folder.list_entries(), key=itemgetter(0))
+            entries = folder.list_entries()
         except OSError as error:
             path = prefix.rstrip("/")
             self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
-        for name, kind in entries:
+        if not depth and (VOLUME_LINK, EntryKind.LINK) in entries:
+            self._open_volume(folder)
+            entries = folder.list_entries()  # the volume may have been updated in between
+        for name, kind in sorted(entries, key=itemgetter(0)):
             if self._is_ignored(name):
                 continue
             is_top_link = kind is EntryKind.LINK and not depth
@@ -269,6 +288,18 @@ class _BundleLister:
                     self._add_entry(folder, name, kind, prefix + name, depth)
             except OSError as error:
                 self._report_skipped(f"it cannot be read ({format_os_error(error)})", prefix + name)
+
+    def _open_volume(self, folder: Folder) -> None:
+        """Open the dated folder if it is a Kubernetes volume. Raises: OSError, _FolderReplaced."""
+        try:
+            version = read_volume_version(folder)
+        except OSError:
+            return
+        try:
+            self.volume = folder.open_folder(version)
+        except FileNotFoundError:  # the volume was just updated
+            raise _FolderReplaced from None
+        self.reader.version = self.reader.version._replace(volume=version)
 
     def _add_entry(self, folder: Folder, name: str, kind: EntryKind, path: str, depth: int) -> None:
         """Add a file, or all files of a folder. Raises: OSError."""
