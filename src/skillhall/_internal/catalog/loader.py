@@ -8,7 +8,12 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
+from skillhall._internal.catalog.catalog import (
+    Catalog,
+    CatalogRoot,
+    CatalogSkill,
+    RejectedCandidate,
+)
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.policy.effects import JudgedFinding, judge_rows
@@ -150,14 +155,13 @@ def build_catalog(
     """Build the catalog of the roots' scans; decides between skills of one name or id."""
     skills: list[CatalogSkill] = []
     rejected: list[RejectedCandidate] = []
-    scan_findings: list[JudgedFinding] = []
+    root_findings: list[JudgedFinding] = []
     for judged in judged_scans:
         skills += judged.skills
         rejected += judged.rejected
-        scan_findings += judged.findings
-    accepted, shadowed, findings = resolve_duplicates(skills, profile.precedence_policy)
-    scan_findings += profile.load_policy.judge(findings)
-    return Catalog(profile, roots, accepted, rejected, shadowed, scan_findings)
+        root_findings += judged.findings
+    accepted, duplicates = resolve_duplicates(skills, profile.precedence_policy)
+    return Catalog(profile, roots, accepted, rejected, duplicates, root_findings)
 
 
 class _DuplicateFileFilter:
@@ -216,7 +220,7 @@ class _RootJudge:
 
     def __init__(self, root: Root, number: int, profile: Profile) -> None:
         self.root = root
-        self.root_number = number
+        self.catalog_root = CatalogRoot(root, number, profile.load_policy)
         self.load_policy = profile.load_policy
         self.quiet_codes = profile.load_policy.accepted_codes
         self.rejecting_codes = profile.load_policy.rejecting_codes
@@ -230,7 +234,7 @@ class _RootJudge:
         # One call for all, local names and unpacking, since there may be tens of thousands.
         name_policy, reserved_names = self.name_policy, self.reserved_names
         quiet, rejecting = self.quiet_codes, self.rejecting_codes
-        root, root_number, load_policy = self.root, self.root_number, self.load_policy
+        catalog_root, load_policy = self.catalog_root, self.load_policy
         skills, new = self.skills, tuple.__new__
         candidates.reverse()
         while candidates:
@@ -264,14 +268,12 @@ class _RootJudge:
                 hidden,
                 folder,
                 file,
-                root,
-                root_number,
+                catalog_root,
                 fields,
                 rows,
                 is_flat,
                 real,
                 real_file,
-                load_policy,
             )
             skills.append(new(CatalogSkill, skill))  # as `CatalogSkill(…)`, in half the time
 
