@@ -24,7 +24,7 @@ from skillhall._internal.sources.folder.walker import ScanContext, scan_root
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from skillhall._internal.catalog.head_cache import HeadCache
+    from skillhall._internal.catalog.head_cache import HeadCache, RootCache
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.candidate import Candidate
     from skillhall._internal.sources.folder.root import Root
@@ -57,28 +57,37 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     if profile.scan_policy.search_inside_skills:
         # Every folder is listed anyway, and the agents of this profile have a cache of their own.
         head_cache = None
-    scans, keys = [], profile.key_case
+    context = ScanContext(profile.key_case, real_roots, {}, progress=progress)
+    if head_cache is None:
+        context = context._replace(keep_signatures=with_bodies)
+    scans = []
     with _pause_gc():
         for root, real in zip(roots, real_roots, strict=True):
             started = now_ns()
-            context = ScanContext(keys, real_roots, {}, progress=progress)
-            if head_cache is None:
-                context = context._replace(keep_signatures=with_bodies)
-            else:
-                context = context._replace(known_candidates=head_cache.load(real, keys))
-            scan = scan_root(root, profile.scan_policy, context)
+            cache = None if head_cache is None else head_cache.open(root, real, profile)
+            scan = _scan(root, profile, context, cache)
             if with_bodies:
                 # A listing needs neither the parser nor the reader of bundles, whose import would
                 # add 28 ms of CPU to its 45 ms.
                 from skillhall._internal.catalog.skill_content import check_bodies  # noqa: PLC0415
 
                 scan = check_bodies(root, scan)
-            if head_cache is not None:
-                head_cache.save(real, keys, scan, started)
+            if cache is not None:
+                cache.save(scan, started)
             if on_scan is not None:
                 on_scan(scan, started)
             scans.append(scan)
+        cache = None  # its candidates would stay in memory next to the skills made from them
         return build_catalog(roots, profile, _judge_scans(roots, real_roots, profile, scans))
+
+
+def _scan(root: Root, profile: Profile, context: ScanContext, cache: RootCache | None) -> Scan:
+    """Scan a root, or return the cached scan if nothing has changed."""
+    if cache is not None:
+        if (scan := cache.find_unchanged()) is not None:
+            return scan
+        context = context._replace(known_candidates=cache.by_folder())
+    return scan_root(root, profile.scan_policy, context)
 
 
 def scan_folders(
