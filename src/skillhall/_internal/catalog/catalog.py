@@ -92,7 +92,8 @@ class CatalogSkill(NamedTuple):
     @property
     def directory(self) -> str:
         """The absolute path of the skill's folder."""
-        return f"{self.root.path}{os.sep}{self.folder}" if self.folder else self.root.path
+        path = self.catalog_root.root.path
+        return f"{path}{os.sep}{self.folder}" if self.folder else path
 
     @property
     def source(self) -> str:

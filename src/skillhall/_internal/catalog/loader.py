@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import (
     Catalog,
     CatalogRoot,
@@ -65,6 +66,7 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
         for root, real in zip(roots, real_roots, strict=True):
             started = now_ns()
             cache = None if head_cache is None else head_cache.open(root, real, profile)
+            context = context._replace(settled_before_ns=started - CLOCK_GRANULARITY)
             scan = _scan(root, profile, context, cache)
             if with_bodies:
                 # A listing needs neither the parser nor the reader of bundles, whose import would

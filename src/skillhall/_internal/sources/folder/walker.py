@@ -67,7 +67,8 @@ _UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _BATCH_SIZE = 256
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
 
-_FOLDER, _FILE = EntryKind.FOLDER, EntryKind.FILE  # globals are faster than attributes
+# Globals are faster than attributes.
+_FOLDER, _FILE, _LINK = EntryKind.FOLDER, EntryKind.FILE, EntryKind.LINK
 _NO_SKILL_MD = Code.NO_SKILL_MD, "the folder has no SKILL.md", "add one"
 
 
@@ -93,6 +94,8 @@ class ScanContext(NamedTuple):
     keep_signatures: bool = True  # needed to write the head cache
     progress: ScanProgress | None = None
     names: Iterable[str] | None = None  # entries of the root to scan; all without it
+    # A time before the scan. A folder that changed before it is not being replaced.
+    settled_before_ns: int = 0
 
 
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
@@ -151,6 +154,7 @@ class _FolderWalker:
         self.known_candidates = context.known_candidates
         self.progress = context.progress
         self.names = context.names
+        self.settled_before_ns = context.settled_before_ns
         self.candidates: list[Candidate] = []
         self.pending_heads: list[RawHead] = []
         self.findings: list[Finding] = []
@@ -268,7 +272,8 @@ class _FolderWalker:
             self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
         self.visited_folders.add(identity or folder.device_and_inode())
-        self._check_collisions([name for name, _ in entries], step.path)
+        if len(entries) > 1:
+            self._check_collisions([name for name, _ in entries], step.path)
         is_cacheable = step.real_folder is None and not self.policy.search_inside_skills
         if self.known_candidates and is_cacheable:
             entries = self._reuse_unchanged(folder, step, entries)
@@ -285,7 +290,7 @@ class _FolderWalker:
                 path = prefix + name
                 if not is_plain or not self._visit_plain_folder(folder, name, path, step.depth + 1):
                     self._visit_folder(folder, name, step.child(name))
-            elif kind is EntryKind.LINK:
+            elif kind is _LINK:
                 self.is_repeatable = False
                 self.pending_links.append(step.child(name))
             elif (
@@ -430,7 +435,12 @@ class _FolderWalker:
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
         # A folder that is being replaced may have lost its SKILL.md already: the caller retries.
         identity = status.st_dev, status.st_ino
-        if candidate is None and parent is not None and _is_replaced(parent, name, identity):
+        if (
+            candidate is None
+            and parent is not None
+            and status.st_ctime_ns >= self.settled_before_ns
+            and _is_replaced(parent, name, identity)
+        ):
             raise _ReplacedDuringScan
         if candidate is not None:
             self._add_candidate(candidate)
@@ -591,9 +601,7 @@ class _FolderWalker:
         return False
 
     def _check_collisions(self, names: list[str], path: str) -> None:
-        if len(names) == 1 or (
-            len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names))
-        ):
+        if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
             return
         # Few folders need it, and it would add 2 ms of CPU to the 45 ms of a small listing.
         from unicodedata import normalize  # noqa: PLC0415
