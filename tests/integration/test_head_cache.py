@@ -21,6 +21,7 @@ from skillhall._internal.policy.profiles import (
     PROFILES,
     SKILL_IMPORT,
 )
+from skillhall._internal.sources.folder.root import Root
 from tests.support.trees import (
     DEADLINE,
     NOBODY_UID,
@@ -195,6 +196,108 @@ def test_every_kind_of_edit_is_detected(tmp_path: Path, cache: Path, change: Cha
     assert descriptions(root, cache) == {"pdf": "New."}
 
 
+@pytest.fixture
+def nested_root(tmp_path: Path) -> Path:
+    """Root whose scan depends only on folders and plain SKILL.md files."""
+    root = tmp_path / "nested"
+    write_skill(root / "one")
+    write_skill(root / "group" / "two")
+    write_skill(root / "group" / "deeper" / "one")
+    (root / "empty").mkdir()
+    (root / ".hidden").mkdir()
+    return root
+
+
+COUNT_LISTED = """
+import sys
+listed = []
+sys.addaudithook(lambda event, details: listed.append(event) if event == "os.scandir" else None)
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.catalog import load_catalog
+catalog = load_catalog([sys.argv[1]], settings=Settings("/", sys.argv[2]))
+print(len([*catalog.iter_listed()]), len(listed))
+"""
+
+
+def test_unchanged_root_is_loaded_without_listing_folders(nested_root: Path, cache: Path) -> None:
+    def count_skills_and_listings() -> list[bytes]:
+        command = [sys.executable, "-c", COUNT_LISTED, str(nested_root), str(cache)]
+        return subprocess.check_output(command, timeout=DEADLINE).split()
+
+    assert count_skills_and_listings()[1] != b"0"
+    build_head_cache(cache, nested_root)
+    assert count_skills_and_listings() == [b"3", b"0"]
+
+
+def test_unchanged_root_gives_an_equal_catalog(nested_root: Path, cache: Path) -> None:
+    build_head_cache(cache, nested_root)
+    assert decode(load(nested_root, cache=cache)) == decode(load(nested_root))
+    alias = nested_root.with_name("alias")
+    alias.symlink_to(nested_root)  # findings contain the path of the root
+    assert decode(load(alias, cache=cache)) == decode(load(alias))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: write_skill(root / "three"),
+        lambda root: write_skill(root / "empty"),
+        lambda root: write_skill(root / "group" / "deeper" / "three"),
+        lambda root: (root / "group" / "two" / "SKILL.md").unlink(),
+        lambda root: (root / "group" / "deeper").rename(root / "deeper"),
+        lambda root: (root / "empty").rmdir(),
+        lambda root: (root / ".other").mkdir(),
+        lambda root: (root / "group" / "link").symlink_to("two"),
+        lambda root: (root / "one" / "SKILL.md").write_text(skill_text("one", "New."), "utf-8"),
+    ],
+)
+def test_every_change_of_a_root_is_detected(nested_root: Path, cache: Path, change: Change) -> None:
+    build_head_cache(cache, nested_root)
+    change(nested_root)
+    assert decode(load(nested_root, cache=cache)) == decode(load(nested_root))
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+def test_scan_of_one_profile_is_not_reused_for_another(
+    nested_root: Path, cache: Path, profile: str
+) -> None:
+    build_head_cache(cache, nested_root)
+    warm = load(nested_root, profile=profile, cache=cache)
+    assert decode(warm) == decode(load(nested_root, profile=profile))
+
+
+def test_root_that_was_missing_or_empty_is_scanned_again(tmp_path: Path, cache: Path) -> None:
+    root = tmp_path / "root"
+    build_head_cache(cache, root)
+    root.mkdir()
+    assert codes(load(root, cache=cache)) == []
+    build_head_cache(cache, root)
+    assert not (cache / "heads").exists()
+
+
+def test_new_file_next_to_skills_makes_only_the_next_load_list_folders(
+    nested_root: Path, cache: Path
+) -> None:
+    head_cache = build_head_cache(cache, nested_root)
+    (nested_root / "group" / "README.md").touch()
+    opened = head_cache.open(Root(str(nested_root)), str(nested_root), LENIENT)
+    assert opened.find_unchanged() is None
+    opened.save(scan_below(nested_root, LENIENT, head_cache), now_ns() + 2 * CLOCK_GRANULARITY)
+    opened = head_cache.open(Root(str(nested_root)), str(nested_root), LENIENT)
+    assert opened.find_unchanged() is not None
+
+
+def test_profiles_do_not_replace_each_others_scans(nested_root: Path, cache: Path) -> None:
+    head_cache = build_head_cache(cache, nested_root)
+    before = index_file(cache).stat()
+    other = LENIENT.with_depth(3)
+    opened = head_cache.open(Root(str(nested_root)), str(nested_root), other)
+    scan = scan_below(nested_root, other, head_cache)
+    opened.save(scan, now_ns() + 2 * CLOCK_GRANULARITY)
+    assert scan.reused_count == 3
+    assert index_file(cache).stat() == before
+
+
 def test_swapped_folders_are_detected(tmp_path: Path, cache: Path) -> None:
     root = tmp_path / "root"
     write_skill(root / "a", "same", "First.")
@@ -250,7 +353,8 @@ def test_file_is_cached_once_older_than_the_clock_granularity(
 ) -> None:
     root = tmp_path / "root"
     write_skill(root / "pdf")
-    HeadCache(str(cache)).save(str(root), LENIENT.key_case, scan_below(root), now_ns() + age)
+    opened = HeadCache(str(cache)).open(Root(str(root)), str(root), LENIENT)
+    opened.save(scan_below(root), now_ns() + age)
     assert is_cached(root, cache) is expected
 
 
@@ -487,8 +591,9 @@ def test_cached_skill_without_a_description_has_equal_frontmatter(
 LOAD_CACHE = """
 import sys
 from skillhall._internal.catalog.head_cache import HeadCache
-from skillhall._internal.skill.parsed import KeyCase
-print(len(HeadCache(sys.argv[1]).load(sys.argv[2], KeyCase.EXACT)))
+from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.sources.folder.root import Root
+print(len(HeadCache(sys.argv[1]).open(Root(sys.argv[2]), sys.argv[2], LENIENT).by_folder()))
 """
 
 

@@ -146,9 +146,8 @@ def test_list_agrees_with_validate_after_body_check(root: Path, tmp_path: Path) 
     cache = tmp_path / "cache"
     assert names(load(root, cache=cache)) == ["pdf"]  # only the head was read
     checked = check_bodies(Root(str(root)), scan_below(root))
-    HeadCache(str(cache)).save(
-        str(root), LENIENT.key_case, checked, now_ns() + 2 * CLOCK_GRANULARITY
-    )
+    opened = HeadCache(str(cache)).open(Root(str(root)), str(root), LENIENT)
+    opened.save(checked, now_ns() + 2 * CLOCK_GRANULARITY)
     catalog = load(root, cache=cache)
     assert (names(catalog), codes(catalog)) == ([], ["not-utf8"])
 

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Mapping
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+from skillhall._internal.catalog.catalog import Catalog, CatalogRoot, CatalogSkill
 from skillhall._internal.catalog.search.background_index import THREAD_NAME
 from skillhall._internal.catalog.search.search_index import SearchIndex
 from skillhall._internal.policy.profiles import LENIENT
@@ -19,7 +19,8 @@ def make_catalog_skill(
 ) -> CatalogSkill:
     """Create a catalog skill that does not exist on disk."""
     fields = Frontmatter({}, name, description)
-    return CatalogSkill(name, description, hidden, folder or name, "SKILL.md", ROOT, 0, fields)
+    root = CatalogRoot(ROOT)
+    return CatalogSkill(name, description, hidden, folder or name, "SKILL.md", root, fields)
 
 
 def make_catalog(skills: Iterable[CatalogSkill]) -> Catalog:

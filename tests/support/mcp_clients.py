@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from pydantic import ConfigDict
 
-from skillhall._internal.catalog.skill_view import FolderSkillProvider
+from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.policy.profiles import LENIENT, Profile
 from skillhall._internal.sources.folder.root import Root

@@ -75,7 +75,7 @@ def codes_at(catalog: Catalog, path: Path) -> list[str]:
 
 def scan_below(root: Path, profile: Profile = LENIENT, index: HeadCache | None = None) -> Scan:
     real = os.path.realpath(root)
-    known = index.load(real, profile.key_case) if index else {}
+    known = index.open(Root(str(root)), real, profile).by_folder() if index else {}
     context = ScanContext(profile.key_case, (real,), known)
     return scan_root(Root(str(root)), profile.scan_policy, context)
 
@@ -84,8 +84,19 @@ def build_head_cache(cache: Path, root: Path, profile: Profile = LENIENT) -> Hea
     """Write the head cache of `root` as if its files were old enough to be cached."""
     head_cache = HeadCache(str(cache))
     later = now_ns() + 2 * CLOCK_GRANULARITY
-    head_cache.save(os.path.realpath(root), profile.key_case, scan_below(root, profile), later)
+    opened = head_cache.open(Root(str(root)), os.path.realpath(root), profile)
+    opened.save(scan_below(root, profile), later)
+    _wait_for_next_tick(root.parent)
     return head_cache
+
+
+def _wait_for_next_tick(folder: Path) -> None:
+    """Wait until the clock of files moves on, so that the next change has another time."""
+    with tempfile.NamedTemporaryFile(dir=folder) as file:
+        path = Path(file.name)
+        before = path.stat().st_mtime_ns
+        while path.stat().st_mtime_ns == before:
+            path.touch()
 
 
 def index_file(cache: Path) -> Path:

@@ -13,7 +13,7 @@ from skillhall._internal.agents.skill_tools import (
     SkillTools,
 )
 from skillhall._internal.agents.tool_definition import Tool, ToolResult
-from skillhall._internal.catalog.skill_view import FolderSkillProvider
+from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, SKILLS_MODULE, Profile
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.sources.folder.root import Root

@@ -2,13 +2,19 @@
 
 import pytest
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
+from skillhall._internal.catalog.catalog import (
+    Catalog,
+    CatalogRoot,
+    CatalogSkill,
+    RejectedCandidate,
+)
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.policy.precedence import ShadowedSkill
+from skillhall._internal.policy.precedence import DuplicateSkill
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter
+from skillhall._internal.sources.folder.candidate import Candidate
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import SkillNotFound
 
@@ -22,8 +28,7 @@ def skill(name: str, folder: str = "", *, hidden: bool = False) -> CatalogSkill:
         hidden=hidden,
         folder=folder or name,
         file="SKILL.md",
-        root=ROOT,
-        root_number=0,
+        catalog_root=CatalogRoot(ROOT),
         encoded_frontmatter=Frontmatter({}, name, "Does it."),
     )
 
@@ -36,6 +41,10 @@ def test_catalog_has_order_and_length() -> None:
     loaded = catalog(skill("b"), skill("a"))
     assert [skill.name for skill in loaded] == ["b", "a"]
     assert len(loaded) == 2
+
+
+def test_skill_needs_as_much_memory_as_the_candidate_it_replaces() -> None:
+    assert len(CatalogSkill._fields) == len(Candidate._fields)
 
 
 def test_find_by_name() -> None:
@@ -111,7 +120,7 @@ def test_findings_are_ordered_scan_rejected_accepted() -> None:
         (ROOT,),
         (skill("a")._replace(reported=(Finding(Code.SKIPPED, "third"),)),),
         (RejectedCandidate("b", "b", "/skills/b", (judged("second"),)),),
-        scan_findings=(judged("first"),),
+        root_findings=(judged("first"),),
     )
     assert [judged.finding.message for judged in loaded.findings] == ["first", "second", "third"]
 
@@ -119,7 +128,7 @@ def test_findings_are_ordered_scan_rejected_accepted() -> None:
 def test_explanation_has_winner_shadowed_and_rejected() -> None:
     winner, loser, other = skill("pdf", "one"), skill("pdf", "two"), skill("xlsx")
     rejected = RejectedCandidate("pdf", "", "/skills/pdf", ())
-    shadowed = ShadowedSkill(loser, winner, "the first wins")
+    shadowed = DuplicateSkill(loser, winner, "the first wins")
     loaded = Catalog(LENIENT, (ROOT,), (winner, other), (rejected,), (shadowed,))
     explanation = loaded.explain("pdf")
     assert (explanation.name, explanation.profile) == ("pdf", "lenient")

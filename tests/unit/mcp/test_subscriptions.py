@@ -19,7 +19,8 @@ from mcp.client.subscriptions import (
 )
 from mcp.shared.exceptions import MCPError
 
-from skillhall._internal.catalog.skill_view import FolderSkillProvider, SkillView
+from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
+from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.mcp import subscriptions
 from skillhall._internal.mcp.server import SkillServer
 from skillhall._internal.policy.profiles import LENIENT

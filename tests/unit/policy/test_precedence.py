@@ -27,18 +27,18 @@ class Skill:
 
 def test_unique_names_are_all_used_in_order() -> None:
     skills = [Skill("b"), Skill("a"), Skill("c", 1)]
-    assert resolve_duplicates(skills, PrecedencePolicy()) == (skills, [], [])
+    assert resolve_duplicates(skills, PrecedencePolicy()) == (skills, [])
 
 
 def test_first_duplicate_wins_and_the_other_is_reported() -> None:
     first, second = Skill("a", location="/1"), Skill("a", 1, location="/2")
-    used, shadowed, findings = resolve_duplicates([first, second], PrecedencePolicy())
+    policy = PrecedencePolicy()
+    used, [duplicate] = resolve_duplicates([first, second], policy)
     assert used == [first]
-    assert [(loser.skill, loser.winner) for loser in shadowed] == [(second, first)]
-    assert [(finding.code, finding.path, finding.skill) for finding in findings] == [
-        (Code.SHADOWED, "/2", "a")
-    ]
-    assert findings[0].message == "'a' is shadowed by /1 (the earlier root wins)"
+    assert (duplicate.skill, duplicate.winner, duplicate.is_shadowed) == (second, first, True)
+    finding = policy.build_finding(duplicate)
+    assert (finding.code, finding.path, finding.skill) == (Code.SHADOWED, "/2", "a")
+    assert finding.message == "'a' is shadowed by /1 (the earlier root wins)"
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,18 @@ def test_first_duplicate_wins_and_the_other_is_reported() -> None:
     ],
 )
 def test_shadowed_skill_has_the_rule(winner: Skill, skill: Skill, rule: str) -> None:
-    _, (shadowed,), (finding,) = resolve_duplicates([winner, skill], PrecedencePolicy())
-    assert shadowed.rule == rule
-    assert rule in finding.message
+    policy = PrecedencePolicy()
+    _, [duplicate] = resolve_duplicates([winner, skill], policy)
+    assert duplicate.rule == rule
+    assert rule in policy.build_finding(duplicate).message
 
 
 def test_keep_all_uses_every_duplicate() -> None:
     skills = [Skill("a", location="/1"), Skill("a", location="/2"), Skill("a", 1, location="/3")]
-    used, shadowed, findings = resolve_duplicates(skills, KEEP_ALL_POLICY)
-    assert (used, shadowed) == (skills, [])
+    used, duplicates = resolve_duplicates(skills, KEEP_ALL_POLICY)
+    assert used == skills
+    assert not any(duplicate.is_shadowed for duplicate in duplicates)
+    findings = [*map(KEEP_ALL_POLICY.build_finding, duplicates)]
     assert [(finding.code, finding.path) for finding in findings] == [
         (Code.SAME_NAME, "/2"),
         (Code.SAME_NAME, "/3"),
@@ -74,17 +77,18 @@ def test_keep_all_uses_every_duplicate() -> None:
 def test_rules_in_root_and_across_roots_are_independent() -> None:
     policy = PrecedencePolicy(across_roots=DuplicatePolicy.KEEP_ALL)
     first, same_root, other_root = Skill("a"), Skill("a", location="/2"), Skill("a", 1)
-    used, shadowed, _ = resolve_duplicates([first, same_root, other_root], policy)
+    used, duplicates = resolve_duplicates([first, same_root, other_root], policy)
     assert used == [first, other_root]
-    assert [loser.skill for loser in shadowed] == [same_root]
+    assert [loser.skill for loser in duplicates if loser.is_shadowed] == [same_root]
+    assert [loser.skill for loser in duplicates] == [same_root, other_root]
 
 
 def test_identity_may_be_the_id_instead_of_the_name() -> None:
     policy = PrecedencePolicy(identity=Identity.ID)
     first, same_name, same_id = Skill("a", id="1"), Skill("a", id="2"), Skill("b", id="1")
-    used, shadowed, _ = resolve_duplicates([first, same_name, same_id], policy)
+    used, duplicates = resolve_duplicates([first, same_name, same_id], policy)
     assert used == [first, same_name]
-    assert [loser.skill for loser in shadowed] == [same_id]
+    assert [loser.skill for loser in duplicates] == [same_id]
 
 
 @pytest.mark.parametrize("in_root", list(DuplicatePolicy))
@@ -94,6 +98,7 @@ def test_resolving_duplicates_is_idempotent(
 ) -> None:
     policy = PrecedencePolicy(in_root=in_root, across_roots=across_roots)
     skills = [Skill(name, root, location=f"/{n}") for n, (name, root) in enumerate(PAIRS)]
-    used, _, _ = resolve_duplicates(skills, policy)
-    again, shadowed, _ = resolve_duplicates(used, policy)
-    assert (again, shadowed) == (used, [])
+    used, _ = resolve_duplicates(skills, policy)
+    again, duplicates = resolve_duplicates(used, policy)
+    assert again == used
+    assert not any(duplicate.is_shadowed for duplicate in duplicates)

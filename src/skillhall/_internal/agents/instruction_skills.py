@@ -11,6 +11,7 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from skillhall._internal.catalog.catalog import CatalogRoot
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import read_skill
@@ -199,7 +200,8 @@ class InstructionLoader:
             # Each source is loaded alone, so that its links stay inside it.
             catalog = load_roots([root], self._profile, with_bodies=True)
             findings += catalog.findings
-            skills = [skill._replace(root_number=number) for skill in catalog]
+            catalog_root = CatalogRoot(root, number, self._profile.load_policy)
+            skills = [skill._replace(catalog_root=catalog_root) for skill in catalog]
             known += skills
             skills = [skill for skill in skills if not is_excluded(skill)]
             usable = []
@@ -217,8 +219,9 @@ class InstructionLoader:
             hidden += (*unseen.listed, *unseen.inlined)
             located = (f if f.path else f.with_location(root.path) for f in selection.findings)
             findings += judge(located)
-        winners, _, shadow_findings = resolve_duplicates(selected, self._profile.precedence_policy)
-        findings += judge(shadow_findings)
+        precedence = self._profile.precedence_policy
+        winners, duplicates = resolve_duplicates(selected, precedence)
+        findings += judge(map(precedence.build_finding, duplicates))
         findings += judge(check_group_patterns(known, (*self._pinned, *self._excluded)))
         # Skills are compared by identity, because two sources may select equal ones.
         winner_ids = {id(skill) for skill in winners}

@@ -11,13 +11,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.duplicates.duplicate_finder import (
+from skillhall._internal.catalog.duplicates.duplicate_report import (
     DEFAULT_THRESHOLD,
-    find_duplicates,
+    DuplicateReport,
 )
-from skillhall._internal.catalog.duplicates.duplicate_report import DuplicateReport
 from skillhall._internal.catalog.fingerprint import take_fingerprint
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
@@ -33,7 +31,6 @@ from skillhall._internal.render.listing import (
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import find_profile, resolve_roots
-from skillhall._internal.wiring.catalog_index import index_catalog
 from skillhall.errors import SkillFileNotFound
 
 if TYPE_CHECKING:
@@ -153,6 +150,9 @@ class SearchHit:
     """Other skills with the same text."""
 
 
+# Methods that many programs never call import their modules themselves: the search with its
+# database, the tools for models and the comparison of texts take 15 ms of CPU to import, the rest
+# 45 ms.
 class Skills(Mapping[str, Skill]):
     """The skills in folders or in a source, by name. Immutable and thread-safe.
 
@@ -216,8 +216,7 @@ class Skills(Mapping[str, Skill]):
         skills = Skills.open("skills.zip")
         ```
         """
-        # Readers of git, archives and MCP, and the risk scan, take 150 ms of CPU to import;
-        # everything that `load` needs takes 100 ms.
+        # Readers of git, archives and MCP, and the risk scan, take 150 ms of CPU to import.
         from skillhall._internal.api.source_copy import SourceCopy  # noqa: PLC0415
 
         chosen = find_profile(profile) if isinstance(profile, str) else profile
@@ -295,6 +294,10 @@ class Skills(Mapping[str, Skill]):
             print(group.kind, [skill.location for skill in group.skills])
         ```
         """
+        from skillhall._internal.catalog.duplicates.duplicate_finder import (  # noqa: PLC0415
+            find_duplicates,
+        )
+
         catalog, keep = self._catalog, self._keep
         chosen = (s for s in catalog.iter_listed() if keep is None or keep(s.name))
         return find_duplicates(chosen, catalog.profile.scan_policy, threshold)
@@ -373,6 +376,8 @@ class Skills(Mapping[str, Skill]):
         print(result.text, result.is_error)
         ```
         """
+        from skillhall._internal.agents.skill_tools import SkillTools  # noqa: PLC0415
+
         return SkillTools(self._view, get_directory=lambda row: row.skill.directory).tools()
 
     def select(self, *patterns: str) -> Skills:
@@ -437,7 +442,7 @@ class Skills(Mapping[str, Skill]):
     @cached_property
     def _get_index(self) -> Callable[[], SearchIndex]:
         # Not a method: the view must not keep this object alive, which may own temporary files.
-        return cache(partial(index_catalog, self._catalog, self._origin.cache_settings))
+        return cache(partial(_build_index, self._catalog, self._origin.cache_settings))
 
     @property
     def _index(self) -> SearchIndex:
@@ -460,6 +465,12 @@ class Skills(Mapping[str, Skill]):
             _row=row,
             _view=self._view,
         )
+
+
+def _build_index(catalog: Catalog, settings: Settings | None) -> SearchIndex:
+    from skillhall._internal.wiring.catalog_index import index_catalog  # noqa: PLC0415
+
+    return index_catalog(catalog, settings)
 
 
 def _build_listing_row(row: ViewedSkill) -> ListingRow:

@@ -39,9 +39,14 @@ class SourceCopy:
     def load_catalog(self) -> Catalog:
         """Load the copied skills, with the findings of the source."""
         loaded = load_roots([Root(self._folder, self._text)], self._profile)
-        findings = (*self._report.findings, *loaded.scan_findings)
+        findings = (*self._report.findings, *loaded.root_findings)
         return Catalog(
-            loaded.profile, loaded.roots, loaded.skills, loaded.rejected, loaded.shadowed, findings
+            loaded.profile,
+            loaded.roots,
+            loaded.skills,
+            loaded.rejected,
+            loaded.duplicates,
+            findings,
         )
 
     def renew(self) -> SourceCopy:

@@ -16,7 +16,7 @@ import time
 from skillhall._version import VERSION
 
 # Increase it if the parser, a check or the encoding changes the cached values between releases.
-FORMAT = 3
+FORMAT = 4
 CACHE_FOLDER = "heads"
 CHECKSUM_SIZE = 4  # bytes
 # Nanoseconds. A second edit within one tick of the clock does not change the stat signature, so
@@ -67,7 +67,7 @@ class NewCacheFile:
         """Append `data`. Raises: OSError."""
         self._file.write(data)
 
-    def commit(self, position: int, checksum: bytes) -> None:
+    def commit(self, position: int = 0, checksum: bytes = b"") -> None:
         """Write the checksum at `position` and replace the old file. Raises: OSError."""
         try:
             self._file.seek(position)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
-    from skillhall._internal.policy.precedence import ShadowedSkill
+    from skillhall._internal.policy.precedence import DuplicateSkill
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.finding import FindingRow
     from skillhall._internal.skill.parsed import Frontmatter
@@ -25,22 +24,42 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.folder.root import Root
 
 
+class CatalogRoot(NamedTuple):
+    """A root of a catalog, its place in the order of roots, and the policy of its skills."""
+
+    root: Root
+    number: int = 0
+    load_policy: LoadPolicy = LENIENT.load_policy
+
+
 class CatalogSkill(NamedTuple):
-    """An accepted skill: its frontmatter and location, without the body."""
+    """An accepted skill: its frontmatter and location, without the body.
+
+    It has as many fields as a `Candidate`, so that it fits into the memory of the candidate that it
+    replaces. In a large catalog, that is a tenth of all memory.
+    """
 
     name: str
     description: str
     hidden: bool  # from models
     folder: str  # relative to the root, "" for the root itself
     file: str
-    root: Root
-    root_number: int
+    catalog_root: CatalogRoot
     encoded_frontmatter: Frontmatter | EncodedFields
     reported: tuple[FindingRow, ...] = ()  # findings that the profile does not accept
     is_flat: bool = False
     real_folder: FolderHandle | None = None  # target, if a folder on the path is a link
     real_file: FolderHandle | None = None  # target, if the SKILL.md is a link
-    load_policy: LoadPolicy = LENIENT.load_policy  # it judges `reported`
+
+    @property
+    def root(self) -> Root:
+        """The root that contains it."""
+        return self.catalog_root.root
+
+    @property
+    def root_number(self) -> int:
+        """The index of its root; earlier roots come first."""
+        return self.catalog_root.number
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
@@ -51,7 +70,7 @@ class CatalogSkill(NamedTuple):
         """
         if not self.reported:
             return ()
-        return judge_rows(self.reported, self.load_policy, self.location, self.name)
+        return judge_rows(self.reported, self.catalog_root.load_policy, self.location, self.name)
 
     @property
     def frontmatter(self) -> Frontmatter:
@@ -73,7 +92,8 @@ class CatalogSkill(NamedTuple):
     @property
     def directory(self) -> str:
         """The absolute path of the skill's folder."""
-        return f"{self.root.path}{os.sep}{self.folder}" if self.folder else self.root.path
+        path = self.catalog_root.root.path
+        return f"{path}{os.sep}{self.folder}" if self.folder else path
 
     @property
     def source(self) -> str:
@@ -95,16 +115,13 @@ class RejectedCandidate(NamedTuple):
     findings: tuple[JudgedFinding, ...]
 
 
-_GET_SKILL = itemgetter(0)  # of a `ShadowedSkill`
-
-
 class Explanation(NamedTuple):
     """All candidates with one name or id, and which of them won."""
 
     name: str
     profile: str
     winners: tuple[CatalogSkill, ...]
-    shadowed: tuple[ShadowedSkill[CatalogSkill], ...]
+    shadowed: tuple[DuplicateSkill[CatalogSkill], ...]
     rejected: tuple[RejectedCandidate, ...]
 
     @property
@@ -138,7 +155,7 @@ class Explanation(NamedTuple):
 class Catalog:
     """Ordered, immutable snapshot of the skills that a profile accepts."""
 
-    __slots__ = ("profile", "rejected", "roots", "scan_findings", "shadowed", "skills")
+    __slots__ = ("duplicates", "profile", "rejected", "root_findings", "roots", "skills")
 
     def __init__(  # noqa: PLR0913, PLR0917 - a snapshot of six things
         self,
@@ -146,15 +163,15 @@ class Catalog:
         roots: Iterable[Root],
         skills: Iterable[CatalogSkill] = (),
         rejected: Iterable[RejectedCandidate] = (),
-        shadowed: Iterable[ShadowedSkill[CatalogSkill]] = (),
-        scan_findings: Iterable[JudgedFinding] = (),
+        duplicates: Iterable[DuplicateSkill[CatalogSkill]] = (),
+        root_findings: Iterable[JudgedFinding] = (),
     ) -> None:
         self.profile: Final = profile
         self.roots: Final = tuple(roots)
         self.skills: Final = tuple(skills)
         self.rejected: Final = tuple(rejected)
-        self.shadowed: Final = tuple(shadowed)
-        self.scan_findings: Final = tuple(scan_findings)  # of the scan, and about duplicate names
+        self.duplicates: Final = tuple(duplicates)
+        self.root_findings: Final = tuple(root_findings)  # of the scan of the roots
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Catalog) and all(
@@ -176,38 +193,53 @@ class Catalog:
         return tuple(skill for skill in self.skills if is_visible_to_models(skill))
 
     @property
+    def shadowed(self) -> tuple[DuplicateSkill[CatalogSkill], ...]:
+        """The skills that are not used because of a duplicate."""
+        return tuple(duplicate for duplicate in self.duplicates if duplicate.is_shadowed)
+
+    @property
+    def scan_findings(self) -> tuple[JudgedFinding, ...]:
+        """The findings of the scan, then those about duplicates."""
+        return tuple(self._iter_scan_findings())
+
+    def _iter_scan_findings(self) -> Iterator[JudgedFinding]:
+        yield from self.root_findings
+        build_finding = self.profile.precedence_policy.build_finding
+        yield from self.profile.load_policy.iter_judged(map(build_finding, self.duplicates))
+
+    @property
     def findings(self) -> tuple[JudgedFinding, ...]:
         """All findings of the scan, then those of rejected, accepted and shadowed skills.
 
         A skill's findings that the profile accepts are left out.
         """
         return (
-            *self.scan_findings,
+            *self._iter_scan_findings(),
             *(judged for rejected in self.rejected for judged in rejected.findings),
             *(judged for skill in self.iter_listed() for judged in skill.findings),
         )
 
     def iter_finding_rows(self) -> Iterator[tuple[FindingRow, Effect]]:
         """Yield `findings` as rows, without building an object for each skill's finding."""
-        yield from self.scan_findings
+        yield from self._iter_scan_findings()
         for rejected in self.rejected:
             yield from rejected.findings
         effects, default = self.profile.load_policy.effects, self.profile.load_policy.default_effect
-        for skills in (self.skills, map(_GET_SKILL, self.shadowed)):
-            for skill in skills:
-                if rows := skill.reported:
-                    name, _, _, folder, file, root, *_ = skill
-                    start = f"{root.path}{os.sep}{folder}" if folder else root.path
-                    location = f"{start}{os.sep}{file}"
-                    for code, message, line, hint, _, _ in rows:
-                        row = (code, message, line, hint, location, name)
-                        yield row, effects.get(code, default)
+        for skill in self.iter_listed():
+            if rows := skill.reported:
+                name, _, _, folder, file, (root, _, _), *_ = skill
+                start = f"{root.path}{os.sep}{folder}" if folder else root.path
+                location = f"{start}{os.sep}{file}"
+                for code, message, line, hint, _, _ in rows:
+                    row = (code, message, line, hint, location, name)
+                    yield row, effects.get(code, default)
 
     def iter_listed(self) -> Iterator[CatalogSkill]:
         """Yield the accepted skills, then the shadowed ones."""
         yield from self.skills
-        for shadowed in self.shadowed:
-            yield shadowed.skill
+        for skill, _, rule in self.duplicates:
+            if rule:
+                yield skill
 
     def find(self, name: str) -> CatalogSkill:
         """Return the skill with this name, else with this id. Raises: SkillNotFound."""

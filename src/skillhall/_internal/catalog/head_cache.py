@@ -1,8 +1,9 @@
 """Head cache: parsed heads of SKILL.md files on disk.
 
-A scan reads only files whose stat signature has changed. Each root has one cache file, which is
-replaced atomically; if two processes write it, the last one wins. If the file is missing, damaged,
-outdated or not trusted, the heads are read again.
+A scan reads only files whose stat signature has changed. If nothing below the root has changed, it
+does not even list folders. Each root has one cache file, which is replaced atomically; if two
+processes write it, the last one wins. If the file is missing, damaged, outdated or not trusted, the heads
+are read again.
 
 `cache_file` decides which files are trusted.
 """
@@ -10,31 +11,64 @@ outdated or not trusted, the heads are read again.
 from __future__ import annotations
 
 import contextlib
+import marshal
 import os
 import time
 import zlib
-from typing import TYPE_CHECKING
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.cache_file import (
     CACHE_FOLDER,
     CHECKSUM_SIZE,
-    CLOCK_GRANULARITY,
     NewCacheFile,
     build_version_line,
     is_trusted_file,
     open_cache_file,
 )
-from skillhall._internal.fs.handles import read_descriptor
-from skillhall._internal.skill.frontmatter_locator import SKILL_MD
-from skillhall._internal.sources.folder.candidate_codec import decode_candidates, encode_candidates
-from skillhall.errors import TooLarge
+from skillhall._internal.catalog.scan_state import (
+    build_state,
+    is_cacheable,
+    is_empty_folder,
+    is_provable,
+)
+from skillhall._internal.sources.folder.candidate_codec import (
+    decode_candidates,
+    decode_findings,
+    encode_candidates,
+    encode_findings,
+)
+from skillhall._internal.sources.folder.walker import Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, BinaryIO
 
-    from skillhall._internal.skill.parsed import KeyCase
+    from skillhall._internal.fs.signatures import PackedSignature
+    from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.skill.finding import Finding, FindingRow
     from skillhall._internal.sources.folder.candidate import Candidate
-    from skillhall._internal.sources.folder.walker import Scan
+    from skillhall._internal.sources.folder.root import Root
+
+# Candidates are encoded, decoded and checked in parts, to limit the memory that is needed at once.
+_CANDIDATES_PER_PART = 2048
+_LENGTH_SIZE = 8  # bytes
+
+
+class ScanRecord(NamedTuple):
+    """The last scan of a root, besides its cached candidates."""
+
+    options: str  # everything else that determines the result
+    folders: dict[str, PackedSignature]  # that were listed
+    findings: tuple[Finding, ...]
+    empty_folders: list[Candidate]
+
+
+class CachedScan(NamedTuple):
+    """Content of a cache file. With a record, the candidates are those of a complete scan."""
+
+    candidates: list[Candidate]
+    record: ScanRecord | None = None
 
 
 class HeadCache:
@@ -43,31 +77,76 @@ class HeadCache:
     def __init__(self, directory: str) -> None:
         self.directory: str = os.path.join(directory, CACHE_FOLDER)
 
-    def load(self, real_root: str, keys: KeyCase) -> Mapping[str, Candidate]:
-        """Load the candidates of a root by folder; empty if the cache cannot be used."""
+    def open(self, root: Root, real_root: str, profile: Profile) -> RootCache:
+        """Load the cache of a root; it is empty if the file cannot be used."""
+        # Names of cache files are short hashes and may collide; the header identifies the root.
+        header = f"{build_version_line()}\n{profile.key_case.value}\n{real_root}\0"
+        encoded = header.encode("utf-8", "surrogatepass")
+        path = os.path.join(self.directory, f"{zlib.crc32(encoded):08x}")
+        return RootCache(path, encoded, root, profile)
+
+
+class RootCache:
+    """Head cache of one root, for a scan with one profile."""
+
+    def __init__(self, path: str, header: bytes, root: Root, profile: Profile) -> None:
+        self._path = path
+        self._header = header
+        self._root = root
+        self._options = _describe_options(root, profile)
         try:
-            payload = _read_payload(self._path(real_root, keys), _header(real_root, keys))
-            return {} if payload is None else {row[0]: row for row in decode_candidates(payload)}
-        except (OSError, TooLarge, ValueError, EOFError, TypeError, KeyError):
-            return {}
+            self._cached = _read_file(path, header)
+        except (OSError, ValueError, EOFError, TypeError, KeyError):
+            self._cached = CachedScan([])
 
-    def save(self, real_root: str, keys: KeyCase, scan: Scan, started_ns: int) -> None:
-        """Save the candidates of a scan that started at `started_ns`."""
-        if scan.reused_count == len(scan.candidates):
-            return  # all heads came from the cache
-        cacheable = [c for c in scan.candidates if _is_cacheable(c, started_ns)]
-        if scan.reused_count == len(cacheable):
-            return  # no other head can be cached yet
+    def find_unchanged(self) -> Scan | None:
+        """Return the last scan if another one would give the same result, else `None`.
+
+        That takes one `stat` for each SKILL.md and each listed folder.
+        """
+        candidates, record = self._cached
+        if record is None or record.options != self._options:
+            return None
+        parts = (build_state({}, part) for part in _split(candidates))
+        states = chain([build_state(record.folders, ())], parts)
+        if not all(state.is_current(self._root.path) for state in states):
+            return None
+        everything = [*candidates, *record.empty_folders]
+        findings = [*record.findings]
+        return Scan(everything, findings, len(everything), record.folders, is_unchanged=True)
+
+    def by_folder(self) -> Mapping[str, Candidate]:
+        """Return the cached candidates by folder."""
+        return {candidate.folder: candidate for candidate in self._cached.candidates}
+
+    def save(self, scan: Scan, started_ns: int) -> None:
+        """Save a scan that started at `started_ns`, unless the cache has all of it."""
+        if scan.is_unchanged and scan.reused_count == len(scan.candidates):
+            return
+        record = None
+        if scan.folders is not None and is_provable(scan, started_ns):
+            empty_folders = [*filter(is_empty_folder, scan.candidates)]
+            record = ScanRecord(self._options, scan.folders, tuple(scan.findings), empty_folders)
+        cacheable = [c for c in scan.candidates if is_cacheable(c, started_ns)]
+        if not cacheable:
+            return  # scanning the root again takes as long
+        has_all_heads = scan.reused_count == len(cacheable)
+        if has_all_heads and (record is None or self._has_record_of_other_options()):
+            return
         with contextlib.suppress(OSError):
-            _write_file(self._path(real_root, keys), _header(real_root, keys), cacheable)
+            _write_file(self._path, self._header, CachedScan(cacheable, record))
 
-    def _path(self, real_root: str, keys: KeyCase) -> str:
-        return os.path.join(self.directory, f"{zlib.crc32(_header(real_root, keys)):08x}")
+    def _has_record_of_other_options(self) -> bool:
+        # Two profiles that are used in turn would otherwise replace each other's record each time.
+        record = self._cached.record
+        return record is not None and record.options != self._options
 
 
-def _header(real_root: str, keys: KeyCase) -> bytes:
-    # Names of cache files are short hashes and may collide; the header identifies the root.
-    return f"{build_version_line()}\n{keys.value}\n{real_root}\0".encode("utf-8", "surrogatepass")
+def _describe_options(root: Root, profile: Profile) -> str:
+    policy = profile.scan_policy
+    # Findings contain the path of the root. The order of a set differs between processes.
+    skip_names, others = sorted(policy.skip_names), policy._replace(skip_names=frozenset())
+    return repr((root.path, root.no_links_below, skip_names, others))
 
 
 def now_ns() -> int:
@@ -75,40 +154,74 @@ def now_ns() -> int:
     return time.time_ns()
 
 
-def _is_cacheable(candidate: Candidate, started: int) -> bool:
-    signature = candidate.signature
-    if signature is None or candidate.real_folder is not None or candidate.real_file is not None:
-        return False
-    if not candidate.folder or candidate.file != SKILL_MD:
-        return False  # a flat file, or the root itself, whose name may be an alias
-    modified, changed, _, _ = signature
-    return max(modified, changed) < started - CLOCK_GRANULARITY
-
-
-def _read_payload(path: str, header: bytes) -> memoryview | None:
+def _read_file(path: str, header: bytes) -> CachedScan:
+    """Read a cache file. Raises: OSError, ValueError, EOFError, TypeError, KeyError."""
     descriptor = open_cache_file(path)
     try:
         if not is_trusted_file(status := os.fstat(descriptor)):
-            return None
-        data = read_descriptor(descriptor, status.st_size, "the head cache")
+            return CachedScan([])
+        with open(descriptor, "rb", closefd=False) as file:
+            if file.read(len(header)) != header:
+                return CachedScan([])
+            return _read_parts(file, status.st_size)
     finally:
         os.close(descriptor)
-    start = len(header) + CHECKSUM_SIZE
-    payload = memoryview(data)[start:]
+
+
+def _read_parts(file: BinaryIO, file_size: int) -> CachedScan:
+    first = _read_part(file, file_size)
+    count, encoded = marshal.loads(first)  # noqa: S302 - only our own file gets here
+    candidates: list[Candidate] = []
+    while len(candidates) < count:
+        candidates += decode_candidates(_read_part(file, file_size))
+    if file.read(1):
+        raise ValueError
+    return CachedScan(candidates, None if encoded is None else _decode_record(*encoded))
+
+
+def _read_part(file: BinaryIO, file_size: int) -> bytes:
+    """Read one part. Raises: ValueError if it is damaged."""
+    checksum = int.from_bytes(file.read(CHECKSUM_SIZE), "big")
+    size = int.from_bytes(file.read(_LENGTH_SIZE), "big")
+    data = file.read(size) if size <= file_size else b""
     # The checksum detects damage; owner and mode protect against other users.
-    checksum = int.from_bytes(data[len(header) : start], "big")
-    return payload if data.startswith(header) and checksum == zlib.crc32(payload) else None
+    if len(data) != size or zlib.crc32(data) != checksum:
+        raise ValueError
+    return data
 
 
-def _write_file(path: str, header: bytes, candidates: Sequence[Candidate]) -> None:
+def _write_file(path: str, header: bytes, cached: CachedScan) -> None:
+    candidates, record = cached
     file = NewCacheFile(path)
     try:
-        file.write(header + bytes(CHECKSUM_SIZE))
-        checksum = 0
-        for part in encode_candidates(candidates):
-            file.write(part)
-            checksum = zlib.crc32(part, checksum)
-        file.commit(len(header), checksum.to_bytes(CHECKSUM_SIZE, "big"))
+        file.write(header)
+        encoded = None if record is None else _encode_record(record)
+        _write_part(file, marshal.dumps((len(candidates), encoded)))
+        for part in _split(candidates):
+            _write_part(file, encode_candidates(part))
+        file.commit()
     except BaseException:
         file.discard()
         raise
+
+
+def _split(candidates: list[Candidate]) -> Iterator[list[Candidate]]:
+    for start in range(0, len(candidates), _CANDIDATES_PER_PART):
+        yield candidates[start : start + _CANDIDATES_PER_PART]
+
+
+def _write_part(file: NewCacheFile, data: bytes) -> None:
+    file.write(zlib.crc32(data).to_bytes(CHECKSUM_SIZE, "big"))
+    file.write(len(data).to_bytes(_LENGTH_SIZE, "big"))
+    file.write(data)
+
+
+def _encode_record(record: ScanRecord) -> tuple[Any, ...]:
+    options, folders, findings, empty_folders = record
+    return options, folders, encode_findings(findings), encode_candidates(empty_folders)
+
+
+def _decode_record(
+    options: str, folders: dict[str, PackedSignature], rows: Sequence[FindingRow], empty: bytes
+) -> ScanRecord:
+    return ScanRecord(options, folders, decode_findings(rows), decode_candidates(empty))

@@ -14,7 +14,6 @@ import contextlib
 import marshal
 import os
 import zlib
-from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.cache_file import (
@@ -25,34 +24,33 @@ from skillhall._internal.catalog.cache_file import (
     is_trusted_file,
     open_cache_file,
 )
+from skillhall._internal.fs.signatures import SIGNATURE_SIZE, pack_signature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from skillhall._internal.sources.folder.candidate import Signature
+    from skillhall._internal.fs.signatures import PackedSignature
 
 FORMAT = 1  # increase it if the output of `list` changes between releases
 MIN_SKILLS = 1000  # smaller listings are printed faster than they are worth storing
 _NUMBER = 8  # bytes
 _CHUNK = 1 << 20
-_SIGNATURE = 32  # bytes
 _SLICE = 4096  # signatures that are compared at once
-_MAX_SIGNED = (1 << 63) - 1
 
 
 class ScanState(NamedTuple):
     """Everything that the result of a scan depends on: paths and their signatures."""
 
     paths: list[str]  # relative to the root; "." is the root itself
-    signatures: bytes  # four numbers for each path
+    signatures: bytes  # of all paths
 
     def is_current(self, root: str) -> bool:
         """Whether every path below `root` still has its signature."""
         for start in range(0, len(self.paths), _SLICE):
             part = self.paths[start : start + _SLICE]
-            known = self.signatures[start * _SIGNATURE : (start + _SLICE) * _SIGNATURE]
+            known = self.signatures[start * SIGNATURE_SIZE : (start + _SLICE) * SIGNATURE_SIZE]
             try:
-                if pack_signatures(_read_signatures(root, part)) != known:
+                if b"".join(_read_signatures(root, part)) != known:
                     return False
             except (OSError, ValueError):
                 return False
@@ -174,24 +172,14 @@ class ListingWriter:
         self._file.discard()
 
 
-def _read_signatures(root: str, paths: Iterable[str]) -> Iterator[Signature]:
+def _read_signatures(root: str, paths: Iterable[str]) -> Iterator[PackedSignature]:
     # A stat through a link is harmless here, since only its signature is used. The link itself
     # would change the signature of the folder that contains it.
     handle = os.open(root, os.O_RDONLY) if os.stat in os.supports_dir_fd else None
     try:
         for path in paths:
             name = os.path.join(root, path) if handle is None else path
-            status = os.stat(name, dir_fd=handle, follow_symlinks=False)
-            yield status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+            yield pack_signature(os.stat(name, dir_fd=handle, follow_symlinks=False))
     finally:
         if handle is not None:
             os.close(handle)
-
-
-def pack_signatures(signatures: Iterable[Signature]) -> bytes:
-    """Pack signatures into bytes, with the same length for each."""
-    # Inode numbers are unsigned; one bit less still detects every change that matters.
-    numbers = array("q")
-    for modified, changed, size, inode in signatures:
-        numbers.extend((modified, changed, size, inode & _MAX_SIGNED))
-    return numbers.tobytes()

@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, RejectedCandidate
+from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
+from skillhall._internal.catalog.catalog import (
+    Catalog,
+    CatalogRoot,
+    CatalogSkill,
+    RejectedCandidate,
+)
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
 from skillhall._internal.policy.effects import JudgedFinding, judge_rows
@@ -19,7 +25,7 @@ from skillhall._internal.sources.folder.walker import ScanContext, scan_root
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from skillhall._internal.catalog.head_cache import HeadCache
+    from skillhall._internal.catalog.head_cache import HeadCache, RootCache
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.candidate import Candidate
     from skillhall._internal.sources.folder.root import Root
@@ -52,28 +58,38 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     if profile.scan_policy.search_inside_skills:
         # Every folder is listed anyway, and the agents of this profile have a cache of their own.
         head_cache = None
-    scans, keys = [], profile.key_case
+    context = ScanContext(profile.key_case, real_roots, {}, progress=progress)
+    if head_cache is None:
+        context = context._replace(keep_signatures=with_bodies)
+    scans = []
     with _pause_gc():
         for root, real in zip(roots, real_roots, strict=True):
             started = now_ns()
-            context = ScanContext(keys, real_roots, {}, progress=progress)
-            if head_cache is None:
-                context = context._replace(keep_signatures=with_bodies)
-            else:
-                context = context._replace(known_candidates=head_cache.load(real, keys))
-            scan = scan_root(root, profile.scan_policy, context)
+            cache = None if head_cache is None else head_cache.open(root, real, profile)
+            context = context._replace(settled_before_ns=started - CLOCK_GRANULARITY)
+            scan = _scan(root, profile, context, cache)
             if with_bodies:
                 # A listing needs neither the parser nor the reader of bundles, whose import would
                 # add 28 ms of CPU to its 45 ms.
                 from skillhall._internal.catalog.skill_content import check_bodies  # noqa: PLC0415
 
                 scan = check_bodies(root, scan)
-            if head_cache is not None:
-                head_cache.save(real, keys, scan, started)
+            if cache is not None:
+                cache.save(scan, started)
             if on_scan is not None:
                 on_scan(scan, started)
             scans.append(scan)
+        cache = None  # its candidates would stay in memory next to the skills made from them
         return build_catalog(roots, profile, _judge_scans(roots, real_roots, profile, scans))
+
+
+def _scan(root: Root, profile: Profile, context: ScanContext, cache: RootCache | None) -> Scan:
+    """Scan a root, or return the cached scan if nothing has changed."""
+    if cache is not None:
+        if (scan := cache.find_unchanged()) is not None:
+            return scan
+        context = context._replace(known_candidates=cache.by_folder())
+    return scan_root(root, profile.scan_policy, context)
 
 
 def scan_folders(
@@ -150,14 +166,13 @@ def build_catalog(
     """Combine the scans of the roots into a catalog; resolve equal names and ids."""
     skills: list[CatalogSkill] = []
     rejected: list[RejectedCandidate] = []
-    scan_findings: list[JudgedFinding] = []
+    root_findings: list[JudgedFinding] = []
     for judged in judged_scans:
         skills += judged.skills
         rejected += judged.rejected
-        scan_findings += judged.findings
-    accepted, shadowed, findings = resolve_duplicates(skills, profile.precedence_policy)
-    scan_findings += profile.load_policy.judge(findings)
-    return Catalog(profile, roots, accepted, rejected, shadowed, scan_findings)
+        root_findings += judged.findings
+    accepted, duplicates = resolve_duplicates(skills, profile.precedence_policy)
+    return Catalog(profile, roots, accepted, rejected, duplicates, root_findings)
 
 
 class _DuplicateFileFilter:
@@ -216,7 +231,7 @@ class _RootJudge:
 
     def __init__(self, root: Root, number: int, profile: Profile) -> None:
         self.root = root
-        self.root_number = number
+        self.catalog_root = CatalogRoot(root, number, profile.load_policy)
         self.load_policy = profile.load_policy
         self.quiet_codes = profile.load_policy.accepted_codes
         self.rejecting_codes = profile.load_policy.rejecting_codes
@@ -230,7 +245,7 @@ class _RootJudge:
         # One call for all, local names and unpacking, since there may be tens of thousands.
         name_policy, reserved_names = self.name_policy, self.reserved_names
         quiet, rejecting = self.quiet_codes, self.rejecting_codes
-        root, root_number, load_policy = self.root, self.root_number, self.load_policy
+        catalog_root, load_policy = self.catalog_root, self.load_policy
         skills, new = self.skills, tuple.__new__
         candidates.reverse()
         while candidates:
@@ -264,14 +279,12 @@ class _RootJudge:
                 hidden,
                 folder,
                 file,
-                root,
-                root_number,
+                catalog_root,
                 fields,
                 rows,
                 is_flat,
                 real,
                 real_file,
-                load_policy,
             )
             skills.append(new(CatalogSkill, skill))  # as `CatalogSkill(…)`, in half the time
 

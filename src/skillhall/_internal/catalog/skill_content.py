@@ -7,6 +7,7 @@ from os import fspath
 from typing import TYPE_CHECKING, TypeVar
 
 from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.fs.signatures import get_size
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.policy.readable_files import is_publishable
@@ -168,7 +169,7 @@ def check_bodies(root: Root, scan: Scan) -> Scan:
     checked = []
     for candidate in scan.candidates:
         checked.append(candidate)
-        if candidate.signature is None or candidate.signature[2] <= HEAD_SIZE:
+        if candidate.signature is None or get_size(candidate.signature) <= HEAD_SIZE:
             continue  # the scan has read the complete file
         folder = candidate.real_folder or FolderHandle(root.path, candidate.folder)
         try:

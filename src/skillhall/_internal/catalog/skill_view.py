@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import threading
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from skillhall._internal.catalog.fingerprint import take_fingerprint
-from skillhall._internal.catalog.loader import load_roots
-from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
     read_accepted_body,
@@ -29,12 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.catalog.fingerprint import Fingerprint
-    from skillhall._internal.catalog.head_cache import HeadCache
+    from skillhall._internal.catalog.search.background_index import BackgroundIndex
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
-    from skillhall._internal.sources.folder.root import Root
 
 MAX_SUGGESTIONS = 5  # names that an error suggests
 MAX_RANKED = 500  # skills that matter for a task; no prompt has room for more
@@ -173,6 +168,13 @@ class SkillView:
         return [rows[locations[0]] for locations in visible if locations]
 
     def _get_own_index(self) -> SearchIndex:
+        # Most programs that load skills never search them, and the index with its database takes
+        # 15 of the 60 ms of CPU to import what `Skills.load` needs.
+        from skillhall._internal.catalog.search.background_index import (  # noqa: PLC0415
+            BackgroundIndex,
+            IndexInput,
+        )
+
         with self._lock:
             if self._own_index is None:
                 self._own_index = BackgroundIndex()
@@ -192,42 +194,6 @@ class SkillProvider(Protocol):
 
     def current_view(self) -> SkillView:
         """Return the current view; a new object only if something changed."""
-
-
-class FolderSkillProvider:
-    """Provider of the skills in folders, loaded with a profile."""
-
-    def __init__(
-        self,
-        roots: Sequence[Root],
-        profile: Profile,
-        head_cache: HeadCache | None = None,
-        index: BackgroundIndex | None = None,
-    ) -> None:
-        self._index = index or BackgroundIndex()
-        self._roots = tuple(roots)
-        self._profile = profile
-        self._head_cache = head_cache
-        self._cached: tuple[Fingerprint, SkillView] | None = None
-        self._lock = threading.Lock()
-
-    def current_view(self) -> SkillView:
-        """Return the current view; the folders are loaded again only after a change."""
-        with self._lock:
-            if self._cached is not None and self._cached[0].is_current():
-                return self._cached[1]
-            paths = [root.path for root in self._roots]
-            follow_links = {root.path for root in self._roots if root.follow_links}
-            fingerprint = take_fingerprint(paths, self._profile.scan_policy, follow_links)
-            revision = fingerprint.revision
-            view = None if self._cached is None else self._cached[1]
-            if view is None or view.revision != revision:
-                catalog = load_roots(self._roots, self._profile, self._head_cache)
-                state = IndexInput(revision, catalog)
-                get_index = partial(self._index.get_index, state)
-                view = SkillView(revision, self._profile, catalog, catalog.findings, get_index)
-            self._cached = fingerprint, view
-            return view
 
 
 def _assign_names(skills: Sequence[CatalogSkill]) -> Iterator[str]:

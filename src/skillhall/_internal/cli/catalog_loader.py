@@ -62,7 +62,7 @@ def load_with_progress(
             on_scan=on_scan,
         )
     named = {root.path for root in catalog.roots if root.is_required}
-    for finding, _ in catalog.scan_findings:
+    for finding, _ in catalog.root_findings:
         if finding.code is Code.ROOT_MISSING and finding.path in named:
             raise CommandFailed("not_found", f"{finding.path}: {finding.message}", finding.hint)
     return catalog
@@ -88,12 +88,14 @@ def find_skill(catalog: Catalog, name: str) -> CatalogSkill:
 def summarize_skipped(catalog: Catalog, search: SearchOptions) -> Iterator[str]:
     """Yield scan problems, then the number of skipped skills and warnings."""
     warnings = 0
-    for finding, effect in catalog.scan_findings:
+    for finding, effect in catalog.root_findings:
         if finding.code in _INCOMPLETE_SCAN_CODES:
             yield f"warning: {finding.path}: {finding.message}"
         else:
             warnings += effect is Effect.WARN
     get_effect = catalog.profile.load_policy.get_effect
+    for duplicate in catalog.duplicates:
+        warnings += get_effect(duplicate.code) is Effect.WARN
     for skill in catalog.skills:
         for row in skill.reported:
             warnings += get_effect(row[0]) is Effect.WARN

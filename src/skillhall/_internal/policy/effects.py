@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -213,7 +213,11 @@ class LoadPolicy(NamedTuple):
 
     def judge(self, findings: Iterable[Finding]) -> tuple[JudgedFinding, ...]:
         """Return every finding with its effect."""
-        return tuple(JudgedFinding(f, self.get_effect(f.code)) for f in findings)
+        return tuple(self.iter_judged(findings))
+
+    def iter_judged(self, findings: Iterable[Finding]) -> Iterator[JudgedFinding]:
+        """Yield every finding with its effect."""
+        return (JudgedFinding(f, self.get_effect(f.code)) for f in findings)
 
     def accepts(self, findings: Iterable[Finding]) -> bool:
         """Whether no finding rejects the skill."""

@@ -8,6 +8,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from skillhall._internal.skill.finding import Code, Finding
 
+_SHADOWED, _SAME_NAME = Code.SHADOWED, Code.SAME_NAME  # globals are faster than attributes
+
 
 class DuplicatePolicy(Enum):
     """What happens to later skills with the same name or id."""
@@ -54,12 +56,22 @@ class RankedSkill(LocatedSkill, Protocol):
 RankedT = TypeVar("RankedT", bound=RankedSkill)
 
 
-class ShadowedSkill(NamedTuple, Generic[RankedT]):
-    """A skill that is not used, the duplicate that is, and the rule that decided it."""
+class DuplicateSkill(NamedTuple, Generic[RankedT]):
+    """A skill with the name or id of an earlier one."""
 
     skill: RankedT
     winner: RankedT
-    rule: str
+    rule: str  # in words, why only `winner` is used; "" if both are
+
+    @property
+    def is_shadowed(self) -> bool:
+        """Whether the skill is not used."""
+        return bool(self.rule)
+
+    @property
+    def code(self) -> Code:
+        """The code of its finding."""
+        return _SHADOWED if self.rule else _SAME_NAME
 
 
 class PrecedencePolicy(NamedTuple):
@@ -78,14 +90,28 @@ class PrecedencePolicy(NamedTuple):
         same_root = skill.root_number == winner.root_number
         return self.in_root if same_root else self.across_roots
 
+    def build_finding(self, duplicate: DuplicateSkill[RankedT]) -> Finding:
+        """Build the finding about a duplicate."""
+        skill, winner, rule = duplicate
+        key = self.get_key(skill)
+        if rule:
+            hint = "rename one of them, or remove the one that is not needed"
+            message = f"{key!r} is shadowed by {winner.location} ({rule})"
+        else:
+            hint = "rename one of them to tell them apart"
+            message = f"{key!r} is also at {winner.location}; both are loaded"
+        return Finding(duplicate.code, message, None, hint, skill.location, skill.name)
+
 
 def resolve_duplicates(
     skills: Iterable[RankedT], policy: PrecedencePolicy
-) -> tuple[list[RankedT], list[ShadowedSkill[RankedT]], list[Finding]]:
-    """Return the skills that are used, in order, the shadowed ones, and the findings."""
+) -> tuple[list[RankedT], list[DuplicateSkill[RankedT]]]:
+    """Return the skills that are used, in order, and the duplicates.
+
+    Findings are not built here: a large catalog has tens of thousands, and few programs read them.
+    """
     used: list[RankedT] = []
-    shadowed: list[ShadowedSkill[RankedT]] = []
-    findings: list[Finding] = []
+    duplicates: list[DuplicateSkill[RankedT]] = []
     first: dict[str, RankedT] = {}
     first_in_later_root: dict[tuple[int, str], RankedT] = {}
     by_name = policy.identity is Identity.NAME
@@ -103,15 +129,11 @@ def resolve_duplicates(
         winner = anywhere if in_root is skill or across is DuplicatePolicy.FIRST_WINS else in_root
         if policy.find_rule(skill, winner) is DuplicatePolicy.KEEP_ALL:
             used.append(skill)
-            code, hint = Code.SAME_NAME, "rename one of them to tell them apart"
-            message = f"{key!r} is also at {winner.location}; both are loaded"
+            rule = ""
         else:
             rule = _describe_rule(skill, winner)
-            shadowed.append(ShadowedSkill(skill, winner, rule))
-            code, hint = Code.SHADOWED, "rename one of them, or remove the one that is not needed"
-            message = f"{key!r} is shadowed by {winner.location} ({rule})"
-        findings.append(Finding(code, message, None, hint, skill.location, skill.name))
-    return used, shadowed, findings
+        duplicates.append(DuplicateSkill(skill, winner, rule))
+    return used, duplicates
 
 
 def _describe_rule(skill: RankedSkill, winner: RankedSkill) -> str:

@@ -297,10 +297,7 @@ class Collection:
             last_locations = [skill.location for skill in last_skills]
             self._move_count += last_digest == digest and locations != last_locations
             self._last_repository_skills = digest, skills
-            self._served_repository_skills = [
-                skill._replace(root=skill.root._replace(source=REPOSITORY_SOURCE))
-                for skill in skills
-            ]
+            self._served_repository_skills = [*map(_set_repository_source, skills)]
         return f"-{self._move_count}" if self._move_count else ""
 
     def search(self, query: str, limit: int = MAX_PAGE_SIZE) -> CollectionPage:
@@ -610,6 +607,11 @@ def _build_snapshot(
     ids = tuple(sorted(skills))
     skipped = collect_skipped(findings)
     return CollectionSnapshot(revision, skills, tuple(findings), ids, origins, shadowed, skipped)
+
+
+def _set_repository_source(skill: CatalogSkill) -> CatalogSkill:
+    root = skill.root._replace(source=REPOSITORY_SOURCE)
+    return skill._replace(catalog_root=skill.catalog_root._replace(root=root))
 
 
 def _relativize_to_root(judged: JudgedFinding, local: Catalog) -> JudgedFinding:

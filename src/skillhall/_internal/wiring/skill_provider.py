@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.search.background_index import BackgroundIndex
-from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.wiring.catalog import resolve_roots
 from skillhall._internal.wiring.catalog_index import get_index_path, open_configured_ranking
 

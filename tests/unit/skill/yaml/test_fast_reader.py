@@ -187,7 +187,9 @@ def test_unclosed_quote_or_bracket_is_read_and_reported(value: str) -> None:
     assert [(invalid.key, invalid.line) for invalid in result.invalid_values] == [("a", 2)]
 
 
-@pytest.mark.parametrize("value", ["`b` c", "`b: c` #d", "`", '"b" c d', '"b" c:d', '"b" don\'t'])
+@pytest.mark.parametrize(
+    "value", ["`b` c", "`b: c` #d", "`", '"b" c d', '"b" c:d', '"b" don\'t', '"b" C# d']
+)
 @pytest.mark.parametrize("rest", ["", "e: f\n", 'metadata:\n  g: "h"\n'])
 def test_text_after_a_quote_and_leading_backtick_are_reported_as_by_the_repair(
     value: str, rest: str

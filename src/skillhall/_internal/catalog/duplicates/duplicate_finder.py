@@ -17,6 +17,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from skillhall._internal.catalog.catalog import CatalogSkill
 from skillhall._internal.catalog.duplicates.candidate_pairs import find_candidate_pairs
 from skillhall._internal.catalog.duplicates.duplicate_report import (
+    DEFAULT_THRESHOLD,
     DuplicateGroup,
     DuplicateKind,
     DuplicateReport,
@@ -42,7 +43,6 @@ from skillhall._internal.skill.copy_key import KEY_SIZE, copy_key
 from skillhall._internal.skill.frontmatter_locator import FrontmatterBlock, find_frontmatter
 from skillhall.errors import SkillhallError
 
-DEFAULT_THRESHOLD = 0.6  # copies with a fifth of their words replaced are more similar
 _MIN_SHARED_WORDS = 40  # of overlapping skills; fewer are a few common sentences
 _MAX_NEAR = 0.999  # the most for texts that differ, if only in the order of lines
 _TEXTS_IN_MEMORY = 64  # a text is often compared several times in a row

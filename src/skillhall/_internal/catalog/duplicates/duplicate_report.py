@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+DEFAULT_THRESHOLD = 0.6  # copies with a fifth of their words replaced are more similar
+
 
 class DuplicateKind(StrEnum):
     """How the skills of a group resemble each other.

@@ -55,7 +55,7 @@ _INLINE_BLOCK_CAUSE = build_invalid_finding(
     "did not find expected comment or line break", None
 ).message
 # Text after a closing quote, and a backtick where a value starts.
-_QUOTED_START = re.compile(r'"[^"\\]++" [A-Za-z](?:[^:# ]|:(?=[^ ])| (?![ #]))*+')
+_QUOTED_START = re.compile(r'"[^"\\]++" [A-Za-z](?:[^: ]|:(?=[^ ])| (?![ #]))*+')
 _TEXT_AFTER_QUOTE_CAUSE = build_invalid_finding("did not find expected key", None).message
 _BACKTICK_CAUSE = build_invalid_finding("found character that cannot start any token", None).message
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from sys import intern
 from typing import NamedTuple
 
 from skillhall._internal.skill.finding import Code, Finding
@@ -124,7 +125,8 @@ def build_repaired_finding(invalid: Sequence[InvalidValue], cause: str = "") -> 
     key, line, value = invalid[0]
     shown = value if len(value) <= _MAX_HINT_LENGTH else value[:_MAX_HINT_LENGTH] + "…"
     hint = f"quote the value: {key}: {quote_scalar(shown)}"
-    return Finding(Code.YAML_REPAIRED, message, line, hint)
+    # In a large registry, thousands of skills have one of a few messages.
+    return Finding(Code.YAML_REPAIRED, intern(message), line, hint)
 
 
 def locate_fields_leniently(block: str) -> dict[str, tuple[int, int, int]]:

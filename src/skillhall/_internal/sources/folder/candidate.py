@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from skillhall._internal.fs.signatures import pack_signature
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import (
     MAX_FRONTMATTER_BYTES,
@@ -17,6 +18,7 @@ from skillhall.errors import NotAFile
 
 if TYPE_CHECKING:
     from skillhall._internal.fs.handles import Folder, FolderHandle
+    from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.skill.finding import FindingRow
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
 
@@ -42,7 +44,7 @@ class Candidate(NamedTuple):
     description: str = ""
     hidden: bool = False
     fields: Frontmatter | EncodedFields = EMPTY_FRONTMATTER
-    signature: Signature | None = None
+    signature: PackedSignature | None = None
     is_flat: bool = False  # a file `name.md` without a folder of its own
     real_folder: FolderHandle | None = None  # target of the link to the folder, if there is one
     real_file: FolderHandle | None = None  # target of SKILL.md, if it is a link
@@ -64,7 +66,7 @@ class RawHead(NamedTuple):
     folder_name: str | None  # `None` for a flat file
     data: bytes
     size: int  # of the file
-    signature: Signature | None  # `None` if it is not needed
+    signature: PackedSignature | None  # `None` if it is not needed
     real_folder: FolderHandle | None = None
     real_file: FolderHandle | None = None
     finding: Finding | None = None  # from the walker, about the file's name
@@ -91,7 +93,7 @@ def read_head(
                 data += chunk
     finally:
         os.close(descriptor)
-    return RawHead(path, file, name, data, stat.st_size, to_signature(stat), real_folder)
+    return RawHead(path, file, name, data, stat.st_size, pack_signature(stat), real_folder)
 
 
 def to_read_finding(error: OSError | NotAFile) -> Finding:

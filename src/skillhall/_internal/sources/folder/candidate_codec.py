@@ -1,4 +1,4 @@
-"""Binary encoding of candidates, for the head cache and the helper process.
+"""Binary encoding of candidates, for the head cache.
 
 `marshal` is by far the fastest way to load tens of thousands of rows. It trusts its input, so it
 only reads bytes that this program wrote: see `catalog.head_cache` for how a file is authenticated.
@@ -16,7 +16,7 @@ from skillhall._internal.skill.parsed import Frontmatter
 from skillhall._internal.sources.folder.candidate import Candidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable
 
     from skillhall._internal.skill.finding import FindingRow
 
@@ -25,17 +25,11 @@ if TYPE_CHECKING:
 
 _CODES = {code.value: code for code in Code}
 _NAMES = {code.value: code.value for code in Code}  # equal codes become one plain string
-_CHUNK = 2048  # candidates
-_LENGTH = 8  # bytes of the number before each chunk
 
 
-def encode_candidates(candidates: Sequence[Candidate]) -> Iterator[bytes]:
-    """Yield candidates as chunks of bytes, to limit the memory that is needed at once."""
-    for start in range(0, len(candidates), _CHUNK):
-        rows = [_encode_row(candidate) for candidate in candidates[start : start + _CHUNK]]
-        chunk = marshal.dumps(rows)
-        yield len(chunk).to_bytes(_LENGTH, "big")
-        yield chunk
+def encode_candidates(candidates: Iterable[Candidate]) -> bytes:
+    """Encode candidates."""
+    return marshal.dumps([_encode_row(candidate) for candidate in candidates])
 
 
 def _encode_row(candidate: Candidate) -> Row:
@@ -47,22 +41,16 @@ def _encode_row(candidate: Candidate) -> Row:
     return (*candidate[:5], encoded, *candidate[6:8], *locations, rows)
 
 
-def decode_candidates(data: bytes | memoryview) -> list[Candidate]:
+def decode_candidates(data: bytes) -> list[Candidate]:
     """Decode candidates. Raises: ValueError, EOFError, TypeError, KeyError."""
-    view = memoryview(data)
-    candidates: list[Candidate] = []
+    rows = marshal.loads(data)  # noqa: S302 - only ever our own bytes, see above
     make = Candidate._make
-    while view:
-        end = _LENGTH + int.from_bytes(view[:_LENGTH], "big")
-        rows = marshal.loads(view[_LENGTH:end])  # noqa: S302 - only ever our own bytes, see above
-        candidates += [
-            make(row)
-            if row[8] is row[9]  # both `None`: not reached through a link
-            else make((*row[:8], *[h and FolderHandle(*h) for h in row[8:10]], row[10]))
-            for row in rows
-        ]
-        view = view[end:]
-    return candidates
+    return [
+        make(row)
+        if row[8] is row[9]  # both `None`: not reached through a link
+        else make((*row[:8], *[h and FolderHandle(*h) for h in row[8:10]], row[10]))
+        for row in rows
+    ]
 
 
 def encode_findings(findings: Iterable[FindingRow]) -> list[FindingRow]:

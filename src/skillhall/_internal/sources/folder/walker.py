@@ -26,6 +26,7 @@ from skillhall._internal.fs.kubernetes_volumes import (
     is_volume_link,
     open_volume,
 )
+from skillhall._internal.fs.signatures import pack_signature
 from skillhall._internal.policy.folder_walk_rules import (
     INSTALL_FOLDER_NAMES,
     SKILLS_FOLDER,
@@ -42,7 +43,6 @@ from skillhall._internal.sources.folder.candidate import (
     format_os_error,
     read_head,
     to_read_finding,
-    to_signature,
 )
 from skillhall._internal.sources.folder.link_resolver import (
     LINK_NOT_CHECKED,
@@ -54,9 +54,9 @@ from skillhall.errors import NotAFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from skillhall._internal.fs.signatures import PackedSignature
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.skill.parsed import KeyCase
-    from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.sources.folder.root import Root
 
     Entries: TypeAlias = list[tuple[str, EntryKind]]
@@ -67,7 +67,8 @@ _UNSAFE_NAME = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 _BATCH_SIZE = 256
 _MAX_ATTEMPTS = 20  # for a folder that is replaced repeatedly
 
-_FOLDER, _FILE = EntryKind.FOLDER, EntryKind.FILE  # globals are faster than attributes
+# Globals are faster than attributes.
+_FOLDER, _FILE, _LINK = EntryKind.FOLDER, EntryKind.FILE, EntryKind.LINK
 _NO_SKILL_MD = Code.NO_SKILL_MD, "the folder has no SKILL.md", "add one"
 
 
@@ -80,7 +81,8 @@ class Scan(NamedTuple):
     # Signatures of all folders that were listed, by path below the root; `None` if the result also
     # depends on something else, such as the target of a link. While these and the signatures of
     # the candidates are unchanged, another scan gives the same result.
-    folders: dict[str, Signature] | None = None
+    folders: dict[str, PackedSignature] | None = None
+    is_unchanged: bool = False  # taken from the head cache as a whole
 
 
 class ScanContext(NamedTuple):
@@ -92,6 +94,8 @@ class ScanContext(NamedTuple):
     keep_signatures: bool = True  # needed to write the head cache
     progress: ScanProgress | None = None
     names: Iterable[str] | None = None  # entries of the root to scan; all without it
+    # A time before the scan. A folder that changed before it is not being replaced.
+    settled_before_ns: int = 0
 
 
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
@@ -150,16 +154,18 @@ class _FolderWalker:
         self.known_candidates = context.known_candidates
         self.progress = context.progress
         self.names = context.names
+        self.settled_before_ns = context.settled_before_ns
         self.candidates: list[Candidate] = []
         self.pending_heads: list[RawHead] = []
         self.findings: list[Finding] = []
         self.visited_folders: set[tuple[int, int]] = set()
         self.pending_links: list[_FolderStep] = []
         self.reused_count = 0
-        self.listed_folders: dict[str, Signature] = {}
+        self.listed_folders: dict[str, PackedSignature] = {}
         self.is_repeatable = context.names is None and context.keep_signatures
         self.too_deep_count = 0  # folders beyond the depth limit
-        self.root_entries: Entries = []  # empty if the root is a skill
+        self.root_folders: list[str] = []  # empty if the root is a skill
+        self.is_repository = False
 
     def walk(self) -> None:
         """Walk the root; report it if it cannot be opened, unless optional and missing."""
@@ -188,7 +194,8 @@ class _FolderWalker:
                 self._add_candidate(candidate)
                 if not self.policy.search_inside_skills:
                     return
-        self.root_entries = entries
+        self.root_folders = [name for name, kind in entries if kind is _FOLDER]
+        self.is_repository = any(name == ".git" for name, _ in entries)
         self._scan_entries(folder, top, entries)
         self._follow_links()
 
@@ -220,8 +227,8 @@ class _FolderWalker:
 
     def _scan_installed_folders(self, root: Folder) -> None:
         """Search `.claude/skills` and similar folders, if there are no other skills."""
-        for name, kind in self.root_entries:
-            if kind is not EntryKind.FOLDER or not installed_prefix_length([name, SKILLS_FOLDER]):
+        for name in self.root_folders:
+            if not installed_prefix_length([name, SKILLS_FOLDER]):
                 continue
             for inner in ("",) if installed_prefix_length([name]) else INSTALL_FOLDER_NAMES:
                 path = f"{name}/{inner}" if inner else name
@@ -235,23 +242,20 @@ class _FolderWalker:
     def _report_empty_folders(self) -> None:
         """Report folders in the root without a skill; reject those next to skills."""
         parents = {c.folder.rpartition("/")[0] for c in self.candidates if c.file}
-        has_siblings = "" in parents and not self._is_repository()
+        has_siblings = "" in parents and not self.is_repository
         is_rejected = self._root_name() == SKILLS_FOLDER or has_siblings
         known = {c.folder.partition("/")[0] for c in self.candidates}
-        for name, kind in self.root_entries:
-            if kind is not EntryKind.FOLDER or name in known or self._reason_to_skip(name, name):
+        for name in self.root_folders:
+            if name in known or self._reason_to_skip(name, name):
                 continue
             if is_rejected:
                 self._add_rejected(name, *_NO_SKILL_MD)
             else:
                 self._report(Code.SKIPPED, "skipped: it has no SKILL.md", name)
 
-    def _is_repository(self) -> bool:
-        return any(name == ".git" for name, _ in self.root_entries)
-
     def _root_name(self) -> str:
         """Return the root's name; "" for a clone, whose folder can have any name."""
-        return "" if self._is_repository() else os.path.basename(self.root.path)
+        return "" if self.is_repository else os.path.basename(self.root.path)
 
     def _scan_entries(
         self,
@@ -268,21 +272,25 @@ class _FolderWalker:
             self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
         self.visited_folders.add(identity or folder.device_and_inode())
-        self._check_collisions([name for name, _ in entries], step.path)
+        if len(entries) > 1:
+            self._check_collisions([name for name, _ in entries], step.path)
         is_cacheable = step.real_folder is None and not self.policy.search_inside_skills
         if self.known_candidates and is_cacheable:
             entries = self._reuse_unchanged(folder, step, entries)
         self._visit_entries(folder, step, entries)
 
     def _visit_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
+        """Visit the entries in order, and empty the list: a large one is not needed any longer."""
         prefix = f"{step.path}/" if step.path else ""
         is_plain = step.real_folder is None and not self.policy.search_inside_skills
-        for name, kind in entries:
+        entries.reverse()
+        while entries:
+            name, kind = entries.pop()
             if kind is _FOLDER:
                 path = prefix + name
                 if not is_plain or not self._visit_plain_folder(folder, name, path, step.depth + 1):
                     self._visit_folder(folder, name, step.child(name))
-            elif kind is EntryKind.LINK:
+            elif kind is _LINK:
                 self.is_repeatable = False
                 self.pending_links.append(step.child(name))
             elif (
@@ -314,7 +322,7 @@ class _FolderWalker:
                 continue
             try:
                 is_unchanged = (
-                    to_signature(folder.stat(f"{name}/{SKILL_MD}")) == candidate.signature
+                    pack_signature(folder.stat(f"{name}/{SKILL_MD}")) == candidate.signature
                 )
             except OSError:
                 is_unchanged = False
@@ -350,7 +358,7 @@ class _FolderWalker:
         data, size, status = found
         if len(data) == HEAD_SIZE and (data[:4] != b"---\n" or data.find(b"\n---\n", 3) < 0):
             return False  # the frontmatter may be longer
-        signature = None if status is None else to_signature(status)
+        signature = None if status is None else pack_signature(status)
         # As `RawHead(…)`, in half the time.
         head = (path, SKILL_MD, name, data, size, signature, None, None, None)
         self.pending_heads.append(tuple.__new__(RawHead, head))
@@ -427,7 +435,12 @@ class _FolderWalker:
         candidate = candidate or self._probe_case_variant(folder, step, name, entries)
         # A folder that is being replaced may have lost its SKILL.md already: the caller retries.
         identity = status.st_dev, status.st_ino
-        if candidate is None and parent is not None and _is_replaced(parent, name, identity):
+        if (
+            candidate is None
+            and parent is not None
+            and status.st_ctime_ns >= self.settled_before_ns
+            and _is_replaced(parent, name, identity)
+        ):
             raise _ReplacedDuringScan
         if candidate is not None:
             self._add_candidate(candidate)
@@ -560,7 +573,7 @@ class _FolderWalker:
         try:
             # Before the entries: a change in between must not look like the listed state.
             if self.is_repeatable:
-                self.listed_folders[step.path] = to_signature(status or folder.status())
+                self.listed_folders[step.path] = pack_signature(status or folder.status())
             return sorted(folder.list_entries())
         except OSError as error:
             self._add_unreadable(step.path, error)
@@ -588,9 +601,7 @@ class _FolderWalker:
         return False
 
     def _check_collisions(self, names: list[str], path: str) -> None:
-        if len(names) == 1 or (
-            len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names))
-        ):
+        if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
             return
         # Few folders need it, and it would add 2 ms of CPU to the 45 ms of a small listing.
         from unicodedata import normalize  # noqa: PLC0415

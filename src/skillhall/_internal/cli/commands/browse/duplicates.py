@@ -7,11 +7,9 @@ from typing import TypeVar
 import click
 
 from skillhall._internal.catalog.duplicates.candidate_pairs import MAX_COMMON
-from skillhall._internal.catalog.duplicates.duplicate_finder import (
-    DEFAULT_THRESHOLD,
-    find_duplicates,
-)
+from skillhall._internal.catalog.duplicates.duplicate_finder import find_duplicates
 from skillhall._internal.catalog.duplicates.duplicate_report import (
+    DEFAULT_THRESHOLD,
     DuplicateGroup,
     DuplicateReport,
     SkillCopy,

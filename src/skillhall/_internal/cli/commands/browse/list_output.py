@@ -105,7 +105,7 @@ def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
     ]
     size, separator = "", quoted(os.sep)[1:-1]
     for skill in catalog.skills:
-        name, description, _, folder, file, _, number, _, _, is_flat, _, _, _ = skill
+        name, description, _, folder, file, (_, number, _), _, _, is_flat, _, _ = skill
         if long:
             tokens, files = measure_skill(skill, catalog)
             size = f', "tokens": {tokens}, "files": [{", ".join(map(quoted, files))}]'

@@ -3,8 +3,8 @@
 import gc
 from importlib.util import find_spec
 
+from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
 from skillhall._internal.catalog.manifests import list_published
-from skillhall._internal.catalog.skill_view import FolderSkillProvider
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.errors import require_extra
