@@ -2,8 +2,8 @@
 
 A scan reads only files whose stat signature has changed. If nothing below the root has changed, it
 does not even list folders. Each root has one cache file, which is replaced atomically; if two
-processes write it, the last one wins. If the file is missing, damaged, outdated or not trusted, the heads
-are read again.
+processes write it, the last one wins. If the file is missing, damaged, outdated or not trusted, the
+heads are read again.
 
 `cache_file` decides which files are trusted.
 """
