@@ -4,6 +4,7 @@ import logging
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,34 @@ def test_removed_skill_is_not_found_after_a_restart(root: Path, path: str) -> No
     open_index(root, path).close()
     (root / "tea" / "SKILL.md").unlink()
     assert search_names(open_index(root, path), "tea brew") == []
+
+
+def test_copy_that_is_added_later_is_one_hit_with_the_first(root: Path, path: str) -> None:
+    open_index(root, path).close()
+    text = (root / "tea" / "SKILL.md").read_bytes()
+    for name in ("leaf", "pot"):
+        (root / name).mkdir()
+        (root / name / "SKILL.md").write_bytes(text.replace(b"name: tea", f"name: {name}".encode()))
+        index = open_index(root, path)
+        (hit,) = index.search("minutes").hits
+        index.close()
+    assert sorted([hit.skill.name, *(copy.name for copy in hit.copies)]) == ["leaf", "pot", "tea"]
+
+
+def test_model_that_is_configured_later_ranks_all_texts(root: Path, path: str) -> None:
+    class Ranking:
+        is_enabled = True
+        problem = ""
+
+        def rank(self, query: str, digests: Collection[str], k: int) -> Sequence[str]:
+            assert query
+            return sorted(digests)[:k]
+
+    open_index(root, path).close()
+    index = SearchIndex(path, semantic=Ranking(), clock=tell_later_time)
+    index.update(load_catalog([str(root)], settings=Settings(str(root), str(root))))
+    index.read_texts()
+    assert sorted(search_names(index, "hot drinks")) == ["coffee", "tea"]
 
 
 def test_file_that_has_just_changed_is_read_again(root: Path, path: str) -> None:

@@ -136,6 +136,34 @@ def test_unusual_name_is_found_by_itself(name: str) -> None:
     assert names[:1] == [name]
 
 
+@pytest.mark.parametrize("text", ["分析报告", "分析", "析", "告", "我需要分析数据"])
+def test_unspaced_text_is_found_in_a_body(text: str) -> None:
+    skills = [make_catalog_skill("a", "x"), make_catalog_skill("b", "y")]
+    bodies = {"a": "# 报告\n## 步骤\n生成分析报告", "b": "# 数字\n析数, 告分"}
+    index = SearchIndex.build(skills, lambda skill: bodies[skill.name].encode())
+    assert search_names(index, text)[0] == "a"
+
+
+def test_letter_that_the_tokenizer_does_not_know_separates_words() -> None:
+    index = SearchIndex.build([make_catalog_skill("a", "x")], lambda _: b"tea")
+    assert search_names(index, "tea a\u19b0b") == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("web scraping", "web-scraper"), ("review of contracts", "contract-review")],
+)
+def test_name_with_other_forms_of_the_words_is_first(text: str, name: str) -> None:
+    descriptions = {f"web-contracts-{n}": "Scraping the web, review." for n in range(20)}
+    index = make_index(descriptions | {name: "Something else."})
+    assert search_names(index, text)[0] == name
+
+
+def test_words_next_to_each_other_rank_before_the_same_words_apart() -> None:
+    index = make_index({"a": "Days of 90 plans, the first.", "b": "Plans the first 90 days of."})
+    assert search_names(index, "first 90 days") == ["b", "a"]
+
+
 def test_page_has_total_and_has_more(index: SearchIndex) -> None:
     first, last = index.search("pdf", 2), index.search("pdf", 3, 2)
     assert (len(first.hits), first.total, first.has_more) == (2, 5, True)
@@ -225,7 +253,9 @@ def test_exact_word_ranks_before_a_name_with_the_same_stem() -> None:
     assert search_names(index, "excel") == ["xlsx", "slide-excellence"]
 
 
-@pytest.mark.parametrize("text", ["kubernets", "kuberentes", "kubernettes", "kubernates deploy"])
+@pytest.mark.parametrize(
+    "text", ["kubernets", "kuberentes", "kubernettes", "kubernates deploy", "kubarnetas"]
+)
 def test_mistyped_name_is_found(text: str) -> None:
     index = make_index({"kubernetes-helper": "Runs pods.", "cooking": "Makes soup."})
     assert search_names(index, text)[0] == "kubernetes-helper"

@@ -10,25 +10,27 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections import Counter
 from contextlib import suppress
+from itertools import chain
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.cache_file import is_trusted_file
 from skillhall._internal.catalog.search.query import separate_unspaced
+from skillhall._internal.catalog.search.sections import number_sections, split_sections
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall.errors import DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-FORMAT = 1  # increase it if the tables or their content change
+FORMAT = 2  # increase it if the tables or their content change
 FOLDER = "search"  # in the cache folder
 MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were not used for longer are deleted
 HEAD_STEMS, HEAD_WORDS, SECTION_STEMS = "head_stems", "head_words", "section_stems"
-MAX_SECTIONS = 64  # of a text; the last contains the rest
-_MEMORY = 8 * 1024 * 1024  # bytes of new rows before they are written
+_MEMORY = 32 * 1024 * 1024  # bytes of new rows before they are written
 _LOCK_TIMEOUT = 2.0  # seconds to wait for another process
 _BATCH = 500  # values in one statement; SQLite accepts 999 everywhere
 _CACHED_COUNTS = 4096  # numbers of matches; a server must not remember every query
@@ -40,15 +42,22 @@ _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 _TABLES = f"""
 BEGIN;
 PRAGMA user_version = {FORMAT};
-CREATE TABLE heads (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, name TEXT, description TEXT);
+CREATE TABLE heads (
+    id INTEGER PRIMARY KEY, digest BLOB UNIQUE, name TEXT, description TEXT,
+    description_key BLOB  -- equal for copies
+);
 CREATE INDEX heads_by_name ON heads (name);
-CREATE TABLE texts (id INTEGER PRIMARY KEY, digest BLOB UNIQUE, copy_key BLOB);
+CREATE INDEX heads_by_description_key ON heads (description_key);
+CREATE TABLE texts (
+    id INTEGER PRIMARY KEY, digest BLOB UNIQUE,
+    copy_key BLOB  -- only if another skill has the same description
+);
 CREATE TABLE places (
     location BLOB PRIMARY KEY, head INTEGER NOT NULL, text INTEGER, signature BLOB NOT NULL,
-    embedding TEXT  -- digest of the text for an embedding model
+    embedding TEXT  -- digest of the text for an embedding model, if one is configured
 ) WITHOUT ROWID;
 CREATE INDEX places_by_head ON places (head);
-CREATE INDEX places_by_text ON places (text);
+CREATE INDEX places_by_text ON places (text) WHERE text IS NOT NULL;
 CREATE VIRTUAL TABLE head_words USING fts5(
     name, description, content='', tokenize='unicode61 remove_diacritics 2'
 );
@@ -56,7 +65,7 @@ CREATE VIRTUAL TABLE head_stems USING fts5(
     name, description, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
 CREATE VIRTUAL TABLE section_stems USING fts5(
-    text, content='', tokenize='porter unicode61 remove_diacritics 2'
+    text, content='', columnsize=0, detail=none, tokenize='porter unicode61 remove_diacritics 2'
 );
 COMMIT;
 """
@@ -69,6 +78,7 @@ class Place(NamedTuple):
     head: int
     text: int | None = None  # `None` if the text was not read yet, or cannot be read
     signature: bytes = b""  # of the file; empty if it must be read again
+    embedding: str | None = None
 
 
 class HeadRow(NamedTuple):
@@ -78,14 +88,15 @@ class HeadRow(NamedTuple):
     name_key: str
     name: str
     description: str
+    description_key: bytes
 
 
 class TextRow(NamedTuple):
-    """Sections of a SKILL.md, with unspaced scripts separated."""
+    """A SKILL.md."""
 
     digest: bytes
-    copy_key: bytes
-    sections: Sequence[str]  # at most `MAX_SECTIONS`
+    copy_key: bytes | None
+    content: bytes
 
 
 class IndexDatabase:
@@ -142,14 +153,14 @@ class IndexDatabase:
 
     def read_places(self) -> dict[bytes, Place]:
         """Return the rows of all skills, by location."""
-        rows = self._execute("SELECT location, head, text, signature FROM places")
+        rows = self._execute("SELECT location, head, text, signature, embedding FROM places")
         return {row[0]: Place(*row) for row in rows}
 
     def set_places(self, places: Iterable[Place]) -> None:
         """Set the rows of skills."""
-        self._execute_many("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, NULL)", places)
+        self._execute_many("INSERT OR REPLACE INTO places VALUES (?, ?, ?, ?, ?)", places)
 
-    def set_texts(self, places: Iterable[tuple[int, bytes, str, bytes]]) -> None:
+    def set_texts(self, places: Iterable[tuple[int, bytes, str | None, bytes]]) -> None:
         """Set text, signature and embedding digest of skills, given with their locations."""
         sql = "UPDATE places SET text = ?, signature = ?, embedding = ? WHERE location = ?"
         self._execute_many(sql, places)
@@ -170,8 +181,9 @@ class IndexDatabase:
     def add_heads(self, rows: Sequence[HeadRow]) -> Mapping[bytes, int]:
         """Add the heads that are new; return the rows of all, by digest."""
         ids, new = self._assign_ids("heads", {row.digest: row for row in rows})
-        sql = "INSERT INTO heads (id, digest, name, description) VALUES (?, ?, ?, ?)"
-        self._execute_many(sql, ((i, r.digest, r.name_key, r.description) for i, r in new))
+        sql = "INSERT INTO heads VALUES (?, ?, ?, ?, ?)"
+        heads = [(i, r.digest, r.name_key, r.description, r.description_key) for i, r in new]
+        self._execute_many(sql, heads)
         texts = [(i, separate_unspaced(r.name), separate_unspaced(r.description)) for i, r in new]
         for table in (HEAD_WORDS, HEAD_STEMS):
             sql = f"INSERT INTO {table} (rowid, name, description) VALUES (?, ?, ?)"  # noqa: S608 - constants
@@ -181,12 +193,25 @@ class IndexDatabase:
     def add_texts(self, rows: Sequence[TextRow]) -> Mapping[bytes, int]:
         """Add the texts that are new; return the rows of all, by digest."""
         ids, new = self._assign_ids("texts", {row.digest: row for row in rows})
-        sql = "INSERT INTO texts (id, digest, copy_key) VALUES (?, ?, ?)"
-        self._execute_many(sql, ((i, row.digest, row.copy_key) for i, row in new))
+        sql = "INSERT INTO texts VALUES (?, ?, NULL)"
+        self._execute_many(sql, [(number, row.digest) for number, row in new])
+        sql = "UPDATE texts SET copy_key = ? WHERE digest = ?"
+        self._execute_many(sql, [(r.copy_key, r.digest) for r in rows if r.copy_key is not None])
         sql = "INSERT INTO section_stems (rowid, text) VALUES (?, ?)"
-        sections = ((i * MAX_SECTIONS + n, s) for i, r in new for n, s in enumerate(r.sections))
-        self._execute_many(sql, sections)
+        sections = (number_sections(number, split_sections(row.content)) for number, row in new)
+        self._execute_many(sql, chain.from_iterable(sections))
         return ids
+
+    def find_copies(self, description_keys: Iterable[bytes]) -> list[bytes]:
+        """Return the locations of skills that need a copy key: others have their description."""
+        sql = (
+            "SELECT description_key, location, copy_key FROM heads "
+            "JOIN places ON places.head = heads.id LEFT JOIN texts ON texts.id = places.text "
+            "WHERE description_key IN ({})"
+        )
+        rows = [*self._execute_in_parts(sql, [*description_keys])]
+        counts = Counter(row[0] for row in rows)
+        return [location for key, location, known in rows if counts[key] > 1 and known is None]
 
     def _assign_ids(
         self, table: str, rows: Mapping[bytes, Any]
@@ -225,7 +250,8 @@ class IndexDatabase:
         key = (table, expression, limit)
         if (known := self._counts.get(key)) is None:
             sql = f"SELECT count(*) FROM (SELECT 1 FROM {table} WHERE {table} MATCH ? LIMIT ?)"  # noqa: S608 - constants
-            known = int(self._execute(sql, (expression, limit))[0][0])
+            rows = self._match(sql, (expression, limit))
+            known = int(rows[0][0]) if rows else 0
             self._counts.put(key, known)
         return known
 
@@ -242,16 +268,10 @@ class IndexDatabase:
         )
         return self._execute(sql, (expression, limit))
 
-    def rank_texts(self, expression: str, limit: int) -> list[tuple[int, float]]:
-        """Return the texts of the best sections and their scores, best first."""
-        sql = (
-            "SELECT rowid, -bm25(section_stems) AS score FROM section_stems "
-            "WHERE section_stems MATCH ? ORDER BY score DESC LIMIT ?"
-        )
-        best: dict[int, float] = {}
-        for row, score in self._execute(sql, (expression, limit)):
-            best.setdefault(row // MAX_SECTIONS, score)
-        return [*best.items()]
+    def find_sections(self, expression: str) -> list[int]:
+        """Return the rows of the sections that match."""
+        sql = "SELECT rowid FROM section_stems WHERE section_stems MATCH ?"
+        return [row for (row,) in self._match(sql, (expression,))]
 
     def find_heads(self, name_key: str) -> list[int]:
         """Return the heads whose name has exactly these words."""
@@ -288,10 +308,10 @@ class IndexDatabase:
         return locations
 
     def read_copy_keys(self, locations: Sequence[bytes]) -> Mapping[bytes, bytes]:
-        """Return the copy keys of the skills whose texts are indexed."""
+        """Return the copy keys of the skills that have one."""
         sql = (
             "SELECT location, copy_key FROM places JOIN texts ON texts.id = places.text "
-            "WHERE location IN ({})"
+            "WHERE copy_key IS NOT NULL AND location IN ({})"
         )
         return dict(self._execute_in_parts(sql, locations))
 
@@ -300,6 +320,16 @@ class IndexDatabase:
         for start in range(0, len(values), _BATCH):
             part = values[start : start + _BATCH]
             yield from self._execute(sql.format(", ".join("?" * len(part))), tuple(part))
+
+    def _match(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+        """Execute a search; a term that the tokenizer splits has no matches among sections."""
+        try:
+            return self._execute(sql, values)
+        except sqlite3.OperationalError as error:
+            # SQLite does not know the newest letters and takes them for spaces.
+            if "phrase queries are not supported" not in str(error):
+                raise
+            return []
 
     def _execute(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with self._lock:

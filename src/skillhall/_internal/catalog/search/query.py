@@ -17,17 +17,17 @@ _MIN_PREFIX_LENGTH = 2  # a single letter would match too many words
 # Latin, Greek and Cyrillic accents. In other scripts, combining marks distinguish words.
 ACCENTS = "\u0300-\u036f"
 # Scripts written without spaces between words: kana, Chinese characters, Hangul.
-_UNSPACED_SCRIPTS = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_UNSPACED_SCRIPTS += "\U00020000-\U0003ffff"
+UNSPACED_SCRIPTS = "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+UNSPACED_SCRIPTS += "\U00020000-\U0003ffff"
 
 _ACCENT = re.compile(f"[{ACCENTS}]+")
 _NON_ASCII = re.compile(r"[^\x00-\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED_SCRIPTS}]+")
-_TERM = re.compile(rf"(?:[{_UNSPACED_SCRIPTS}]+|(?:(?![{_UNSPACED_SCRIPTS}])[^\W_])+)(\*?)")
-_ASCII = bytes(range(128))
-# First bytes of characters of unspaced scripts in UTF-8; dashes and quotes start with E2.
-_UNSPACED_LEAD_BYTE = re.compile(rb"[\xe3-\xed\xef\xf0]")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}]+")
+_TERM = re.compile(rf"(?:[{UNSPACED_SCRIPTS}]+|(?:(?![{UNSPACED_SCRIPTS}])[^\W_])+)(\*?)")
+# An approximation of the stems in the index (Porter) that also joins "scraper" and "scraping".
+_SUFFIX = re.compile(r"(?:ations?|ions?|ings?|ers?|ed|es|s|e|y|ly|able)$")
+_MIN_STEM_LENGTH = 3
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -100,18 +100,17 @@ def split_name(name: str) -> str:
     return folded if words == folded else f"{folded} {words}"
 
 
+def stem_word(word: str) -> str:
+    """Return a folded English word without its ending; other forms of it start with the same."""
+    stem = _SUFFIX.sub("", word)
+    return stem if len(stem) >= _MIN_STEM_LENGTH else word
+
+
 def separate_unspaced(folded: str) -> str:
     """Put spaces around characters of unspaced scripts, so that each is a token."""
     if folded.isascii():
         return folded
     return _UNSPACED_RUN.sub(lambda run: f" {' '.join(run[0])} ", folded)
-
-
-def decode_separated(data: bytes) -> str:
-    """Decode UTF-8 and separate unspaced scripts, without folding case or accents."""
-    text = data.decode("utf-8", "replace")
-    others = data.translate(None, _ASCII)  # usually few, so that the search is cheap
-    return separate_unspaced(text) if _UNSPACED_LEAD_BYTE.search(others) else text
 
 
 def parse_query(text: str) -> Query:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.search.index_database import (
@@ -17,12 +18,18 @@ from skillhall._internal.catalog.search.index_database import (
     HEAD_WORDS,
     SECTION_STEMS,
 )
-from skillhall._internal.catalog.search.query import Term, loosen_terms, separate_unspaced
+from skillhall._internal.catalog.search.query import (
+    Term,
+    loosen_terms,
+    separate_unspaced,
+    stem_word,
+)
+from skillhall._internal.catalog.search.sections import format_section_term, rank_texts
 from skillhall._internal.catalog.search.spelling import correct_word
 from skillhall._internal.embeddings.semantic_ranking import DisabledRanking
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from skillhall._internal.catalog.search.index_database import IndexDatabase
@@ -35,8 +42,9 @@ MIN_HITS = 10  # with fewer hits, parts of words are searched, too
 MAX_RARE_TERMS = 24  # of a long prompt; each costs time
 _CHEAP_ROW_COUNT = 1000  # up to this many rows are cheap to rank, however common the term
 # A word is common if it is in more rows than this share of the number of skills.
-_COMMON_HEADS, _COMMON_SECTIONS = 0.05, 1.0
+_COMMON_HEADS, _COMMON_SECTIONS = 0.05, 2.0
 _MEANING_CONSTANT = 30  # rank at which the score is about half of the best
+_STEM_WEIGHT = 0.9  # of another form of a word
 _UNFINISHED_WEIGHT = 0.8  # of a letter of a word that is not complete
 # Scores are below 0.8 for matches, 0.9 for names that start with the query, and 1 for exact names.
 _FUSED_SCORE, _NAME_SCORE = 0.8, 0.1
@@ -49,6 +57,7 @@ class Ranking:
     use_head_stems: bool = True  # names and descriptions, by word stems
     use_sections: bool = True  # sections of whole texts, by word stems
     use_head_words: bool = True  # names and descriptions, by exact words, for short queries
+    use_phrases: bool = True  # words of a short query next to each other
     use_names: bool = True  # words and prefixes of names, for short queries
     correct_spelling: bool = True
     rare_words_only: bool = True
@@ -99,7 +108,8 @@ class QueryRanker:
 
     def rank(self, query: Query) -> list[MatchedSkill]:
         """Return the matching skills with their scores, in no particular order."""
-        rankings = dict(self._rank_all(query))
+        corrected = self._correct_terms(query.terms)
+        rankings = dict(self._rank_all(query, loosen_terms(corrected)))
         total_weight = sum(ranking.weight for ranking in rankings.values()) or 1.0
         found: dict[bytes, float] = {}
         for ranking in rankings.values():
@@ -107,7 +117,7 @@ class QueryRanker:
             for location, score in ranking.scores.items():
                 found[location] = found.get(location, 0.0) + factor * score
         scores = {location: score * _FUSED_SCORE for location, score in found.items()}
-        for rows, base in self._find_names(query):
+        for rows, base in self._find_names(query, corrected):
             for location in self._locate("head", rows):
                 scores[location] = base + found.get(location, 0.0) * _NAME_SCORE
         if len(scores) < MIN_HITS:
@@ -126,12 +136,12 @@ class QueryRanker:
             for location, score in scores.items()
         ]
 
-    def _rank_all(self, query: Query) -> Iterator[tuple[str, _ScoredSkills]]:
+    def _rank_all(self, query: Query, terms: Sequence[Term]) -> Iterator[tuple[str, _ScoredSkills]]:
         ranking = self._ranking
-        terms = loosen_terms(self._correct_terms(query.terms))
         has_heads = False
+        phrases = [*_pair_words(terms)] if query.is_short and ranking.use_phrases else []
         if ranking.use_head_stems:
-            heads = self._rank_heads(HEAD_STEMS, terms)
+            heads = self._rank_heads(HEAD_STEMS, [*terms, *phrases])
             has_heads = bool(heads.scores)
             yield "head", heads
         if ranking.use_sections:
@@ -139,7 +149,7 @@ class QueryRanker:
             # Common words do not tell sections apart, and take the most time.
             yield "sections", self._rank_sections(terms, weight, use_common=not has_heads)
         if query.is_short and ranking.use_head_words:
-            yield "exact words", self._rank_heads(HEAD_WORDS, terms)
+            yield "exact words", self._rank_heads(HEAD_WORDS, [*terms, *phrases])
         if query.is_short and ranking.use_names:
             yield "name", self._rank_names(query, terms)
         if self._semantic.is_enabled:
@@ -156,12 +166,24 @@ class QueryRanker:
         scores = {place: constant / (constant + rank - 1) for place, rank in ranks.items()}
         return _ScoredSkills(1.0 if query.is_short else self._ranking.section_weight, scores, ranks)
 
-    def _find_names(self, query: Query) -> Iterator[tuple[Sequence[int], float]]:
+    def _find_names(
+        self, query: Query, terms: Sequence[Term]
+    ) -> Iterator[tuple[Sequence[int], float]]:
         """Yield the heads whose name is or starts with the query, and their minimum score."""
         key = query.name_key
+        if self._ranking.use_names and query.is_short and len(terms) > 1:
+            yield self._find_names_with_stems({stem_word(one.text) for one in terms}), _FUSED_SCORE
         if " " in key and query.unfinished:
             yield self._database.find_heads_with_prefix(key, self._ranking.depth), _FUSED_SCORE
         yield self._database.find_heads(key), _FUSED_SCORE + _NAME_SCORE
+
+    def _find_names_with_stems(self, stems: set[str]) -> list[int]:
+        """Return the heads whose names have other forms of exactly these words."""
+        prefixes = (format_term(Term(stem, is_prefix=True)) for stem in stems)
+        expression = f"name : ({' AND '.join(prefixes)})"
+        rows = self._database.rank_heads(HEAD_WORDS, expression, self._ranking.depth)
+        keys = self._database.read_name_keys([row for row, _ in rows])
+        return [row for row, key in keys.items() if {*map(stem_word, key.split())} == stems]
 
     def _find_parts(self, query: Query) -> Iterable[bytes]:
         """Find skills with all terms inside words; none if a term is a single letter.
@@ -182,7 +204,7 @@ class QueryRanker:
         prefix = format_term(term._replace(is_prefix=True))
         if (
             term.is_unspaced
-            or self._database.count_matches(SECTION_STEMS, format_term(term), 1)
+            or self._database.count_matches(SECTION_STEMS, format_section_term(term), 1)
             or self._database.count_matches(HEAD_WORDS, prefix, 1)
         ):
             return term
@@ -191,46 +213,54 @@ class QueryRanker:
             self._name_words = Counter(word for name in names for word in name.split())
         return Term(correct_word(term.text, self._name_words) or term.text)
 
-    def _format_rare(self, table: str, terms: Sequence[Term], *, use_common: bool = True) -> str:
-        """Return an expression for the rarest terms that occur in the table, or "".
+    def _find_rare(
+        self, table: str, terms: Sequence[Term], *, use_common: bool = True
+    ) -> Mapping[str, int]:
+        """Return expressions for the rarest terms in the table, with their numbers of rows.
 
         With `use_common`, common terms are used if there are no others.
         """
-        share = _COMMON_SECTIONS if table == SECTION_STEMS else _COMMON_HEADS
+        is_sections = table == SECTION_STEMS
+        share = _COMMON_SECTIONS if is_sections else _COMMON_HEADS
         limit = max(_CHEAP_ROW_COUNT, int(self._database.count_heads() * share)) + 1
         if not self._ranking.rare_words_only:
             limit = sys.maxsize
-        expressions = map(format_term, terms)
+        expressions = map(format_section_term if is_sections else format_term, terms)
         counts = {one: self._database.count_matches(table, one, limit) for one in expressions}
         known = [one for one, count in counts.items() if count]
         rare = [one for one in known if counts[one] < limit]
         if use_common:
             rare = rare or known
-        return " OR ".join(sorted(rare, key=counts.__getitem__)[:MAX_RARE_TERMS])
+        rarest = sorted(rare, key=counts.__getitem__)[:MAX_RARE_TERMS]
+        return {one: counts[one] for one in rarest}
 
     def _rank_heads(self, table: str, terms: Sequence[Term]) -> _ScoredSkills:
-        expression, depth = self._format_rare(table, terms), self._ranking.depth
+        expression, depth = " OR ".join(self._find_rare(table, terms)), self._ranking.depth
         rows = self._database.rank_heads(table, expression, depth) if expression else []
         return self._score("head", rows, 1.0)
 
     def _rank_sections(
         self, terms: Sequence[Term], weight: float, *, use_common: bool
     ) -> _ScoredSkills:
-        expression = self._format_rare(SECTION_STEMS, terms, use_common=use_common)
-        rows = self._database.rank_texts(expression, self._ranking.depth) if expression else []
+        counts = self._find_rare(SECTION_STEMS, terms, use_common=use_common)
+        found = ((self._database.find_sections(one), count) for one, count in counts.items())
+        rows = rank_texts(found, self._database.count_heads(), self._ranking.depth)
         return self._score("text", rows, weight)
 
     def _rank_names(self, query: Query, terms: Sequence[Term]) -> _ScoredSkills:
         """Rank names by how many of their words are in the query."""
-        expressions = [*map(format_term, terms)]
+        prefixes = {stem_word(term.text) for term in terms if not term.is_unspaced}
         if query.unfinished:
-            expressions.append(format_term(Term(query.unfinished, is_prefix=True)))
+            prefixes.add(query.unfinished)
+        expressions = [format_term(term) for term in terms if term.is_unspaced]
+        expressions += [format_term(Term(one, is_prefix=True)) for one in sorted(prefixes)]
         rows: list[tuple[int, float]] = []
         if expressions:
             expression = f"name : ({' OR '.join(expressions)})"
             rows = self._database.rank_heads(HEAD_WORDS, expression, self._ranking.depth)
         keys = self._database.read_name_keys([row for row, _ in rows])
-        words = {term.text for term in terms}
+        words = dict.fromkeys((stem_word(term.text) for term in terms), _STEM_WEIGHT)
+        words |= dict.fromkeys((term.text for term in terms), 1.0)
         scored = []
         for row, _ in rows:
             name = keys[row].split()
@@ -270,9 +300,15 @@ def format_term(term: Term) -> str:
     return f"{quoted} *" if term.is_prefix else quoted
 
 
-def _match_word(word: str, words: Container[str], unfinished: str) -> float:
-    """Return 1 for a word of the query, less for one that starts with `unfinished`."""
-    if word in words:
-        return 1.0
+def _pair_words(terms: Sequence[Term]) -> Iterator[Term]:
+    """Yield the pairs of words that follow each other."""
+    for first, second in pairwise(terms):
+        if not first.is_unspaced and not second.is_unspaced:
+            yield Term(f"{first.text} {second.text}")
+
+
+def _match_word(word: str, weights: Mapping[str, float], unfinished: str) -> float:
+    """Return 1 for a word of the query, less for another form or the start of a longer word."""
+    weight = weights.get(word) or weights.get(stem_word(word), 0.0)
     is_longer = bool(unfinished) and word.startswith(unfinished)
-    return _UNFINISHED_WEIGHT * len(unfinished) / len(word) if is_longer else 0.0
+    return max(weight, _UNFINISHED_WEIGHT * len(unfinished) / len(word) if is_longer else 0.0)

@@ -11,15 +11,14 @@ import logging
 import os
 import sqlite3
 import threading
-from array import array
 from contextlib import suppress
 from itertools import islice
+from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.catalog.search.index_database import (
-    MAX_SECTIONS,
     HeadRow,
     IndexDatabase,
     Place,
@@ -27,7 +26,6 @@ from skillhall._internal.catalog.search.index_database import (
 )
 from skillhall._internal.catalog.search.query import (
     build_name_key,
-    decode_separated,
     fold_line,
     fold_text,
     parse_query,
@@ -66,7 +64,8 @@ MAX_TEXT = 64 * 1024  # bytes; the rest of a SKILL.md is not searched
 # The embedding text starts with the first `MAX_BODY` characters after blank lines.
 _MAX_EMBEDDED = 16 * MAX_BODY  # bytes
 _BATCH = 64  # texts that are read and indexed at once
-_COMMIT_SIZE = 4096  # texts
+_COMMIT_SIZE = 16_384  # texts
+_SIGNATURE = Struct("=2q2Q")  # times, size and inode
 _LOG = logging.getLogger("skillhall.search")
 
 
@@ -116,6 +115,7 @@ class SearchIndex:
     ) -> None:
         """Open the index in a file, or create one in memory."""
         self._semantic = semantic
+        self._has_model = semantic is not None and semantic.is_enabled
         self._clock = clock
         self._read_text = read_text
         self._ranking = ranking
@@ -127,6 +127,7 @@ class SearchIndex:
         self._locations: dict[int, bytes] = {}
         self._skills: dict[bytes, CatalogSkill] = {}
         self._pending: dict[bytes, None] = {}  # locations of texts to read
+        self._copies: set[bytes] = set()  # pending locations whose texts need a copy key
         self._unreadable: dict[bytes, None] = {}
 
     @classmethod
@@ -196,12 +197,14 @@ class SearchIndex:
         self._database.set_places(
             Place(location, rows[head.digest]) for location, head in heads.items()
         )
-        if not self._pending:  # else the texts are committed with the heads
-            self._database.commit()
-        self._ranker.forget()
         for location in removed:
             self._pending.pop(location, None)
-        self._pending.update(dict.fromkeys(changed))
+            self._copies.discard(location)
+        self._copies.update(self._database.find_copies({h.description_key for h in heads.values()}))
+        self._pending.update(dict.fromkeys([*changed, *self._copies]))
+        if not self._pending:  # else the heads are committed with the texts
+            self._database.commit()
+        self._ranker.forget()
 
     def _replace_database(self, error: sqlite3.Error) -> None:
         """Continue with an empty database: in memory, or in the same file if it is damaged."""
@@ -210,6 +213,7 @@ class SearchIndex:
             self._ranker = QueryRanker(self._database, self._ranking, self._semantic)
             self._locations = {}
             self._pending = {}
+            self._copies = set()
 
     def read_texts(
         self,
@@ -259,6 +263,7 @@ class SearchIndex:
             self._ranker.forget()
             for location in unchanged:
                 self._pending.pop(location, None)
+                self._copies.discard(location)
         return len(batch)
 
     def _read(self, location: bytes, skill: CatalogSkill) -> _ReadText | None:
@@ -269,11 +274,10 @@ class SearchIndex:
             self._unreadable[location] = None
             return None
         self._unreadable.pop(location, None)
-        digest = hashlib.sha256(data).digest()[:16]
-        row = TextRow(digest, copy_key(data), _split_sections(data[:MAX_TEXT]))
-        body = data[_find_body(data) :][:_MAX_EMBEDDED].decode("utf-8", "replace")
-        embedded = build_embedding_text(skill.name, skill.description, body)
-        return _ReadText(row, signature, compute_text_digest(embedded))
+        key = copy_key(data) if location in self._copies else None
+        row = TextRow(hashlib.sha256(data).digest()[:16], key, data[:MAX_TEXT])
+        digest = _compute_embedding_digest(skill, data) if self._has_model else None
+        return _ReadText(row, signature, digest)
 
     def _read_signature(self, skill: CatalogSkill) -> bytes:
         """Return the signature of a SKILL.md; empty if the file may change unnoticed."""
@@ -283,12 +287,14 @@ class SearchIndex:
             return b""
         if max(status.st_mtime_ns, status.st_ctime_ns) > self._clock() - CLOCK_GRANULARITY:
             return b""
-        numbers = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
-        return array("Q", numbers).tobytes()
+        return _SIGNATURE.pack(
+            status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
+        )
 
     def _is_current(self, place: Place | None, skill: CatalogSkill) -> bool:
-        signature = place.signature if place is not None else b""
-        return bool(signature) and signature == self._read_signature(skill)
+        if place is None or not place.signature or (self._has_model and place.embedding is None):
+            return False
+        return place.signature == self._read_signature(skill)
 
     def search(
         self,
@@ -395,7 +401,7 @@ class _ReadText(NamedTuple):
 
     row: TextRow
     signature: bytes
-    embedding: str
+    embedding: str | None
 
 
 class _Group(NamedTuple):
@@ -443,15 +449,13 @@ def _build_head(skill: CatalogSkill) -> HeadRow:
     content = f"{skill.name}\0{skill.description}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(content).digest()[:16]
     description = fold_text(skill.description)
-    return HeadRow(digest, build_name_key(skill.name), split_name(skill.name), description)
+    key = copy_key(description.encode("utf-8", "surrogatepass"))
+    return HeadRow(digest, build_name_key(skill.name), split_name(skill.name), description, key)
 
 
-def _split_sections(data: bytes) -> list[str]:
-    """Split a text before its headings of level two and more.
-
-    A prompt is about one thing that a skill can do, and often one section is about that.
-    """
-    return decode_separated(data).split("\n##", MAX_SECTIONS - 1)
+def _compute_embedding_digest(skill: CatalogSkill, data: bytes) -> str:
+    body = data[_find_body(data) :][:_MAX_EMBEDDED].decode("utf-8", "replace")
+    return compute_text_digest(build_embedding_text(skill.name, skill.description, body))
 
 
 def _find_body(data: bytes) -> int:

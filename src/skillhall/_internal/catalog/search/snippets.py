@@ -10,7 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import is_normalized
 
-from skillhall._internal.catalog.search.query import ACCENTS, Query, fold_text, loosen_terms
+from skillhall._internal.catalog.search.query import (
+    ACCENTS,
+    Query,
+    fold_text,
+    loosen_terms,
+    stem_word,
+)
 from skillhall._internal.skill.invisible_characters import EMOJI_FLAG, INVISIBLE_CHARACTERS
 
 if TYPE_CHECKING:
@@ -24,9 +30,6 @@ _ELLIPSIS = "…"
 
 _WORD = re.compile(rf"(?:[^\W_]|[{ACCENTS}])+")
 _WHITESPACE_OR_INVISIBLE = re.compile(rf"({EMOJI_FLAG})|[\s{INVISIBLE_CHARACTERS}]+")
-# The index matches stems (Porter). This approximation is good enough for highlighting.
-_SUFFIX = re.compile(r"(?:ations?|ions?|ings?|ers?|ed|es|s|e|y|ly|able)$")
-_MIN_STEM_LENGTH = 3
 
 
 class Snippet(NamedTuple):
@@ -44,7 +47,7 @@ class SnippetBuilder:
         parts = [t.text for t in (*terms, *loosen_terms(terms)) if inside_words or t.is_unspaced]
         if not terms:
             parts = [query.folded_text]
-        stems = [_stem(term.text) for term in terms if not term.is_unspaced]
+        stems = [stem_word(term.text) for term in terms if not term.is_unspaced]
         # Words that start with a stem, and parts anywhere.
         words = rf"(?<![^\W_])(?:{'|'.join(map(re.escape, stems))})[^\W_]*"
         choices = [*([words] if stems else []), *map(re.escape, parts)]
@@ -89,8 +92,3 @@ class SnippetBuilder:
         for word in _WORD.finditer(text):
             if self._pattern.search(fold_text(word[0])):
                 yield word.span()
-
-
-def _stem(word: str) -> str:
-    stem = _SUFFIX.sub("", word)
-    return stem if len(stem) >= _MIN_STEM_LENGTH else word

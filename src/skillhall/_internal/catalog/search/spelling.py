@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import ne
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,14 +23,17 @@ def correct_word(word: str, known: Mapping[str, int]) -> str | None:
     variants = {*_vary(word)}
     found = variants & known.keys()
     if not found and len(word) >= _MIN_LENGTH_FOR_TWO:
-        # Removing a letter on both sides covers most pairs of mistakes at a small cost.
         shorter = {*_delete_letters(word)}
         found = {
             other
             for other in known
             if abs(len(other) - len(word)) <= 1
             and other[0] == word[0]
-            and not shorter.isdisjoint(_delete_letters(other))
+            and (
+                _has_two_wrong_letters(word, other)
+                # Removing a letter on both sides covers most other pairs at a small cost.
+                or not shorter.isdisjoint(_delete_letters(other))
+            )
         }
     return min(found, key=lambda other: (-known[other], other), default=None)
 
@@ -45,6 +49,10 @@ def _vary(word: str) -> Iterator[str]:
             yield start + letter + end
             if end:
                 yield start + letter + end[1:]
+
+
+def _has_two_wrong_letters(word: str, other: str) -> bool:
+    return len(word) == len(other) and sum(map(ne, word, other)) <= 2  # noqa: PLR2004
 
 
 def _delete_letters(word: str) -> Iterator[str]:

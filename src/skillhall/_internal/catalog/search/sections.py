@@ -1,0 +1,103 @@
+"""Sections of whole texts: how they are numbered in the index, and how they are ranked.
+
+A prompt is about one thing that a skill can do, and often one section is about that. The table of
+sections stores neither positions nor lengths: most of the time and space of an index would be
+spent on them. The number of a row tells its text and its approximate length instead.
+"""
+
+from __future__ import annotations
+
+import re
+from heapq import nlargest
+from math import log
+from operator import add
+from typing import TYPE_CHECKING
+
+from skillhall._internal.catalog.search.query import UNSPACED_SCRIPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from skillhall._internal.catalog.search.query import Term
+
+MAX_SECTIONS = 64  # of a text; the last contains the rest
+# A section of size n has less than 2^(n + 6) characters, and one of the last size any number.
+_SIZES = 8
+_SIZE_OF_BITS = [min(max(bits - 6, 0), _SIZES - 1) for bits in range(32)]
+_ROWS_PER_TEXT = MAX_SECTIONS * _SIZES
+_MAX_CANDIDATES = 10_000  # sections; terms that are more common find no others
+_USUAL_COUNT = 16  # sections of a text
+_USUAL_LENGTH = 400  # characters of a section
+# Constants of BM25 for the effect of the length, as in SQLite.
+_K1, _B = 1.2, 0.75
+_WEIGHTS = [  # by size, for the middle of its lengths
+    (_K1 + 1) / (1 + _K1 * (1 - _B + _B * 48 * 2**size / _USUAL_LENGTH)) for size in range(_SIZES)
+]
+
+_ASCII = bytes(range(128))
+# First bytes of characters of unspaced scripts in UTF-8; dashes and quotes start with E2.
+_UNSPACED_LEAD_BYTE = re.compile(rb"[\xe3-\xed\xef\xf0]")
+_UNSPACED_RUN = re.compile(f"[{UNSPACED_SCRIPTS}]+")
+
+
+def split_sections(data: bytes) -> list[str]:
+    """Decode a text and split it before its headings of level two and more.
+
+    Unspaced scripts are split into pairs of characters. The tokenizer folds case and accents.
+    """
+    text = data.decode("utf-8", "replace")
+    others = data.translate(None, _ASCII)  # usually few, so that the search is cheap
+    if _UNSPACED_LEAD_BYTE.search(others):
+        text = _UNSPACED_RUN.sub(_split_into_pairs, text)
+    return text.split("\n##", MAX_SECTIONS - 1)
+
+
+def _split_into_pairs(run: re.Match[str]) -> str:
+    text = run[0]
+    # The last character alone, too: a search for one character is a search for a prefix.
+    return " ".join(["", *map(add, text, text[1:]), text[-1], ""])
+
+
+def format_section_term(term: Term) -> str:
+    """Return a term as an expression of words without positions."""
+    text = term.text
+    if not term.is_unspaced:
+        return f'"{text}" *' if term.is_prefix else f'"{text}"'
+    if len(text) == 1:
+        return f'"{text}" *'
+    pairs = " AND ".join(f'"{pair}"' for pair in map(add, text, text[1:]))
+    return f"({pairs})"
+
+
+def number_sections(text_number: int, sections: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the sections of a text with the numbers of their rows."""
+    # Not a list: hundreds of tuples at once would start the garbage collector again and again.
+    row = text_number * _ROWS_PER_TEXT
+    for section in sections:
+        yield row + _SIZE_OF_BITS[len(section).bit_length()], section
+        row += _SIZES
+
+
+def rank_texts(
+    terms: Iterable[tuple[Sequence[int], int]], text_count: int, limit: int
+) -> list[tuple[int, float]]:
+    """Return the texts of the best sections and their scores, best first.
+
+    `terms` has the rows of each term and their number, which may be an estimate. A score is that
+    of BM25, except that a word counts once in a section. The rarest terms come first.
+    """
+    section_count = _USUAL_COUNT * text_count
+    scores: dict[int, float] = {}
+    for rows, count in terms:
+        weight = log(1 + section_count / count)
+        if len(scores) > _MAX_CANDIDATES:
+            for row in scores.keys() & rows:
+                scores[row] += weight
+        else:
+            for row in rows:
+                scores[row] = scores.get(row, 0.0) + weight
+    found = [(score * _WEIGHTS[row % _SIZES], -row) for row, score in scores.items()]
+    best: dict[int, float] = {}
+    for score, row in nlargest(limit, found):
+        best.setdefault(-row // _ROWS_PER_TEXT, score)
+    return [*best.items()]
