@@ -53,27 +53,31 @@ class Ranking:
     correct_spelling: bool = True
     rare_words_only: bool = True
     fold_copies: bool = True
-    depth: int = 400  # rows of each ranking
+    depth: int = 200  # rows of each ranking; more cost time and find nothing
     section_weight: float = 2.0  # of a long prompt; the other rankings have the weight 1
 
 
 DEFAULT_RANKING = Ranking()
 
 
-class MatchedSkill(NamedTuple):
-    """Location of a matching skill, with its ranks by the name of the ranking."""
-
-    location: bytes
-    score: float  # from 0 to 1
-    ranks: Mapping[str, int]
-
-
-class _ScoredSkills(NamedTuple):
-    """Skills of one ranking."""
+class ScoredSkills(NamedTuple):
+    """Skills of one ranking, by location."""
 
     weight: float
     scores: Mapping[bytes, float]
     ranks: Mapping[bytes, int]
+
+
+class RankedSkills(NamedTuple):
+    """Scores of the matching skills, by location, and the rankings that they are from."""
+
+    scores: Mapping[bytes, float]  # from 0 to 1
+    rankings: Mapping[str, ScoredSkills]
+
+    def get_ranks(self, location: bytes) -> Mapping[str, int]:
+        """Return the ranks of a skill, by the names of the rankings that contain it."""
+        rankings = self.rankings.items()
+        return {name: one.ranks[location] for name, one in rankings if location in one.ranks}
 
 
 class QueryRanker:
@@ -97,7 +101,7 @@ class QueryRanker:
         self._name_words = None
         self._embeddings = None
 
-    def rank(self, query: Query) -> list[MatchedSkill]:
+    def rank(self, query: Query) -> RankedSkills:
         """Return the matching skills in no particular order."""
         rankings = dict(self._rank_all(query))
         total_weight = sum(ranking.weight for ranking in rankings.values()) or 1.0
@@ -113,20 +117,9 @@ class QueryRanker:
         if len(scores) < MIN_HITS:
             for location in self._find_parts(query):
                 scores.setdefault(location, 0.0)
-        return [
-            MatchedSkill(
-                location,
-                score,
-                {
-                    name: one.ranks[location]
-                    for name, one in rankings.items()
-                    if location in one.ranks
-                },
-            )
-            for location, score in scores.items()
-        ]
+        return RankedSkills(scores, rankings)
 
-    def _rank_all(self, query: Query) -> Iterator[tuple[str, _ScoredSkills]]:
+    def _rank_all(self, query: Query) -> Iterator[tuple[str, ScoredSkills]]:
         ranking = self._ranking
         terms = loosen_terms(self._correct_terms(query.terms))
         has_heads = False
@@ -145,7 +138,7 @@ class QueryRanker:
         if self._semantic.is_enabled:
             yield "meaning", self._rank_by_meaning(query)
 
-    def _rank_by_meaning(self, query: Query) -> _ScoredSkills:
+    def _rank_by_meaning(self, query: Query) -> ScoredSkills:
         if self._embeddings is None:
             self._embeddings = self._database.read_embeddings()
         places = self._embeddings
@@ -154,7 +147,7 @@ class QueryRanker:
         # Similarities of different models are not comparable, but their order is.
         constant = _MEANING_CONSTANT
         scores = {place: constant / (constant + rank - 1) for place, rank in ranks.items()}
-        return _ScoredSkills(1.0 if query.is_short else self._ranking.section_weight, scores, ranks)
+        return ScoredSkills(1.0 if query.is_short else self._ranking.section_weight, scores, ranks)
 
     def _find_names(self, query: Query) -> Iterator[tuple[Sequence[int], float]]:
         """Yield the heads whose names are or start with the query, with their lowest score."""
@@ -205,19 +198,19 @@ class QueryRanker:
             rare = rare or known
         return " OR ".join(sorted(rare, key=counts.__getitem__)[:MAX_RARE_TERMS])
 
-    def _rank_heads(self, table: str, terms: Sequence[Term]) -> _ScoredSkills:
+    def _rank_heads(self, table: str, terms: Sequence[Term]) -> ScoredSkills:
         expression, depth = self._format_rare(table, terms), self._ranking.depth
         rows = self._database.rank_heads(table, expression, depth) if expression else []
         return self._score("head", rows, 1.0)
 
     def _rank_sections(
         self, terms: Sequence[Term], weight: float, *, use_common: bool
-    ) -> _ScoredSkills:
+    ) -> ScoredSkills:
         expression = self._format_rare(SECTION_STEMS, terms, use_common=use_common)
         rows = self._database.rank_texts(expression, self._ranking.depth) if expression else []
         return self._score("text", rows, weight)
 
-    def _rank_names(self, query: Query, terms: Sequence[Term]) -> _ScoredSkills:
+    def _rank_names(self, query: Query, terms: Sequence[Term]) -> ScoredSkills:
         """Rank names by how many of their words are in the query."""
         expressions = [*map(format_term, terms)]
         if query.unfinished:
@@ -243,7 +236,7 @@ class QueryRanker:
 
     def _score(
         self, column: str, rows: ScoredRows, weight: float, best: float = 0.0
-    ) -> _ScoredSkills:
+    ) -> ScoredSkills:
         """Return the skills of some rows, with their ranks and scores relative to `best`.
 
         By default, that is the best score of these rows.
@@ -258,7 +251,7 @@ class QueryRanker:
                 rank, last = number, score
             for location in locations.get(row, ()):
                 scores[location], ranks[location] = score / best if best else 0.0, rank
-        return _ScoredSkills(weight, scores, ranks)
+        return ScoredSkills(weight, scores, ranks)
 
 
 def format_term(term: Term) -> str:
