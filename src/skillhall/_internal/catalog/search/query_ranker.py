@@ -62,27 +62,31 @@ class Ranking:
     correct_spelling: bool = True
     rare_words_only: bool = True
     fold_copies: bool = True
-    depth: int = 400  # rows of each ranking
+    depth: int = 200  # rows of each ranking; more cost time and find nothing
     section_weight: float = 2.0  # of a long prompt; the other rankings have the weight 1
 
 
 DEFAULT_RANKING = Ranking()
 
 
-class MatchedSkill(NamedTuple):
-    """Location and score of a matching skill, and its rank in each ranking."""
-
-    location: bytes
-    score: float  # from 0 to 1
-    ranks: Mapping[str, int]
-
-
-class _ScoredSkills(NamedTuple):
-    """Skills found by one ranking."""
+class ScoredSkills(NamedTuple):
+    """Skills found by one ranking, by location."""
 
     weight: float
     scores: Mapping[bytes, float]
     ranks: Mapping[bytes, int]
+
+
+class RankedSkills(NamedTuple):
+    """Scores of the matching skills, by location, and the rankings that they are from."""
+
+    scores: Mapping[bytes, float]  # from 0 to 1
+    rankings: Mapping[str, ScoredSkills]
+
+    def get_ranks(self, location: bytes) -> Mapping[str, int]:
+        """Return the ranks of a skill, by the names of the rankings that contain it."""
+        rankings = self.rankings.items()
+        return {name: one.ranks[location] for name, one in rankings if location in one.ranks}
 
 
 class QueryRanker:
@@ -106,7 +110,7 @@ class QueryRanker:
         self._name_words = None
         self._embeddings = None
 
-    def rank(self, query: Query) -> list[MatchedSkill]:
+    def rank(self, query: Query) -> RankedSkills:
         """Return the matching skills with their scores, in no particular order."""
         corrected = self._correct_terms(query.terms)
         rankings = dict(self._rank_all(query, loosen_terms(corrected)))
@@ -123,20 +127,9 @@ class QueryRanker:
         if len(scores) < MIN_HITS:
             for location in self._find_parts(query):
                 scores.setdefault(location, 0.0)
-        return [
-            MatchedSkill(
-                location,
-                score,
-                {
-                    name: one.ranks[location]
-                    for name, one in rankings.items()
-                    if location in one.ranks
-                },
-            )
-            for location, score in scores.items()
-        ]
+        return RankedSkills(scores, rankings)
 
-    def _rank_all(self, query: Query, terms: Sequence[Term]) -> Iterator[tuple[str, _ScoredSkills]]:
+    def _rank_all(self, query: Query, terms: Sequence[Term]) -> Iterator[tuple[str, ScoredSkills]]:
         ranking = self._ranking
         has_heads = False
         phrases = [*_pair_words(terms)] if query.is_short and ranking.use_phrases else []
@@ -155,7 +148,7 @@ class QueryRanker:
         if self._semantic.is_enabled:
             yield "meaning", self._rank_by_meaning(query)
 
-    def _rank_by_meaning(self, query: Query) -> _ScoredSkills:
+    def _rank_by_meaning(self, query: Query) -> ScoredSkills:
         if self._embeddings is None:
             self._embeddings = self._database.read_embeddings()
         places = self._embeddings
@@ -164,7 +157,7 @@ class QueryRanker:
         # Similarities of different models are not comparable, but their order is.
         constant = _MEANING_CONSTANT
         scores = {place: constant / (constant + rank - 1) for place, rank in ranks.items()}
-        return _ScoredSkills(1.0 if query.is_short else self._ranking.section_weight, scores, ranks)
+        return ScoredSkills(1.0 if query.is_short else self._ranking.section_weight, scores, ranks)
 
     def _find_names(
         self, query: Query, terms: Sequence[Term]
@@ -234,20 +227,20 @@ class QueryRanker:
         rarest = sorted(rare, key=counts.__getitem__)[:MAX_RARE_TERMS]
         return {one: counts[one] for one in rarest}
 
-    def _rank_heads(self, table: str, terms: Sequence[Term]) -> _ScoredSkills:
+    def _rank_heads(self, table: str, terms: Sequence[Term]) -> ScoredSkills:
         expression, depth = " OR ".join(self._find_rare(table, terms)), self._ranking.depth
         rows = self._database.rank_heads(table, expression, depth) if expression else []
         return self._score("head", rows, 1.0)
 
     def _rank_sections(
         self, terms: Sequence[Term], weight: float, *, use_common: bool
-    ) -> _ScoredSkills:
+    ) -> ScoredSkills:
         counts = self._find_rare(SECTION_STEMS, terms, use_common=use_common)
         found = ((self._database.find_sections(one), count) for one, count in counts.items())
         rows = rank_texts(found, self._database.count_heads(), self._ranking.depth)
         return self._score("text", rows, weight)
 
-    def _rank_names(self, query: Query, terms: Sequence[Term]) -> _ScoredSkills:
+    def _rank_names(self, query: Query, terms: Sequence[Term]) -> ScoredSkills:
         """Rank names by how many of their words are in the query."""
         prefixes = {stem_word(term.text) for term in terms if not term.is_unspaced}
         if query.unfinished:
@@ -276,7 +269,7 @@ class QueryRanker:
 
     def _score(
         self, column: str, rows: ScoredRows, weight: float, best: float = 0.0
-    ) -> _ScoredSkills:
+    ) -> ScoredSkills:
         """Return the skills of some rows, with their ranks and scores relative to `best`.
 
         By default, `best` is the highest score of these rows.
@@ -291,7 +284,7 @@ class QueryRanker:
                 rank, last = number, score
             for location in locations.get(row, ()):
                 scores[location], ranks[location] = score / best if best else 0.0, rank
-        return _ScoredSkills(weight, scores, ranks)
+        return ScoredSkills(weight, scores, ranks)
 
 
 def format_term(term: Term) -> str:

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import threading
 from contextlib import suppress
-from itertools import islice
+from itertools import groupby, islice
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -33,8 +33,8 @@ from skillhall._internal.catalog.search.query import (
 )
 from skillhall._internal.catalog.search.query_ranker import (
     DEFAULT_RANKING,
-    MatchedSkill,
     QueryRanker,
+    RankedSkills,
     Ranking,
 )
 from skillhall._internal.catalog.search.snippets import Snippet, SnippetBuilder
@@ -308,11 +308,11 @@ class SearchIndex:
         Skills for which `keep` is false are left out.
         """
         query = parse_query(text)
-        groups = self._find_or_rebuild(query, keep)
-        limit, offset = max(0, limit), max(0, offset)
-        page = groups[offset : offset + limit]
-        hits = tuple(self._build_hits(query, page))
-        return SearchResult(hits, len(groups), offset + len(hits) < len(groups))
+        matches = self._find_or_rebuild(query, keep)
+        limit, offset, total = max(0, limit), max(0, offset), len(matches.groups)
+        page = matches.groups[offset : offset + limit]
+        hits = tuple(self._build_hits(query, matches, page))
+        return SearchResult(hits, total, offset + len(hits) < total)
 
     def explain(self, text: str, hit: IndexHit) -> HitExplanation:
         """Explain a hit of this query: the words of each field that match, and its ranks."""
@@ -325,60 +325,64 @@ class SearchIndex:
         words = {field: builder.find_words(value) for field, value in fields.items()}
         return HitExplanation({field: found for field, found in words.items() if found}, hit.ranks)
 
-    def find(
-        self, text: str, limit: int = DEFAULT_LIMIT
-    ) -> tuple[list[Sequence[CatalogSkill]], int]:
+    def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[list[CatalogSkill]], int]:
         """Return the best skills, each with its copies, and the total number of matches."""
-        groups = self._find_or_rebuild(parse_query(text))
-        return [group.skills for group in groups[: max(0, limit)]], len(groups)
+        _, skills, groups = self._find_or_rebuild(parse_query(text))
+        page = [[skills[location] for location in group] for group in groups[: max(0, limit)]]
+        return page, len(groups)
 
     def _find_or_rebuild(
         self, query: Query, keep: Callable[[CatalogSkill], bool] | None = None
-    ) -> list[_Group]:
+    ) -> _Matches:
         try:
-            return self._find_groups(query, keep)
+            return self._find_matches(query, keep)
         except sqlite3.Error as error:
             self._replace_database(error)
             self._update([*self._skills.values()])
             self.read_texts()
-            return self._find_groups(query, keep)
+            return self._find_matches(query, keep)
 
-    def _find_groups(
+    def _find_matches(
         self, query: Query, keep: Callable[[CatalogSkill], bool] | None = None
-    ) -> list[_Group]:
+    ) -> _Matches:
         """Return all matches in order; copies are in one group."""
         skills = self._skills
-        if not query.folded_text:
-            found = [MatchedSkill(location, 0.0, {}) for location in skills]
+        if query.folded_text:
+            ranked = self._ranker.rank(query)
         else:
-            found = [one for one in self._ranker.rank(query) if one.location in skills]
+            ranked = RankedSkills(dict.fromkeys(skills, 0.0), {})
+        found = [location for location in ranked.scores if location in skills]
         if keep is not None:
-            found = [one for one in found if keep(skills[one.location])]
+            found = [location for location in found if keep(skills[location])]
+        groups: dict[bytes, list[bytes]] = {}
+        use_keys = self._ranking.fold_copies and query.folded_text
+        keys = self._database.read_copy_keys(found) if use_keys else {}
         text = query.text
 
-        def sort_key(one: MatchedSkill) -> tuple[object, ...]:
-            skill = skills[one.location]
-            is_written_so = bool(text) and skill.name.strip() == text
-            return (-is_written_so, -one.score, *_sort_key(skill))
+        def rank_key(location: bytes) -> tuple[bool, float]:
+            is_written_so = bool(text) and skills[location].name.strip() == text
+            return is_written_so, ranked.scores[location]
 
-        found.sort(key=sort_key)
-        groups: dict[bytes, _Group] = {}
-        use_keys = self._ranking.fold_copies and query.folded_text
-        keys = self._database.read_copy_keys([one.location for one in found]) if use_keys else {}
-        for one in found:
-            key = keys.get(one.location) or one.location
-            if key in groups:
-                groups[key].skills.append(skills[one.location])
-            else:
-                groups[key] = _Group(one, [skills[one.location]])
-        return [*groups.values()]
+        found.sort(key=rank_key, reverse=True)
+        # Keys of names are slow to build, and few skills have the same rank.
+        for _, equal in groupby(found, rank_key):
+            run = [*equal]
+            if len(run) > 1:
+                run.sort(key=lambda location: _sort_key(skills[location]))
+            for location in run:
+                groups.setdefault(keys.get(location) or location, []).append(location)
+        return _Matches(ranked, skills, [*groups.values()])
 
-    def _build_hits(self, query: Query, groups: Iterable[_Group]) -> Iterator[IndexHit]:
+    def _build_hits(
+        self, query: Query, matches: _Matches, groups: Iterable[Sequence[bytes]]
+    ) -> Iterator[IndexHit]:
         words, parts = SnippetBuilder(query), SnippetBuilder(query, inside_words=True)
-        for ranked, (skill, *copies) in groups:
-            builder = words if ranked.ranks else parts
-            snippet = self._build_snippet(skill, builder)
-            yield IndexHit(skill, ranked.score, snippet, tuple(copies), ranked.ranks)
+        for group in groups:
+            skill, *copies = (matches.skills[location] for location in group)
+            ranks = matches.ranked.get_ranks(group[0])
+            snippet = self._build_snippet(skill, words if ranks else parts)
+            score = matches.ranked.scores[group[0]]
+            yield IndexHit(skill, score, snippet, tuple(copies), ranks)
 
     def _build_snippet(self, skill: CatalogSkill, builder: SnippetBuilder) -> Snippet:
         description = builder.build(skill.description)
@@ -404,11 +408,12 @@ class _ReadText(NamedTuple):
     embedding: str | None
 
 
-class _Group(NamedTuple):
-    """A match and its copies."""
+class _Matches(NamedTuple):
+    """Matching skills and their order."""
 
-    ranked: MatchedSkill
-    skills: list[CatalogSkill]
+    ranked: RankedSkills
+    skills: Mapping[bytes, CatalogSkill]  # by location
+    groups: list[list[bytes]]  # locations of skills, each with its copies; best first
 
 
 def _open_database(path: str | None) -> IndexDatabase:
