@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, Credentials
+from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
@@ -45,7 +45,7 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.web.rendering import render_unrouted_page
+from skillhall._internal.web.rendering import render_rejected_page, render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
 from skillhall._internal.workspace.workspace import LazyWorkspace
@@ -90,6 +90,7 @@ class Services:
     routers: tuple[APIRouter, ...] = ()
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
+    sign_ins: BrowserSignIns | None = None
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
 
@@ -101,7 +102,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
     monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
-    credentials = Credentials(server, services.accepted_tokens)
+    credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
@@ -145,7 +146,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         settings.embeddings.key,
         *settings.tokens.values(),
     )
-    app = AuthMiddleware(app, server, credentials)
+    rejection_page = None if collection is None else render_rejected_page
+    app = AuthMiddleware(app, server, credentials, pools, rejection_page)
     return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
 
 

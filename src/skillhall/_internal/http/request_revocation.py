@@ -29,7 +29,9 @@ class OpenRequests:
         request = _OpenRequest(credential, receive)
         self._requests.add(request)
         try:
-            self._revoke_invalid()  # the token may have been revoked since it was checked
+            # The token may have been revoked since it was checked.
+            if not self._credentials.is_valid(credential):
+                request.revoked.set()
             await app(scope, request.receive, send)
         finally:
             self._requests.discard(request)
