@@ -29,7 +29,7 @@ from skillhall._internal.http.request_middleware import RequestLogMiddleware
 from skillhall._internal.http.streaming import OpenStreams
 from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
-from skillhall._internal.policy.token_strength import is_weak_token
+from skillhall._internal.policy.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
@@ -43,7 +43,7 @@ from skillhall._internal.rest.sessions import (
     template_routes,
 )
 from skillhall._internal.rest.webhooks import WebhookReceiver
-from skillhall._internal.settings import ServerSettings, Settings
+from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.rendering import render_rejected_page, render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
@@ -182,13 +182,9 @@ def listen(settings: ServerSettings) -> socket.socket:
         )
     # With a public URL, other machines reach this server through a proxy.
     public_name = urlsplit(settings.public_url).hostname or "localhost"
-    is_reachable = not address.is_loopback or public_name not in _LOOPBACK_NAMES
-    if is_reachable and settings.auth_token and is_weak_token(settings.auth_token.reveal()):
-        raise ConfigInvalid(
-            "SKILLHALL_AUTH_TOKEN",
-            "the token is too easy to guess for a server that other machines can reach",
-            f"create one with: {_NEW_TOKEN_COMMAND}",
-        )
+    if not address.is_loopback or public_name not in _LOOPBACK_NAMES:
+        _check_secret("SKILLHALL_AUTH_TOKEN", "token", settings.auth_token)
+        _check_secret("SKILLHALL_WEBHOOK_SECRET", "secret", settings.webhook_secret)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -295,6 +291,14 @@ def log_to_stderr(level: str) -> Callable[[], None]:
         buffered.flush()
 
     return release
+
+
+def _check_secret(variable: str, noun: str, secret: Secret | None) -> None:
+    """Check that a secret is hard to guess. Raises: ConfigInvalid."""
+    if secret is not None and is_weak_token(secret.reveal()):
+        problem = f"the {noun} is too easy to guess for a server that other machines can reach"
+        hint = f"create one with at least {MIN_LENGTH} characters: {_NEW_TOKEN_COMMAND}"
+        raise ConfigInvalid(variable, problem, hint)
 
 
 def _resolve_host(host: str) -> IPv4Address | IPv6Address:

@@ -194,6 +194,7 @@ def test_sign_in_at_another_server_is_loaded(
 ) -> None:
     with open_sign_ins(tmp_path, clock) as other_sign_ins:
         other = make_credentials(other_sign_ins, tokens)
+        other_sign_ins.close()  # it polls no more
         cookie = sign_in(credentials, "laptop")
         assert other.must_load_cookie(cookie, SCOPE)
         assert other.load_cookie(cookie, SCOPE)

@@ -339,10 +339,10 @@ def client_address(scope: Scope) -> str:
     return text
 
 
-def has_scope(scope: Scope, required: AccessScope) -> bool:
-    """Whether the credential of a request has a scope, or none is required."""
+def is_admin(scope: Scope) -> bool:
+    """Whether the credential of a request has the scope `admin`, or none is required."""
     credential: Credential | None = scope.get(CREDENTIAL_KEY)
-    return credential is None or required in credential.scopes
+    return credential is None or AccessScope.ADMIN in credential.scopes
 
 
 def client_id(scope: Scope) -> str:

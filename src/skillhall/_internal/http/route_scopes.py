@@ -41,4 +41,4 @@ def check_scope(method: str, path: str, scopes: Collection[str]) -> None:
     """Check that a credential with these scopes may send a request. Raises: ScopeRequired."""
     scope = required_scope(method, path)
     if scope is not None and scope not in scopes:
-        raise ScopeRequired(scope, _ACTIONS[scope])
+        raise ScopeRequired(scope.value, _ACTIONS[scope])

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope
 
-from skillhall._internal.http.credentials import Credential
+from skillhall._internal.http.credentials import Credential, is_admin
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import CREDENTIAL_KEY, content_type, read_body
@@ -174,6 +174,11 @@ class PageRequest(Request):
     def credential(self) -> Credential | None:
         """Credential of the request; None if none is required."""
         return self.scope.get(CREDENTIAL_KEY)
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the credential has the scope `admin`, or none is required."""
+        return is_admin(self.scope)
 
     @property
     def is_signed_in(self) -> bool:
