@@ -89,9 +89,9 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     tokens = TokenCache(SqlTokenTable(database), recorder)
     sign_ins = SignIns(SqlSignInTable(database), recorder)
     invalidator = RepositoryInvalidator(SqlOutbox(database))
-    for cache in (tokens, sign_ins):
-        feed.subscribe(cache.handle_events)
-        cache.try_refresh()
+    feed.subscribe(tokens.handle_events)
+    feed.subscribe(sign_ins.handle_events)
+    tokens.try_refresh()
     services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator)
     if not database.is_postgres:
         return services
