@@ -84,6 +84,7 @@ __all__ = [
     "ReadOnly",
     "RecordNotFound",
     "ReviewGone",
+    "ScopeRequired",
     "ServedSkillRejected",
     "ServerRefused",
     "SkillFileNotFound",
@@ -1070,6 +1071,19 @@ class FolderScanOff(StoreError):
 
     code = "forbidden"
     template = "folder scans are disabled on this server"
+
+
+class ScopeRequired(StoreError):
+    """An access token does not have the scope that a request needs.
+
+    >>> print(ScopeRequired("write", "make changes"))
+    this token cannot make changes: it needs the scope 'write'
+    """
+
+    code = "forbidden"
+    template = "this token cannot {action}: it needs the scope {scope!r}"
+    scope: str
+    action: str
 
 
 class FollowingOff(StoreError):

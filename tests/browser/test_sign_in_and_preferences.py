@@ -44,6 +44,35 @@ def test_visitor_signs_in_with_token_and_out(stranger: BrowserSession) -> None:
     expect(page.get_by_label("Token")).to_be_visible()
 
 
+def test_visitor_ends_another_sign_in_by_keyboard(
+    stranger: BrowserSession, browser: Browser, locked: ServeProcess
+) -> None:
+    other = BrowserSession.open(browser, locked.url, user_agent="Other Browser")
+    for session in (other, stranger):
+        page = session.open_page("/sign-in")
+        page.get_by_label("Token").fill(TOKEN)
+        page.get_by_role("button", name="Sign in").press("Enter")
+        expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
+    page.get_by_role("link", name="Your account").press("Enter")
+    row = page.get_by_role("row").filter(has_text="Other Browser")
+    row.get_by_role("button", name="End the sign-in of").press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Sign-in ended.")
+    expect(page.get_by_text("(this browser)")).to_have_count(1)
+    expect(page.get_by_text("Other Browser")).to_have_count(0)
+    expect(other.open_page("/skills").get_by_label("Token")).to_be_visible()
+    other.close()
+
+
+def test_account_page_is_accessible(browser: Browser, locked: ServeProcess) -> None:
+    visitor = BrowserSession.open(browser, locked.url, bypass_csp=True, reduced_motion="reduce")
+    page = visitor.open_page("/sign-in?next=/account")
+    page.get_by_label("Token").fill(TOKEN)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="Your account")).to_be_visible()
+    assert visitor.find_accessibility_problems() == []
+    visitor.close()
+
+
 def test_sign_in_page_is_accessible(browser: Browser, locked: ServeProcess) -> None:
     visitor = BrowserSession.open(browser, locked.url, bypass_csp=True, reduced_motion="reduce")
     visitor.open_page("/sign-in")

@@ -3,24 +3,30 @@
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import asdict, replace
 
 import pytest
 from sqlalchemy import func, select
 
-from skillhall._internal.storage.records import Event, StoredToken
+from skillhall._internal.storage.records import Event, SignIn, StoredToken, format_time
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.event_feed import EventFeed
 from skillhall._internal.storage.sql.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.skill_rows import SharedSkillWriter, SqlSharedSkillTable
-from skillhall._internal.storage.sql.tables import blobs
-from skillhall._internal.storage.sql.token_rows import SqlTokenTable
+from skillhall._internal.storage.sql.tables import blobs, sign_ins
+from skillhall._internal.storage.sql.token_rows import (
+    MAX_SIGN_INS,
+    SqlSignInTable,
+    SqlTokenTable,
+)
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import Conflict
 from tests.support.databases import TIMESTAMP
 
 DEADLINE = 120  # seconds
+EXPIRY = "2099-01-01T00:00:00+00:00"
 PLAIN, PROGRAM = 0o644, 0o755
 ONE, OTHER = {"SKILL.md": (b"one", PLAIN)}, {"SKILL.md": (b"other", PLAIN)}
 
@@ -139,8 +145,8 @@ def test_changes_publish_events(
     uploads.put("a", ONE, "1", TIMESTAMP, max_uploads=1)
     uploads.put("b", ONE, "1", TIMESTAMP, max_uploads=1)
     tokens.add(StoredToken("1", "laptop", "digest", TIMESTAMP))
-    tokens.delete("unknown", TIMESTAMP)
-    tokens.delete("laptop", TIMESTAMP)
+    tokens.revoke("unknown", TIMESTAMP)
+    tokens.revoke("laptop", TIMESTAMP)
     received.wait_for(
         ("skill-changed", "pdf"),
         ("skill-changed", "csv"),
@@ -174,7 +180,7 @@ def test_concurrent_changes_see_each_other(skills: SqlSharedSkillTable) -> None:
     assert len(taken) == 1
 
 
-def test_token_is_deleted_by_id_or_unique_label(database: Database) -> None:
+def test_token_is_revoked_by_id_or_unique_label(database: Database) -> None:
     tokens = SqlTokenTable(database)
     laptop, phone = (
         StoredToken("1", "laptop", "a", TIMESTAMP),
@@ -186,12 +192,67 @@ def test_token_is_deleted_by_id_or_unique_label(database: Database) -> None:
         tokens.add(StoredToken("3", "laptop", "c", TIMESTAMP))
     assert tokens.list() == [laptop, phone]
     assert [
-        tokens.delete("1", TIMESTAMP),
-        tokens.delete("1", TIMESTAMP),
-        tokens.delete("phone", TIMESTAMP),
+        tokens.revoke("1", TIMESTAMP),
+        tokens.revoke("1", TIMESTAMP),
+        tokens.revoke("phone", TIMESTAMP),
     ] == [
         True,
         False,
         True,
     ]
     assert tokens.list() == []
+    assert [(token.label, token.digest) for token in tokens.list(with_revoked=True)] == [
+        ("laptop", ""),
+        ("phone", ""),
+    ]
+
+
+def make_sign_in(identity: str, number: int = 1, created: str = TIMESTAMP) -> SignIn:
+    digest, token = f"d{identity}", f"{number}"
+    return SignIn(identity, digest, token, created, created, EXPIRY, "192.0.2.1", "Fox")
+
+
+def test_sign_in_is_found_by_the_digest_of_its_cookie_until_it_ends(database: Database) -> None:
+    table = SqlSignInTable(database)
+    first, second, other = make_sign_in("a"), make_sign_in("b"), make_sign_in("c", 2)
+    for sign_in in (first, second, other):
+        table.add(sign_in)
+    assert table.list() == [first, second, other]
+    assert table.list("1") == [first, second]
+    assert table.find("da") == first
+    assert not table.delete("2", "a", TIMESTAMP)  # of another token
+    assert table.delete("1", "a", TIMESTAMP)
+    assert not table.delete("1", "a", TIMESTAMP)
+    assert (table.find("da"), table.find("db")) == (None, second)
+
+
+def test_revocation_ends_the_sign_ins_of_the_token_alone(database: Database) -> None:
+    tokens, table = SqlTokenTable(database), SqlSignInTable(database)
+    for identity, label in (("1", "laptop"), ("2", "phone")):
+        tokens.add(StoredToken(identity, label, label, TIMESTAMP))
+        table.add(make_sign_in(identity, int(identity)))
+    tokens.revoke("laptop", TIMESTAMP)
+    assert [sign_in.token for sign_in in table.list()] == ["2"]
+
+
+def test_new_sign_in_deletes_expired_ones_and_the_oldest_beyond_the_limit(
+    database: Database,
+) -> None:
+    table = SqlSignInTable(database)
+    table.add(replace(make_sign_in("expired", 2), expires=TIMESTAMP))
+    times = [format_time(1_800_000_000 + number) for number in range(MAX_SIGN_INS)]
+    rows = [asdict(make_sign_in(f"{n}", created=time)) for n, time in enumerate(times)]
+    database.write(lambda connection: connection.execute(sign_ins.insert(), rows))
+    table.add(make_sign_in("new", created=format_time(1_800_010_000)))
+    assert len(table.list("1")) == MAX_SIGN_INS
+    assert table.list("2") == []
+    assert table.find("d0") is None
+    assert table.find("d1") is not None
+
+
+def test_uses_of_sign_ins_are_stored_once_a_minute(database: Database) -> None:
+    table = SqlSignInTable(database)
+    table.add(make_sign_in("a", created=format_time(1_800_000_000)))
+    for seconds in (30, 60, 90):
+        table.record_uses({"a": 1_800_000_000 + seconds})
+    assert [sign_in.used for sign_in in table.list()] == [format_time(1_800_000_060)]

@@ -6,7 +6,9 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +17,15 @@ from starlette.responses import StreamingResponse
 
 from skillhall._internal.asgi import Services, listen
 from skillhall._internal.http.credentials import MAX_FAILURES
+from skillhall._internal.policy.access_scopes import AccessScope, expand_scopes
 from skillhall._internal.settings import Secret
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.storage.credential_cache import UseRecorder
+from skillhall._internal.storage.sign_ins import SignIns
+from skillhall._internal.storage.sql.engine import build_sqlite_url
+from skillhall._internal.storage.sql.token_rows import SqlSignInTable
 from skillhall.errors import ConfigInvalid
+from tests.support.databases import TIMESTAMP
 from tests.support.prompt_services import MemoryPromptService, make_prompt
 from tests.support.servers import (
     DEADLINE,
@@ -26,9 +35,11 @@ from tests.support.servers import (
     RunningServer,
     make_settings,
     make_token_settings,
+    open_sign_ins,
     read_response,
     run_server,
 )
+from tests.support.switchable_database import SwitchableDatabase
 
 HOOK = "hook-secret-0123456789"
 LIST = "/api/v1/prompts"
@@ -253,6 +264,17 @@ def test_weak_token_is_rejected_on_a_public_server(token: str, options: dict[str
         listen(make_settings(auth_token=Secret(token), **options).server)
     assert "secrets.token_urlsafe(32)" in caught.value.hint
     assert token not in str(caught.value) + caught.value.hint
+
+
+@pytest.mark.parametrize("secret", ["x", "hook-secret-1234567"])
+def test_weak_webhook_secret_is_rejected_on_a_public_server(secret: str) -> None:
+    options = {"webhook_secret": Secret(secret)}
+    with pytest.raises(ConfigInvalid, match="SKILLHALL_WEBHOOK_SECRET") as caught:
+        listen(make_token_settings(host="0.0.0.0", **options).server)  # noqa: S104 - rejected
+    assert "at least 20 characters" in caught.value.hint
+    assert "secrets.token_urlsafe(32)" in caught.value.hint
+    with listen(make_token_settings(**options).server) as listening:
+        assert listening.getsockname()[1] > 0
 
 
 @pytest.mark.parametrize("public_url", ["", "http://localhost:9000"])
@@ -514,6 +536,115 @@ def test_stream_ends_when_its_token_is_revoked() -> None:
         assert b"good bye" not in b"".join(iter(lambda: lines["laptop"].recv(4096), b""))
         server.stop()
         assert b"good bye" in b"".join(iter(lambda: lines["phone"].recv(4096), b""))
+
+
+def test_stream_ends_when_its_sign_in_ends(tmp_path: Path) -> None:
+    with open_sign_ins(tmp_path) as sign_ins:
+        services = replace(streaming(MemoryTokens("laptop")), sign_ins=sign_ins)
+        laptop = sign_ins.create(sha256_hex(b"laptop")[:8], "", "", 60)
+        with (
+            run_server(settings=make_token_settings(), services=services) as server,
+            server.connect() as connection,
+        ):
+            connection.sendall(
+                f"GET /stream HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+                f"Cookie: skillhall_session={laptop.cookie}\r\n\r\n".encode()
+            )
+            text = b""
+            while b"hello" not in text:
+                text += connection.recv(4096)
+            assert sign_ins.end(laptop.stored.token, laptop.stored.id)
+            assert b"good bye" not in b"".join(iter(lambda: connection.recv(4096), b""))
+
+
+def test_cookie_of_another_server_is_looked_up_and_a_database_outage_is_503(
+    tmp_path: Path,
+) -> None:
+    url = build_sqlite_url(str(tmp_path / "sign-ins.db"))
+    recorder, database = UseRecorder(), SwitchableDatabase(url, TIMESTAMP)
+    with (
+        open_sign_ins(tmp_path) as other,
+        closing(database),
+        closing(recorder),
+        closing(SignIns(SqlSignInTable(database), recorder)) as sign_ins,
+    ):
+        sign_ins.close()  # it polls no more
+        services = replace(streaming(MemoryTokens("laptop")), sign_ins=sign_ins)
+        with run_server(settings=make_token_settings(), services=services) as server:
+            server.headers = {}
+            first, second = (other.create(sha256_hex(b"laptop")[:8], "", "", 60) for _ in range(2))
+
+            def status(cookie: str) -> int:
+                headers = {"Cookie": f"skillhall_session={cookie}"}
+                return server.request("GET", LIST, headers=headers).status
+
+            assert status(first.cookie) == 200
+            database.is_down = True
+            assert [status(first.cookie), status(second.cookie), status("x" * 42)] == [
+                200,
+                503,
+                401,
+            ]
+            database.is_down = False
+            assert [status(second.cookie), status("x" * 43)] == [200, 401]
+
+
+def test_expired_token_gets_401_with_the_reason() -> None:
+    tokens = MemoryTokens()
+    tokens.add("old", expires="2020-01-01T00:00:00+00:00")
+    services = Services(MemoryPromptService(), accepted_tokens=tokens)
+    with run_server(settings=make_token_settings(), services=services) as server:
+        reply = server.request("GET", LIST, headers={"Authorization": "Bearer old"})
+    assert (reply.status, reply.code) == (401, "UNAUTHORIZED")
+    assert reply.message == "the access token has expired"
+
+
+# Scopes
+
+
+@pytest.fixture(scope="module")
+def scoped(prompt_service: MemoryPromptService) -> Iterator[RunningServer]:
+    """A server with a token for each scope; the token has the name of the scope."""
+    tokens = MemoryTokens()
+    for scope in AccessScope:
+        tokens.add(scope, tuple(expand_scopes([scope])))
+    services = Services(prompt_service, accepted_tokens=tokens)
+    with run_server(settings=make_token_settings(), services=services) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("GET", LIST, {"read", "write", "review", "admin"}),
+        ("POST", f"{LIST}/greet", {"read", "write", "review", "admin"}),
+        ("GET", "/metrics", {"read", "write", "review", "admin"}),
+        ("POST", f"{LIST}/refresh", {"write", "admin"}),
+        ("PUT", "/api/v1/skills/pdf", {"write", "admin"}),
+        ("DELETE", "/api/v1/sessions/1", {"write", "admin"}),
+        ("POST", "/sources/unfollow", {"admin"}),
+    ],
+)
+def test_token_allows_what_its_scopes_allow(
+    scoped: RunningServer, method: str, path: str, allowed: set[str]
+) -> None:
+    for scope in AccessScope:
+        headers = {"Authorization": f"Bearer {scope}"}
+        reply = scoped.request(method, path, headers=headers)
+        assert (reply.status == 403) == (scope not in allowed)
+    assert scoped.request(method, path).status != 403  # the operator's token
+
+
+def test_rejected_request_names_the_scope_and_changes_nothing(
+    scoped: RunningServer, prompt_service: MemoryPromptService
+) -> None:
+    before = len(prompt_service.refreshed_selectors)
+    headers = {"Authorization": "Bearer read"}
+    reply = scoped.request("POST", f"{LIST}/refresh", headers=headers)
+    assert (reply.status, reply.code) == (403, "FORBIDDEN")
+    assert "it needs the scope 'write'" in reply.message
+    assert "--scope write" in reply.json["error"]["hint"]
+    assert len(prompt_service.refreshed_selectors) == before
 
 
 # Secrets

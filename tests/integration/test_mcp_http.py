@@ -34,6 +34,7 @@ from tests.support.mcp_clients import (
 from tests.support.prompt_services import MemoryPromptService, make_prompt
 from tests.support.servers import (
     TOKEN,
+    MemoryTokens,
     RunningServer,
     make_settings,
     make_token_settings,
@@ -56,11 +57,14 @@ ACCEPT = {"Accept": "application/json, text/event-stream"}
 
 
 @contextmanager
-def serving(folder: Path, settings: Settings | None = None) -> Iterator[RunningServer]:
+def serving(
+    folder: Path, settings: Settings | None = None, tokens: MemoryTokens | None = None
+) -> Iterator[RunningServer]:
     """A server with the skills of a run directory and one prompt."""
     chosen = settings or make_settings()
     prompt_service = MemoryPromptService([make_prompt("greet")])
-    services = Services(prompt_service, Collection(FolderStore(folder), chosen))
+    collection = Collection(FolderStore(folder), chosen)
+    services = Services(prompt_service, collection, accepted_tokens=tokens)
     with run_server(settings=chosen, services=services) as server:
         yield server
 
@@ -179,6 +183,23 @@ def test_unauthorized_requests_are_rejected(
         reply = server.request(method, "/mcp", body, {**ACCEPT, **headers})
         assert (reply.status, reply.code) == (status, code)
         assert post(server).status == 200
+
+
+def test_mcp_needs_a_token_with_the_scope_read(tmp_path: Path) -> None:
+    make_skill(tmp_path / ".agents/skills", "pdf")
+    tokens = MemoryTokens()
+    for scope in ("read", "report"):
+        tokens.add(scope, (scope,))
+    with serving(tmp_path, make_token_settings(), tokens) as server:
+        server.headers = {"Authorization": "Bearer read"}
+
+        async def list_tools(client: Client) -> set[str]:
+            return {tool.name for tool in (await client.list_tools()).tools}
+
+        assert "load_skill" in ask(server, list_tools)
+        reply = post(server, headers={"Authorization": "Bearer report"})
+        assert (reply.status, reply.code) == (403, "FORBIDDEN")
+        assert "'read'" in reply.message
 
 
 def test_invalid_requests_have_their_status(tmp_path: Path) -> None:

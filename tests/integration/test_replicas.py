@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
 
@@ -44,6 +45,7 @@ from tests.support.skills import make_skill, make_skill_md
 TOKEN = "correct-horse-battery-staple"  # noqa: S105 - only for tests
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 SESSIONS = "/api/v1/sessions"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 SECRET = "webhook-secret-of-tests"  # noqa: S105 - only for tests
 
 
@@ -254,10 +256,67 @@ def test_revoked_token_ends_its_sessions_and_streams_everywhere(
         assert next(event for event in remaining if session["id"] in json.dumps(event))
 
 
+def test_sign_out_ends_copies_of_the_cookie_on_both_servers(pair: list[Replica]) -> None:
+    cookie, other = ({"Cookie": sign_in(item, TOKEN)} for item in pair)
+    clients = [Replica(item.folder, {}, cookie, item.port) for item in pair]
+    others = [Replica(item.folder, {}, other, item.port) for item in pair]
+    with ExitStack() as stack:
+        open_streams = [stack.enter_context(client.events()) for client in clients]
+        reply = clients[0].request("POST", "/sign-out", b"", FORM)
+        assert (reply.status, reply.headers["Location"]) == (303, "/sign-in")
+        for stream in open_streams:  # they end
+            assert {event["kind"] for event in stream} <= {"tokens-changed"}
+    assert [client.request("GET", SKILLS).status for client in clients] == [401, 401]
+    assert [client.request("GET", SKILLS).status for client in others] == [200, 200]
+
+
+def test_sign_ins_survive_kills_and_ended_ones_stay_ended(database: str, tmp_path: Path) -> None:
+    variables = {"SKILLHALL_DATABASE_URL": database, "SKILLHALL_AUTH_TOKEN": TOKEN}
+    replica = Replica(tmp_path, variables)
+    replica.start()
+    try:
+        cookies = [{"Cookie": sign_in(replica, TOKEN)} for _ in range(2)]
+        assert replica.request("POST", "/sign-out", b"", {**FORM, **cookies[0]}).status == 303
+        replica.stop(signal.SIGKILL)
+        replica.start()
+        statuses = [replica.request("GET", SKILLS, headers=cookie).status for cookie in cookies]
+        assert statuses == [401, 200]
+        replica.stop(signal.SIGKILL)
+        replica.variables = {**variables, "SKILLHALL_AUTH_TOKEN": "another-token-of-the-operator"}
+        replica.start()
+        assert replica.request("GET", SKILLS, headers=cookies[1]).status == 401
+    finally:
+        replica.stop()
+
+
+def test_use_on_any_server_is_listed(
+    pair: list[Replica],
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
+    label = new_name("ci")
+
+    def read_use() -> str | None:
+        assert run(["token", "list", "--json"]) == 0
+        tokens = json.loads(capsys.readouterr().out)["data"]["tokens"]
+        [used] = [token["used"] for token in tokens if token["label"] == label]
+        return None if used is None else str(used)
+
+    assert run(["token", "new", label, "--scope", "read"]) == 0
+    bearer = {"Authorization": f"Bearer {capsys.readouterr().out.strip()}"}
+    assert read_use() is None
+    before = datetime.now(UTC).replace(microsecond=0)
+    wait_until(lambda: pair[1].request("GET", SKILLS, headers=bearer).status == 200)
+    assert pair[1].request("POST", SKILLS, {"id": "x"}, bearer).status == 403
+    used = datetime.fromisoformat(str(wait_until(read_use)))
+    assert before <= used <= datetime.now(UTC)
+
+
 def sign_in(replica: Replica, token: str) -> str:
     """Sign in with a token and return the cookie."""
-    form = {"Content-Type": "application/x-www-form-urlencoded"}
-    reply = send_request(replica.port, "POST", "/sign-in", f"token={token}".encode(), form)
+    reply = send_request(replica.port, "POST", "/sign-in", f"token={token}".encode(), FORM)
     assert reply.status == 303
     return str(reply.headers["Set-Cookie"]).partition(";")[0]
 

@@ -1,6 +1,7 @@
 """The command `skillhall token`, and a SQLite server that accepts its tokens."""
 
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -27,16 +28,56 @@ def test_json_output_is_one_object(sandbox: CliSandbox) -> None:
     assert created["command"] == "token new"
     data = created["data"]
     assert isinstance(data, dict)
-    assert sorted(data) == ["created", "id", "label", "token"]
+    token = str(data.pop("token"))
+    assert token.startswith("skh_")
+    expected = {
+        "label": "laptop",
+        "owner": "operator",
+        "scopes": ["read", "write", "review", "admin"],
+        "expires": None,
+        "used": None,
+        "state": "active",
+    }
+    assert data == {"id": data["id"], "created": data["created"], **expected}
     listed = sandbox.run("token", "list", "--json").json["data"]
-    assert listed == {"tokens": [{key: data[key] for key in ("id", "label", "created")}]}
+    assert listed == {"tokens": [data]}
     revoked = sandbox.run("token", "revoke", str(data["id"]), "--json").json
     assert revoked["data"] == {"revoked": data["id"]}
+
+
+def test_token_has_an_owner_scopes_and_an_expiry(sandbox: CliSandbox) -> None:
+    options = ("--owner", "dev1", "--scope", "write", "--scope", "report", "--expires", "90d")
+    data = sandbox.run("token", "new", "ci", *options, "--json").json["data"]
+    assert isinstance(data, dict)
+    assert (data["owner"], data["scopes"]) == ("dev1", ["read", "write", "report"])
+    created, expires = (datetime.fromisoformat(str(data[key])) for key in ("created", "expires"))
+    assert timedelta(days=90, seconds=-1) < expires - created <= timedelta(days=90)
+    row = sandbox.run("token", "list").out.strip().split("\t")
+    assert row[3:] == ["dev1", "read,write,report", data["expires"], "-", "active"]
+
+
+def test_revoked_tokens_are_listed_on_request(sandbox: CliSandbox) -> None:
+    sandbox.run("token", "new", "laptop")
+    sandbox.run("token", "revoke", "laptop")
+    sandbox.run("token", "new", "laptop")
+    rows = sandbox.run("token", "list", "--all").out.splitlines()
+    assert [row.split("\t")[-1] for row in rows] == ["revoked", "active"]
+    assert sandbox.run("token", "list").out.splitlines() == rows[1:]
+
+
+@pytest.mark.parametrize("text", ["", "0d", "90", "d", "-1d", "1.5h", "1y", "9999999d", "１d"])
+def test_invalid_lifetime_is_a_usage_error(text: str, sandbox: CliSandbox) -> None:
+    result = sandbox.run("token", "new", "ci", "--expires", text, "--json")
+    assert (result.code, result.error["code"]) == (2, "usage")
+    assert sandbox.run("token", "list").out == ""
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "error"),
     [
+        (("new", "ci", "--scope", "root"), 2, "usage"),
+        (("new", "ci", "--owner", "two\nlines"), 3, "invalid_argument"),
+        (("new", "ci", "--expires", "999999w"), 3, "invalid_argument"),
         (("new", "taken"), 6, "conflict"),
         (("new", "two\nlines"), 3, "invalid_argument"),
         (("revoke", "unknown"), 4, "not_found"),

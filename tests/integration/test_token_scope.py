@@ -8,15 +8,17 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from skillhall._internal.asgi import Services
+from skillhall._internal.policy.access_scopes import AccessScope, expand_scopes
 from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
 from skillhall._internal.wiring.workspace import open_lazy_workspace
 from skillhall.errors import SkillhallError
 from tests.support.git_server import GitServer, git_repo, run_git_server
-from tests.support.servers import HttpResponse, RunningServer, run_server
+from tests.support.servers import HttpResponse, MemoryTokens, RunningServer, run_server
 from tests.support.team_server import LIST, make_commit_files, team_settings
 
 GIT_TOKEN = "git-token-of-the-operator"  # noqa: S105 - a fake token
+OPERATOR_TOKEN = "correct-horse-battery-staple"  # noqa: S105 - only for tests
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
@@ -36,7 +38,7 @@ def start(tmp_path: Path, site: GitServer) -> Iterator[Callable[..., RunningServ
     """Return a function that starts the server, with additional variables."""
     closers: list[Callable[[], object]] = []
 
-    def start(**variables: str) -> RunningServer:
+    def start(tokens: MemoryTokens | None = None, **variables: str) -> RunningServer:
         settings = team_settings(
             tmp_path,
             site.url("acme/configured.git"),
@@ -45,7 +47,8 @@ def start(tmp_path: Path, site: GitServer) -> Iterator[Callable[..., RunningServ
             **variables,
         )
         prompts, workspace = open_prompt_service(settings), open_lazy_workspace(settings)
-        services = Services(prompts, open_collection(settings, prompts), workspace)
+        collection = open_collection(settings, prompts)
+        services = Services(prompts, collection, workspace, accepted_tokens=tokens)
         server = run_server(settings=settings, services=services)
         closers.extend((prompts.close, workspace.close, lambda: server.__exit__(None, None, None)))
         return server.__enter__()
@@ -109,6 +112,50 @@ def test_operator_can_allow_private_repositories(
 ) -> None:
     server = start(SKILLHALL_GIT_TOKEN_REPOS=site.url(scope))
     assert name(server, site.url("acme/private.git")).status in (200, 201, 303)
+
+
+@pytest.fixture
+def scoped(start: Callable[..., RunningServer], site: GitServer) -> RunningServer:
+    """A server with private repositories, and a token for each scope, named like it."""
+    tokens = MemoryTokens()
+    for scope in AccessScope:
+        tokens.add(scope, tuple(expand_scopes([scope])))
+    return start(
+        tokens, SKILLHALL_GIT_TOKEN_REPOS=site.url("acme/*"), SKILLHALL_AUTH_TOKEN=OPERATOR_TOKEN
+    )
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_only_administrators_use_the_server_token(
+    scoped: RunningServer, site: GitServer, name: Callable[[RunningServer, str], HttpResponse]
+) -> None:
+    url = site.url("acme/private.git")
+    for token in (OPERATOR_TOKEN, "admin"):
+        scoped.headers = {"Authorization": f"Bearer {token}"}
+        assert name(scoped, url).status in (200, 201, 303, 409)
+    seen = len(site.requests)
+    for scope in ("write", "read", "report"):
+        scoped.headers = {"Authorization": f"Bearer {scope}"}
+        reply = name(scoped, url)
+        assert reply.status == 403
+        assert b"it needs the scope" in reply.body
+        assert b"'admin'" in reply.body or scope != "write"
+    assert len(site.requests) == seen  # neither fetched nor served from the cache
+
+
+def test_reader_may_name_the_served_repository_but_no_other_folder_or_branch(
+    scoped: RunningServer, site: GitServer
+) -> None:
+    scoped.headers = {"Authorization": "Bearer read"}
+    assert scoped.request("GET", LIST).status == 200
+    assert by_query(scoped, site.url("acme/configured.git")).status == 200
+    for query in ("path=pdf", "branch=other"):
+        assert scoped.request("GET", f"{LIST}?{query}").status == 403
+
+
+def test_reader_may_use_a_git_token_of_their_own(scoped: RunningServer, site: GitServer) -> None:
+    scoped.headers = {"Authorization": "Bearer read", "X-Skillhall-Git-Token": GIT_TOKEN}
+    assert by_query(scoped, site.url("acme/private.git")).status == 200
 
 
 def test_server_token_is_sent_to_configured_repository(

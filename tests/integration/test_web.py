@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, urlencode
@@ -21,9 +22,11 @@ from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import (
     TOKEN,
     HttpResponse,
+    MemoryTokens,
     RunningServer,
     make_settings,
     make_token_settings,
+    open_sign_ins,
     run_server,
 )
 from tests.support.skills import make_skill, make_skill_md
@@ -54,10 +57,17 @@ def server(run_directory: Path) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def locked(run_directory: Path) -> Iterator[RunningServer]:
-    with run_server(settings=make_token_settings(), services=services(run_directory)) as running:
-        running.headers = {}
-        yield running
+def tokens() -> MemoryTokens:
+    return MemoryTokens("laptop")
+
+
+@pytest.fixture
+def locked(run_directory: Path, tokens: MemoryTokens) -> Iterator[RunningServer]:
+    with open_sign_ins(run_directory) as sign_ins:
+        access = replace(services(run_directory), accepted_tokens=tokens, sign_ins=sign_ins)
+        with run_server(settings=make_token_settings(), services=access) as running:
+            running.headers = {}
+            yield running
 
 
 def send(
@@ -262,6 +272,79 @@ def test_session_cookie_works_only_on_the_same_site(
 )
 def test_sign_in_does_not_redirect_to_other_sites(locked: RunningServer, url: str) -> None:
     assert send(locked, "/sign-in", token=TOKEN, next=url).headers["Location"] == "/"
+
+
+def sign_in(locked: RunningServer, token: str, agent: str = "Fox") -> dict[str, str]:
+    """Sign in with a token and return the header with the cookie."""
+    reply = send(locked, "/sign-in", {"User-Agent": agent}, token=token)
+    return {"Cookie": reply.headers["Set-Cookie"].partition(";")[0]}
+
+
+def test_copied_cookie_is_invalid_after_sign_out(locked: RunningServer) -> None:
+    cookie, other = sign_in(locked, TOKEN), sign_in(locked, TOKEN)
+    assert send(locked, "/sign-out", cookie).status == 303
+    assert locked.request("GET", "/skills", headers={**HTML, **cookie}).status == 303
+    assert locked.request("GET", "/api/v1/skills", headers=cookie).status == 401
+    assert locked.request("GET", "/skills", headers={**HTML, **other}).status == 200
+
+
+def test_cookie_is_invalid_after_the_revocation_of_its_token(
+    locked: RunningServer, tokens: MemoryTokens
+) -> None:
+    cookie = sign_in(locked, "laptop")
+    assert locked.request("GET", "/api/v1/skills", headers=cookie).status == 200
+    tokens.revoke("laptop")
+    assert locked.request("GET", "/api/v1/skills", headers=cookie).status == 401
+
+
+def test_account_page_lists_the_sign_ins_of_the_token_alone(locked: RunningServer) -> None:
+    first, second = sign_in(locked, "laptop", "Fox <1>"), sign_in(locked, "laptop", "Bear 2")
+    sign_in(locked, TOKEN, "Owl 3")
+    page = locked.request("GET", "/account", headers={**HTML, **first}).body.decode()
+    assert "Fox &lt;1&gt;" in page
+    assert "Bear 2" in page
+    assert "Owl 3" not in page
+    assert page.count("(this browser)") == 1
+    urls = re.findall(r'action="(/account/sign-ins/[^"]+/end)"', page)
+    assert len(urls) == 2
+    for url in urls:
+        assert send(locked, url, sign_in(locked, TOKEN)).status == 404  # of another token
+    assert [send(locked, url, sign_in(locked, "laptop")).status for url in urls] == [303, 303]
+    for cookie in (first, second):
+        assert locked.request("GET", "/account", headers={**HTML, **cookie}).status == 303
+
+
+def test_account_page_exists_in_both_languages(locked: RunningServer) -> None:
+    cookie = sign_in(locked, TOKEN)
+    for language, title in (("en", "Your account"), ("zh", "您的账户")):
+        headers = {**HTML, **cookie, "Accept-Language": language}
+        assert title in locked.request("GET", "/account", headers=headers).body.decode()
+
+
+def test_server_without_token_has_no_account_page(server: RunningServer) -> None:
+    assert server.request("GET", "/account", headers=HTML).status == 404
+
+
+def test_read_token_sees_pages_but_changes_nothing(
+    locked: RunningServer, tokens: MemoryTokens, run_directory: Path
+) -> None:
+    tokens.add("reader", ("read",))
+    cookie = sign_in(locked, "reader")
+    assert locked.request("GET", "/skills", headers={**HTML, **cookie}).status == 200
+    for path in ("/skill/pdf/delete", "/skills/add", "/sources/refresh"):
+        reply = send(locked, path, cookie, id="new", name="new", description="New.")
+        assert (reply.status, reply.headers["Content-Type"]) == (403, "text/html; charset=utf-8")
+    assert "&#39;admin&#39;" in reply.body.decode()
+    assert [item.name for item in (run_directory / ".agents/skills").iterdir()] == ["pdf"]
+    assert send(locked, "/settings", cookie, theme="dark").status == 303
+    assert send(locked, "/sign-out", cookie).status == 303
+
+
+def test_expired_token_cannot_sign_in(locked: RunningServer, tokens: MemoryTokens) -> None:
+    tokens.add("old", expires="2020-01-01T00:00:00+00:00")
+    reply = send(locked, "/sign-in", token="old")  # noqa: S106
+    assert (reply.status, reply.headers["Set-Cookie"]) == (401, None)
+    assert "expired" in reply.body.decode()
 
 
 def test_sign_in_attempts_are_rate_limited(locked: RunningServer) -> None:

@@ -3,16 +3,24 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPMessage
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillhall._internal.asgi import ServerProcess, Services, listen
+from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import StoredToken
+from skillhall._internal.storage.sign_ins import SignIns
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
+from skillhall._internal.storage.sql.token_rows import SqlSignInTable
+from tests.support.databases import TIMESTAMP
 from tests.support.prompt_services import MemoryPromptService
 
 DEADLINE = 120  # seconds; a longer wait means that something hangs
@@ -23,18 +31,29 @@ class MemoryTokens:
     """In-memory implementation of `AcceptedTokens`."""
 
     def __init__(self, *texts: str) -> None:
-        digests = {text: sha256_hex(text.encode()) for text in texts}
-        self._tokens = [StoredToken(sha[:8], text, sha, "") for text, sha in digests.items()]
+        self._tokens: list[StoredToken] = []
         self._listeners: list[Callable[[], None]] = []
+        self.used: list[str] = []
+        for text in texts:
+            self.add(text)
 
-    def find(self, token: bytes) -> StoredToken | None:
-        return next((t for t in self._tokens if t.digest == sha256_hex(token)), None)
+    def add(self, text: str, scopes: tuple[str, ...] = DEFAULT_SCOPES, expires: str = "") -> None:
+        digest = sha256_hex(text.encode())
+        self._tokens.append(
+            StoredToken(digest[:8], text, digest, "", scopes=scopes, expires=expires or None)
+        )
+
+    def find(self, text: bytes) -> StoredToken | None:
+        return next((t for t in self._tokens if t.digest == sha256_hex(text)), None)
 
     def find_by_id(self, identity: str) -> StoredToken | None:
         return next((t for t in self._tokens if t.id == identity), None)
 
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        self._listeners.append(listener)
+    def record_use(self, identity: str) -> None:
+        self.used.append(identity)
+
+    def subscribe(self, subscriber: Callable[[], None]) -> None:
+        self._listeners.append(subscriber)
 
     def revoke(self, text: str) -> None:
         self._tokens = [token for token in self._tokens if token.label != text]
@@ -135,6 +154,19 @@ def make_settings(**server: Any) -> Settings:  # noqa: ANN401 - any field of the
         cache_directory="/nowhere",
         server=ServerSettings(**{"port": "0", **server}),
     )
+
+
+@contextmanager
+def open_sign_ins(folder: Path, clock: Callable[[], float] = time.time) -> Iterator[SignIns]:
+    """Open the sign-ins of a database in a folder."""
+    database = Database(build_sqlite_url(str(folder / "sign-ins.db")), TIMESTAMP)
+    recorder, table = UseRecorder(clock), SqlSignInTable(database)
+    with (
+        closing(database),
+        closing(recorder),
+        closing(SignIns(table, recorder, clock)) as sign_ins,
+    ):
+        yield sign_ins
 
 
 @contextmanager

@@ -24,7 +24,8 @@ def ticking_clock() -> Callable[[], str]:
     return lambda: f"2026-01-01T00:00:{next(numbers) // 1000:02d}.000Z"
 
 
-def reject_source(text: str) -> tuple[Sequence[Bundle], Provenance]:
+def reject_source(text: str, allow_tokens: bool) -> tuple[Sequence[Bundle], Provenance]:
+    del allow_tokens
     raise SourceRejected("path", text, "tests open no sources")
 
 

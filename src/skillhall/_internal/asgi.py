@@ -22,14 +22,14 @@ from starlette.types import ASGIApp
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, Credentials
+from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
 from skillhall._internal.http.streaming import OpenStreams
 from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
-from skillhall._internal.policy.token_strength import is_weak_token
+from skillhall._internal.policy.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
@@ -43,9 +43,9 @@ from skillhall._internal.rest.sessions import (
     template_routes,
 )
 from skillhall._internal.rest.webhooks import WebhookReceiver
-from skillhall._internal.settings import ServerSettings, Settings
+from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.web.rendering import render_unrouted_page
+from skillhall._internal.web.rendering import render_rejected_page, render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
 from skillhall._internal.workspace.workspace import LazyWorkspace
@@ -90,6 +90,7 @@ class Services:
     routers: tuple[APIRouter, ...] = ()
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
+    sign_ins: BrowserSignIns | None = None
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
 
@@ -101,7 +102,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
     monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
-    credentials = Credentials(server, services.accepted_tokens)
+    credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
@@ -145,7 +146,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         settings.embeddings.key,
         *settings.tokens.values(),
     )
-    app = AuthMiddleware(app, server, credentials)
+    rejection_page = None if collection is None else render_rejected_page
+    app = AuthMiddleware(app, server, credentials, pools, rejection_page)
     return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
 
 
@@ -180,13 +182,9 @@ def listen(settings: ServerSettings) -> socket.socket:
         )
     # With a public URL, other machines reach this server through a proxy.
     public_name = urlsplit(settings.public_url).hostname or "localhost"
-    is_reachable = not address.is_loopback or public_name not in _LOOPBACK_NAMES
-    if is_reachable and settings.auth_token and is_weak_token(settings.auth_token.reveal()):
-        raise ConfigInvalid(
-            "SKILLHALL_AUTH_TOKEN",
-            "the token is too easy to guess for a server that other machines can reach",
-            f"create one with: {_NEW_TOKEN_COMMAND}",
-        )
+    if not address.is_loopback or public_name not in _LOOPBACK_NAMES:
+        _check_secret("SKILLHALL_AUTH_TOKEN", "token", settings.auth_token)
+        _check_secret("SKILLHALL_WEBHOOK_SECRET", "secret", settings.webhook_secret)
     family = socket.AF_INET if address.version == 4 else socket.AF_INET6  # noqa: PLR2004
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -293,6 +291,14 @@ def log_to_stderr(level: str) -> Callable[[], None]:
         buffered.flush()
 
     return release
+
+
+def _check_secret(variable: str, noun: str, secret: Secret | None) -> None:
+    """Check that a secret is hard to guess. Raises: ConfigInvalid."""
+    if secret is not None and is_weak_token(secret.reveal()):
+        problem = f"the {noun} is too easy to guess for a server that other machines can reach"
+        hint = f"create one with at least {MIN_LENGTH} characters: {_NEW_TOKEN_COMMAND}"
+        raise ConfigInvalid(variable, problem, hint)
 
 
 def _resolve_host(host: str) -> IPv4Address | IPv6Address:

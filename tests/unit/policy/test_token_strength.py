@@ -23,6 +23,7 @@ from skillhall._internal.policy.token_strength import is_weak_token
         "skillhall-server-token",
         "my-secret-auth-token",
         "qwertyuiopasdfghjkl",
+        "k3jV9-xQ2mZ7_wLb4Ty",
         "x1x1x1x1x1x1x1x1x1x1x1x1",
         "                    ",
     ],

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from urllib.parse import SplitResult, quote, urlsplit
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from skillhall._internal.http.credentials import Credential, Credentials
+from skillhall._internal.http.credentials import (
+    CHALLENGE_HEADERS,
+    SESSION_COOKIE,
+    Credential,
+    Credentials,
+    client_address,
+    read_cookie,
+)
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import (
+    CREDENTIAL_KEY,
     HEAD_TOO_LARGE_MESSAGE,
     HEADERS_KEY,
     OVERSIZED_HEAD_KEY,
@@ -19,7 +29,10 @@ from skillhall._internal.http.request import (
     TOKEN_ID_KEY,
 )
 from skillhall._internal.http.request_revocation import OpenRequests
+from skillhall._internal.http.route_scopes import check_scope
+from skillhall._internal.http.thread_pool import Work, WorkerPools
 from skillhall._internal.settings import ServerSettings
+from skillhall.errors import ScopeRequired, SkillhallError
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
@@ -38,39 +51,78 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 _CHECKED_HEADERS = frozenset({b"host", b"origin", b"sec-fetch-site", b"authorization", b"cookie"})
 _DUPLICATE_HEADER = b"\0"  # value of a header that occurs more than once; matches nothing
 _CLOSE_HEADERS = ((b"connection", b"close"),)
-_CHALLENGE_HEADERS = ((b"www-authenticate", b"Bearer"),)
 
 
 class AuthMiddleware:
     """Passes authorized requests on and rejects all others."""
 
     def __init__(
-        self, app: ASGIApp, settings: ServerSettings, credentials: Credentials | None = None
+        self,
+        app: ASGIApp,
+        settings: ServerSettings,
+        credentials: Credentials | None = None,
+        pools: WorkerPools | None = None,
+        error_page: Callable[[Request, SkillhallError], Response] | None = None,
     ) -> None:
+        """`error_page` renders the error of a page for a browser."""
         self._app = app
         self._allowed_hosts = frozenset(name.lower() for name in settings.allowed_hosts)
         self._public_url = urlsplit(settings.public_url)
         self._public_hosts = _host_variants(self._public_url)
         self._credentials = credentials or Credentials(settings)
+        self._pools = pools or WorkerPools()
+        self._error_page = error_page
         self._open_requests = OpenRequests(self._credentials)
         self._known_hosts: set[tuple[bytes, tuple[str, int]]] = set()  # cache of accepted hosts
 
     def __call__(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Run the app if the request is authorized, else send an error or a redirect."""
-        if scope["type"] == "http":
-            try:
-                credential = self._check_request(scope)
-            except HttpError as error:
-                if error.code == "unauthenticated" and is_browser_request(scope):
-                    return _redirect_to_sign_in(scope)(scope, receive, send)
-                return error_response(error, scope[REQUEST_ID_KEY])(scope, receive, send)
-            if credential is not None and credential.token is not None:
-                scope[TOKEN_ID_KEY] = credential.token.id
-                return self._open_requests.handle(credential, self._app, scope, receive, send)
-        return self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return self._app(scope, receive, send)
+        try:
+            credential = self._check_request(scope)
+        except _UnknownCookieError as unknown:
+            return self._load_cookie(unknown.value, scope, receive, send)
+        except SkillhallError as error:
+            return self._reject(error, scope, receive)(scope, receive, send)
+        return self._pass_on(credential, scope, receive, send)
+
+    async def _load_cookie(self, value: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Look for a sign-in in the database, then run the app or send an error."""
+        try:
+            load = partial(self._credentials.load_cookie, value, scope)
+            credential = await self._pools[Work.DATABASE].run_for(client_address(scope), load)
+            _check_credential(credential, scope)
+        except SkillhallError as error:
+            await self._reject(error, scope, receive)(scope, receive, send)
+        else:
+            await self._pass_on(credential, scope, receive, send)
+
+    def _pass_on(
+        self, credential: Credential | None, scope: Scope, receive: Receive, send: Send
+    ) -> Awaitable[None]:
+        if credential is None:
+            return self._app(scope, receive, send)
+        scope[CREDENTIAL_KEY] = credential
+        if credential.token is not None:
+            scope[TOKEN_ID_KEY] = credential.token.id
+        elif credential.sign_in is None:
+            return self._app(scope, receive, send)  # the operator's token cannot be revoked
+        return self._open_requests.handle(credential, self._app, scope, receive, send)
+
+    def _reject(self, error: SkillhallError, scope: Scope, receive: Receive) -> Response:
+        if is_browser_request(scope):
+            if error.code == "unauthenticated":
+                return _redirect_to_sign_in(scope)
+            if isinstance(error, ScopeRequired) and self._error_page is not None:
+                return self._error_page(Request(scope, receive), error)
+        return error_response(error, scope[REQUEST_ID_KEY])
 
     def _check_request(self, scope: Scope) -> Credential | None:
-        """Return the credential, or None if none is required. Raises: HttpError."""
+        """Return the credential, or None if none is required.
+
+        Raises: HttpError, ScopeRequired, _UnknownCookieError.
+        """
         if OVERSIZED_HEAD_KEY in scope:
             raise HttpError("head_too_large", HEAD_TOO_LARGE_MESSAGE, headers=_CLOSE_HEADERS)
         headers = scope[HEADERS_KEY]
@@ -135,11 +187,27 @@ class AuthMiddleware:
         token = _parse_bearer_token(headers.get(b"authorization"))
         credential = self._credentials.authenticate_token(token, scope)
         if token is None:
-            credential = self._credentials.authenticate_cookie(headers.get(b"cookie"))
-        if credential is None:
-            message = "bearer token missing or invalid"
-            raise HttpError("unauthenticated", message, headers=_CHALLENGE_HEADERS)
-        return credential
+            cookie = read_cookie(headers.get(b"cookie"), SESSION_COOKIE)
+            credential = self._credentials.authenticate_cookie(cookie)
+            if credential is None and self._credentials.must_load_cookie(cookie, scope):
+                raise _UnknownCookieError(cookie)
+        return _check_credential(credential, scope)
+
+
+class _UnknownCookieError(Exception):
+    """Only the database can tell whether a cookie is valid."""
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+
+def _check_credential(credential: Credential | None, scope: Scope) -> Credential:
+    """Return the credential if it allows the request. Raises: HttpError, ScopeRequired."""
+    if credential is None:
+        message = "bearer token missing or invalid"
+        raise HttpError("unauthenticated", message, headers=CHALLENGE_HEADERS)
+    check_scope(scope["method"], scope["path"], credential.scopes)
+    return credential
 
 
 def _has_source_query(scope: Scope) -> bool:

@@ -1,57 +1,104 @@
-"""Credentials: the operator's token, access tokens and session cookies.
+"""Credentials: the operator's token, access tokens and the cookies of sign-ins.
 
-The operator's token is `SKILLHALL_AUTH_TOKEN`; access tokens are in the database.
+The operator's token is `SKILLHALL_AUTH_TOKEN`; access tokens and sign-ins are in the database.
 """
 
 from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from starlette.types import Scope
 
+from skillhall._internal.cache import LruCache
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import TOKEN_ID_KEY
+from skillhall._internal.http.request import CREDENTIAL_KEY, HEADERS_KEY, TOKEN_ID_KEY
+from skillhall._internal.policy.access_scopes import AccessScope
 from skillhall._internal.settings import ServerSettings
 
 if TYPE_CHECKING:
-    from skillhall._internal.wiring.database import Token  # imports the database driver
+    from skillhall._internal.wiring.database import (  # imports the database driver
+        NewSignIn,
+        SignIn,
+        Token,
+    )
 
 SESSION_COOKIE = "skillhall_session"
 SESSION_LIFETIME = 30 * 24 * 3600  # seconds
 MAX_FAILURES = 30  # per client address and window
 FAILURE_WINDOW = 900.0  # seconds
 _MAX_ADDRESSES = 10_000  # remembered at once
-_COOKIE_PARTS = 4  # of a session cookie
-_SIGNING_PURPOSE = b"skillhall web session 2"
+_MAX_UNKNOWN_COOKIES = 10_000  # remembered at once
+_COOKIE_VALUE = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits in base64
+_ALL_SCOPES = tuple(AccessScope)
+_OPERATOR_PURPOSE = b"skillhall operator"
+CHALLENGE_HEADERS = ((b"www-authenticate", b"Bearer"),)
 
 
 class AcceptedTokens(Protocol):
-    """The access tokens that are currently accepted."""
+    """The access tokens that are not revoked."""
 
-    def find(self, token: bytes) -> Token | None:
-        """Return the accepted token with this value, or None."""
+    def find(self, text: bytes) -> Token | None:
+        """Return the token with this value, or None."""
 
     def find_by_id(self, identity: str) -> Token | None:
-        """Return the accepted token with this id, or None."""
+        """Return the token with this id, or None."""
 
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Call `listener` after every change, in any thread."""
+    def record_use(self, identity: str) -> None:
+        """Record that a token was used. Never blocks."""
+
+    def subscribe(self, subscriber: Callable[[], None]) -> None:
+        """Call `subscriber` after every change and expiry, in any thread."""
+
+
+class BrowserSignIns(Protocol):
+    """The sign-ins of browsers that have not ended."""
+
+    def find(self, text: bytes) -> SignIn | None:
+        """Return the sign-in with this cookie, or None. Never blocks."""
+
+    def find_by_id(self, identity: str) -> SignIn | None:
+        """Return the sign-in with this id, or None. Never blocks."""
+
+    def load(self, cookie: bytes) -> SignIn | None:
+        """Return the sign-in with this cookie, even if another server just created it."""
+
+    def create(self, token: str, address: str, agent: str, lifetime: float) -> NewSignIn:
+        """Create a sign-in with a token. `lifetime` is in seconds."""
+
+    def list(self, token: str) -> Sequence[SignIn]:
+        """Return the sign-ins of a token, the latest first."""
+
+    def end(self, token: str, identity: str) -> bool:
+        """End a sign-in of a token; return whether it existed."""
+
+    def record_use(self, identity: str) -> None:
+        """Record that a sign-in was used. Never blocks."""
+
+    def subscribe(self, subscriber: Callable[[], None]) -> None:
+        """Call `subscriber` after every change and expiry, in any thread."""
 
 
 class Credential(NamedTuple):
-    """The token that authenticated a request, directly or through a cookie.
+    """The token that authenticated a request, directly or through a sign-in.
 
     `token` is None for the operator's token, which is valid as long as the server runs.
     """
 
     token: Token | None = None
+    sign_in: SignIn | None = None
+
+    @property
+    def scopes(self) -> Collection[str]:
+        """What the credential allows."""
+        return _ALL_SCOPES if self.token is None else self.token.scopes
 
 
 class Credentials:
@@ -64,18 +111,20 @@ class Credentials:
         self,
         settings: ServerSettings,
         tokens: AcceptedTokens | None = None,
+        sign_ins: BrowserSignIns | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
         """`tokens` are accepted in addition to the operator's token."""
         token = settings.auth_token.reveal() if settings.auth_token else None
-        self._operator_token_digest = None if token is None else _sha256(token.encode("utf-8"))
-        # A cookie reveals nothing about the token, and a new token invalidates all cookies.
-        self._signing_key = hmac.digest((token or "").encode("utf-8"), _SIGNING_PURPOSE, "sha256")
+        self._operator_token = b"" if token is None else token.encode("utf-8")
+        self._operator_token_digest = None if token is None else _sha256(self._operator_token)
         self._uses_https = settings.public_url.startswith("https://")
         self._tokens = tokens
+        self._sign_ins = sign_ins
         self._failed_sign_ins = FailedSignIns("tokens", clock)
+        self._unknown_cookies = LruCache[str, str](_MAX_UNKNOWN_COOKIES)
         self._now = now
 
     @property
@@ -86,53 +135,102 @@ class Credentials:
     def authenticate_token(self, token: bytes | None, scope: Scope) -> Credential | None:
         """Return the credential of a token, or None if the token is missing or invalid.
 
-        Raises: HttpError after too many invalid tokens from the same address.
+        Raises: HttpError if the token has expired, and after too many invalid tokens from the
+        same address.
         """
         if token is None:
             return None
         if hmac.compare_digest(_sha256(token), self._operator_token_digest or b""):
             return Credential()
         stored = self._tokens.find(token) if self._tokens else None
-        if stored is not None:
-            return Credential(stored)
+        if stored is None or self._tokens is None:
+            self._failed_sign_ins.record(client_address(scope))
+            return None
+        if stored.is_expired(self._now()):
+            raise HttpError(
+                "unauthenticated", "the access token has expired", headers=CHALLENGE_HEADERS
+            )
+        self._tokens.record_use(stored.id)
+        return Credential(stored)
+
+    def authenticate_cookie(self, value: str) -> Credential | None:
+        """Return the credential of a session cookie. Never blocks.
+
+        None if the cookie is missing, invalid or expired, or its token was revoked, or if only
+        `load_cookie` can tell.
+        """
+        if self._sign_ins is None or not _COOKIE_VALUE.fullmatch(value):
+            return None
+        sign_in = self._sign_ins.find(value.encode("ascii"))
+        return None if sign_in is None else self._accept(sign_in)
+
+    def must_load_cookie(self, value: str, scope: Scope) -> bool:
+        """Whether a session cookie may belong to a sign-in that this server does not know yet.
+
+        False after too many invalid cookies from the same address: servers learn about new
+        sign-ins within a second anyway, and guesses must not keep the database busy.
+        """
+        return (
+            self._sign_ins is not None
+            and _COOKIE_VALUE.fullmatch(value) is not None
+            and self._sign_ins.find(value.encode("ascii")) is None
+            and self._unknown_cookies.get(value) is None
+            and not self._failed_sign_ins.is_blocked(client_address(scope))
+        )
+
+    def load_cookie(self, value: str, scope: Scope) -> Credential | None:
+        """Like `authenticate_cookie`, but reads the database if necessary.
+
+        Raises: HttpError after too many invalid cookies from the same address,
+        DatabaseUnavailable.
+        """
+        sign_in = self._sign_ins.load(value.encode("ascii")) if self._sign_ins else None
+        if sign_in is not None:
+            return self._accept(sign_in)
+        # A browser sends the cookie of an ended sign-in many times; it counts once.
+        self._unknown_cookies.put(value, value)
         self._failed_sign_ins.record(client_address(scope))
         return None
 
-    def authenticate_cookie(self, cookies: bytes | None) -> Credential | None:
-        """Return the credential of the session cookie in a Cookie header.
-
-        None if the cookie is missing, invalid or expired, or its token was revoked.
-        """
-        parts = read_cookie(cookies, SESSION_COOKIE).split(".")
-        if len(parts) != _COOKIE_PARTS:
-            return None
-        expiry, nonce, identity, signature = parts
-        if not expiry.isascii() or not expiry.isdigit() or int(expiry[:12]) < self._now():
-            return None
-        credential = Credential(self._find(identity) if identity else None)
-        if identity and credential.token is None:
-            return None
-        expected = self._sign(expiry, nonce, credential).encode("ascii")
-        is_valid = hmac.compare_digest(signature.encode("utf-8", "replace"), expected)
-        return credential if is_valid else None
-
     def is_valid(self, credential: Credential) -> bool:
         """Whether the credential would still be accepted."""
-        token = credential.token
-        return token is None or self._find(token.id) == token
+        token, sign_in = credential
+        if token is not None and (
+            token.is_expired(self._now()) or self._find_token(token.id) != token
+        ):
+            return False
+        if sign_in is None:
+            return True
+        return not sign_in.is_expired(self._now()) and self._find_sign_in(sign_in.id) == sign_in
 
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` when credentials may have become invalid, in any thread."""
-        if self._tokens is not None:
-            self._tokens.subscribe(listener)
+    def on_change(self, subscriber: Callable[[], None]) -> None:
+        """Call `subscriber` when credentials may have become invalid, in any thread."""
+        for source in (self._tokens, self._sign_ins):
+            if source is not None:
+                source.subscribe(subscriber)
 
-    def build_session_cookie(self, credential: Credential) -> bytes:
-        """Return the Set-Cookie value that signs a user in."""
-        expiry, nonce = str(int(self._now()) + SESSION_LIFETIME), secrets.token_urlsafe(16)
-        identity = credential.token.id if credential.token else ""
-        signature = self._sign(expiry, nonce, credential)
-        value = f"{expiry}.{nonce}.{identity}.{signature}"
-        return self.build_cookie(SESSION_COOKIE, value, SESSION_LIFETIME)
+    def sign_in(self, credential: Credential, scope: Scope) -> bytes:
+        """Create a sign-in and return the Set-Cookie value.
+
+        Raises: HttpError, DatabaseUnavailable, DatabaseFull.
+        """
+        address = str(scope["client"][0]) if scope.get("client") else ""
+        agent = scope[HEADERS_KEY].get(b"user-agent", b"").decode("latin-1")
+        created = self._require_sign_ins().create(
+            self._token_id(credential), address, agent, SESSION_LIFETIME
+        )
+        return self.build_cookie(SESSION_COOKIE, created.cookie, SESSION_LIFETIME)
+
+    def list_sign_ins(self, credential: Credential) -> Sequence[SignIn]:
+        """Return the sign-ins with the token of a credential. Raises: DatabaseUnavailable."""
+        return self._require_sign_ins().list(self._token_id(credential))
+
+    def end_sign_in(self, credential: Credential, identity: str) -> bool:
+        """End a sign-in with the token of a credential; return whether it existed.
+
+        Raises: DatabaseUnavailable, DatabaseFull.
+        """
+        return self._require_sign_ins().end(self._token_id(credential), identity)
 
     def build_cookie(self, name: str, value: str, seconds: int) -> bytes:
         """Return a Set-Cookie value for this site only, hidden from scripts.
@@ -143,14 +241,41 @@ class Credentials:
         text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         return text.encode("ascii")
 
-    def _find(self, identity: str) -> Token | None:
+    def _accept(self, sign_in: SignIn) -> Credential | None:
+        """Return the credential of a sign-in, unless it or its token is no longer valid."""
+        token = self._find_token(sign_in.token)
+        if token is None and sign_in.token != self._operator_id:
+            return None
+        credential = Credential(token, sign_in)
+        if not self.is_valid(credential):
+            return None
+        for source, record in ((self._sign_ins, sign_in), (self._tokens, token)):
+            if source is not None and record is not None:
+                source.record_use(record.id)
+        return credential
+
+    def _token_id(self, credential: Credential) -> str:
+        return self._operator_id if credential.token is None else credential.token.id
+
+    @cached_property
+    def _operator_id(self) -> str:
+        """Id of the operator's token in sign-ins. Another token has another id.
+
+        It is slow to compute, so that the token cannot be guessed from it.
+        """
+        key = hashlib.scrypt(self._operator_token, salt=_OPERATOR_PURPOSE, n=2**14, r=8, p=1)
+        return f"operator-{key.hex()[:16]}"
+
+    def _find_token(self, identity: str) -> Token | None:
         return None if self._tokens is None else self._tokens.find_by_id(identity)
 
-    def _sign(self, expiry: str, nonce: str, credential: Credential) -> str:
-        # The digest is signed, since an id could be reused for another token.
-        digest = credential.token.digest if credential.token else ""
-        text = f"{expiry}.{nonce}.{digest}"
-        return hmac.new(self._signing_key, text.encode(), "sha256").hexdigest()
+    def _find_sign_in(self, identity: str) -> SignIn | None:
+        return None if self._sign_ins is None else self._sign_ins.find_by_id(identity)
+
+    def _require_sign_ins(self) -> BrowserSignIns:
+        if self._sign_ins is None:
+            raise HttpError("not_found", "this server has no sign-ins")
+        return self._sign_ins
 
 
 class FailedSignIns:
@@ -167,6 +292,11 @@ class FailedSignIns:
 
     def __len__(self) -> int:
         return len(self._windows)
+
+    def is_blocked(self, address: str) -> bool:
+        """Whether there were too many failures from an address."""
+        start, count = self._windows.get(address, (0.0, 0))
+        return count >= MAX_FAILURES and self._clock() - start < FAILURE_WINDOW
 
     def record(self, address: str) -> None:
         """Count a failure. Raises: HttpError if there were too many."""
@@ -207,6 +337,12 @@ def client_address(scope: Scope) -> str:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
         return address.exploded[:19]
     return text
+
+
+def is_admin(scope: Scope) -> bool:
+    """Whether the credential of a request has the scope `admin`, or none is required."""
+    credential: Credential | None = scope.get(CREDENTIAL_KEY)
+    return credential is None or AccessScope.ADMIN in credential.scopes
 
 
 def client_id(scope: Scope) -> str:

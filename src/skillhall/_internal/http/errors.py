@@ -81,6 +81,7 @@ HINTS: Mapping[str, str] = {
         "a user skill {name!r} also exists, shadowed by the system skill; "
         "add ?shadowed=true to delete the user skill"
     ),
+    "scope_required": "create a token with 'skillhall token new NAME --scope {scope}'",
     "source_unknown": "upload it first: POST /api/v1/prompts/sources",
 }
 # Clients of the prompt routes expect this code.

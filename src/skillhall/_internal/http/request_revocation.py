@@ -1,4 +1,4 @@
-"""Ends open requests and streams as soon as their access token is revoked."""
+"""Ends open requests and streams as soon as their token is revoked or their sign-in ends."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
 class OpenRequests:
-    """Requests in progress whose token can be revoked."""
+    """Requests in progress whose token or sign-in can end."""
 
     def __init__(self, credentials: Credentials) -> None:
         self._credentials = credentials
@@ -29,7 +29,9 @@ class OpenRequests:
         request = _OpenRequest(credential, receive)
         self._requests.add(request)
         try:
-            self._revoke_invalid()  # the token may have been revoked since it was checked
+            # The token may have been revoked since it was checked.
+            if not self._credentials.is_valid(credential):
+                request.revoked.set()
             await app(scope, request.receive, send)
         finally:
             self._requests.discard(request)

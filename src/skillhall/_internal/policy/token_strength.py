@@ -6,7 +6,7 @@ import math
 import re
 from itertools import pairwise
 
-MIN_LENGTH = 16  # characters
+MIN_LENGTH = 20  # characters
 _MIN_BITS = 40.0
 
 # Common words in tokens. Each one counts as a single character.

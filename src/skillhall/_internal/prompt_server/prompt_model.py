@@ -74,6 +74,7 @@ class SourceSelector(NamedTuple):
     branch: str = ""
     source: str = ""  # name of an upload
     token: Secret | None = None  # used for this request only
+    allow_tokens: bool = True  # whether the client may use the server's git tokens
 
     @property
     def names_repository(self) -> bool:

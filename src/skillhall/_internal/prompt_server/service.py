@@ -39,7 +39,7 @@ from skillhall._internal.prompt_server.repo_source import (
 from skillhall._internal.prompt_server.uploads.folder_uploads import MAX_SOURCES, FolderUploads
 from skillhall._internal.prompt_server.uploads.rules import normalize_source_name
 from skillhall._internal.sources.git.clone_cache import delete_clone
-from skillhall._internal.sources.token_scope import TokenScope
+from skillhall._internal.sources.token_scope import TokenScope, reject_token_use
 from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 
 if TYPE_CHECKING:
@@ -302,14 +302,31 @@ class PromptService:
         return bool(selector.repo or selector.path or selector.branch or has_own_token)
 
     def _parse_override(self, selector: SourceSelector) -> _ParsedOverride:
-        """Return the repository of a request and how to access it. Raises: SourceRejected."""
+        """Return the repository of a request and how to access it.
+
+        Raises: SourceRejected, ScopeRequired.
+        """
         repository = self._select_repository(selector)
         if repository is None:
             text, hint = selector.path or selector.branch, "name the repository too"
             raise SourceRejected("path", text, "no repository is configured", hint)
         access = self._prompt_sources.git_access_for(repository)
+        if not selector.allow_tokens and selector.token is None:
+            self._check_token_use(repository, access)
         access = repository.with_token(access, selector.token)
         return _ParsedOverride(repository, access, repository.key(access))
+
+    def _check_token_use(self, repository: Repository, access: GitAccess) -> None:
+        """Check that a client without access to the git tokens may read a repository.
+
+        It may read what the server serves anyway. Raises: ScopeRequired.
+        """
+        configured = self._configured
+        is_served = (
+            isinstance(configured, Repository) and repository.reference == configured.reference
+        )
+        if access is self._prompt_sources.git_access and not is_served:
+            reject_token_use(repository.reference.url, access.tokens)
 
     def _read_override(self, selector: SourceSelector, read: ReadSource) -> PromptSnapshot:
         sources = self._prompt_sources

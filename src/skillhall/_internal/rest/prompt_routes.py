@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
-from skillhall._internal.http.credentials import client_id
+from skillhall._internal.http.credentials import client_id, is_admin
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
@@ -46,6 +46,7 @@ class _SourceParameters(NamedTuple):
 
     fields: dict[str, str]
     token: Secret | None
+    is_admin: bool
 
     def select(self, body: dict[str, str] | None = None) -> SourceSelector:
         """Return the source named in the query or the body. Raises: HttpError."""
@@ -56,10 +57,13 @@ class _SourceParameters(NamedTuple):
         if "source" in fields and len(fields) > 1:
             message = "'source' cannot be combined with 'repo', 'path' or 'branch'"
             raise HttpError("invalid_argument", message)
-        return SourceSelector(**fields, token=self.token)
+        # Without fields, the selector is that of the configured source.
+        allow_tokens = self.is_admin or not fields
+        return SourceSelector(**fields, token=self.token, allow_tokens=allow_tokens)
 
 
 async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter of the query
+    request: Request,
     repo: Annotated[
         OptionalText, Query(description="URL of a repository, instead of the configured one.")
     ] = None,
@@ -86,6 +90,7 @@ async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter
         # Scripts may send an empty `path` or `branch`, which means the default.
         {name: value for name, value in fields.items() if value and value.strip()},
         Secret(secret) if secret else None,
+        is_admin(request.scope),
     )
 
 

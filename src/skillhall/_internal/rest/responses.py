@@ -360,7 +360,11 @@ COMMON_ERRORS = (
     PUBLIC_ERRORS
     | BUSY_ERRORS
     | describe_errors(
-        {401: "Bearer token missing or invalid.", 429: "Too many invalid tokens from this address."}
+        {
+            401: "Bearer token missing, invalid or expired.",
+            403: "Cross-origin request rejected, or the token lacks a scope.",
+            429: "Too many invalid tokens from this address.",
+        }
     )
 )
 BAD_REQUEST = describe_errors({400: "Invalid request."})

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
+from skillhall._internal.http.credentials import is_admin
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
@@ -168,9 +169,12 @@ async def _read_import(
         )
     if kind != MULTIPART_TYPE:
         body = await read_model(request, requests.ImportSkillsRequest)
+        allow_tokens = is_admin(request.scope)
         return _Import(
             Work.FETCH,
-            lambda collection: collection.import_source(body.source, body.id, replace=body.replace),
+            lambda collection: collection.import_source(
+                body.source, body.id, replace=body.replace, allow_tokens=allow_tokens
+            ),
         )
     form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
     identity = form.fields.get("id", "").strip() or None

@@ -332,17 +332,26 @@ class Collection:
             return self._view
 
     def import_source(
-        self, text: str, identity: str | None = None, *, replace: bool = False
+        self,
+        text: str,
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+        allow_tokens: bool = True,
     ) -> SkillImportResult:
         """Import the skills of a repository or URL; local paths are rejected.
 
-        Raises: SourceRejected, and errors from opening the source or importing.
+        Raises: as `open_remote`, and errors from importing.
         """
-        return self._import(self.open_remote(text).bundles, identity, replace=replace)
+        opened = self.open_remote(text, allow_tokens=allow_tokens)
+        return self._import(opened.bundles, identity, replace=replace)
 
-    def open_remote(self, text: str) -> OpenedSource:
-        """Open a repository or URL. Raises: SourceRejected, and as `open_source`."""
-        return open_client_source(text, self.settings)
+    def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
+        """Open a repository or URL, with the server's git tokens only if that is allowed.
+
+        Raises: SourceRejected, ScopeRequired, and as `open_source`.
+        """
+        return open_client_source(text, self.settings, allow_tokens=allow_tokens)
 
     def open_folder(self, text: str) -> OpenedSource:
         """Open a folder on this machine, if folder scans are enabled.

@@ -10,13 +10,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.url import WebUrl
+from skillhall._internal.policy.access_scopes import AccessScope
 from skillhall._internal.sources.base import OpenedSource, SourceContext
 from skillhall._internal.sources.git.remote import parse_endpoint
 from skillhall._internal.sources.opener import parse_source_ref
-from skillhall.errors import ConfigInvalid, SourceRejected
+from skillhall.errors import ConfigInvalid, ScopeRequired, SourceRejected, without_credentials
 
 if TYPE_CHECKING:
-    from skillhall._internal.settings import Settings
+    from collections.abc import Mapping
+
+    from skillhall._internal.settings import Secret, Settings
 
 TOKEN_REPOS_VARIABLE = "SKILLHALL_GIT_TOKEN_REPOS"  # noqa: S105 - not a secret
 _WILDCARD = "/*"  # every repository below a URL
@@ -60,12 +63,12 @@ class TokenScope(NamedTuple):
         return url in self.repositories or url.startswith(self.url_prefixes)
 
 
-def open_client_source(text: str, settings: Settings) -> OpenedSource:
+def open_client_source(text: str, settings: Settings, *, allow_tokens: bool = True) -> OpenedSource:
     """Open a repository or URL on behalf of a client of the server.
 
     Local sources are rejected, and the operator's credentials are used for the operator's
-    repositories only.
-    Raises: SourceRejected, ConfigInvalid, and as `open_source`.
+    repositories only, and only if the client may use them.
+    Raises: SourceRejected, ScopeRequired, ConfigInvalid, and as `open_source`.
     """
     reference = parse_source_ref(text, allow_loopback_http=bool(settings.allowed_networks))
     if not reference.is_remote:
@@ -76,7 +79,17 @@ def open_client_source(text: str, settings: Settings) -> OpenedSource:
         url = reference.repository.git_url(settings.github_url)
         reject_ssh(url, text)
         is_in_scope = TokenScope.from_settings(settings).includes(url)
+        if is_in_scope and not allow_tokens:
+            reject_token_use(url, settings.tokens)
     return reference.open(SourceContext(settings, with_credentials=is_in_scope))
+
+
+def reject_token_use(url: str, tokens: Mapping[str, Secret]) -> None:
+    """Reject a repository that would get the server's credentials. Raises: ScopeRequired."""
+    endpoint = parse_endpoint(url)
+    if endpoint.scheme == "ssh" or endpoint.authority in tokens:
+        action = f"use the server's git token for {without_credentials(url)}"
+        raise ScopeRequired(AccessScope.ADMIN.value, action)
 
 
 def reject_ssh(url: str, source_text: str) -> None:

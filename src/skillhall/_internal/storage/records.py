@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 # Kinds of events between servers.
 SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
-TOKENS_CHANGED = "tokens-changed"
+TOKENS_CHANGED = "tokens-changed"  # or sign-ins
 REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may have changed
+
+USE_INTERVAL = 60  # seconds between two stored uses of a token or sign-in
 
 
 class Zone(StrEnum):
@@ -207,9 +211,46 @@ class StoredUpload:
 
 @dataclass(frozen=True, slots=True)
 class StoredToken:
-    """Access token; only its digest is stored."""
+    """Access token; only its digest is stored. Times are in ISO 8601, in UTC."""
 
     id: str
     label: str
-    digest: str  # SHA-256, in hexadecimal
+    digest: str  # SHA-256, in hexadecimal; "" once the token is revoked
     created: str
+    owner: str = OPERATOR
+    scopes: tuple[str, ...] = DEFAULT_SCOPES
+    expires: str | None = None
+    used: str | None = field(default=None, compare=False)  # right to a minute
+    revoked: str | None = None
+
+    def is_expired(self, now: float) -> bool:
+        """Whether the token has expired; `now` is in seconds since 1970."""
+        return has_passed(self.expires, now)
+
+
+@dataclass(frozen=True, slots=True)
+class SignIn:
+    """Sign-in of a browser; only the digest of its cookie is stored."""
+
+    id: str
+    digest: str  # SHA-256, in hexadecimal
+    token: str  # id of the token that was used
+    created: str
+    used: str = field(compare=False)  # right to a minute
+    expires: str
+    address: str
+    agent: str  # User-Agent header
+
+    def is_expired(self, now: float) -> bool:
+        """Whether the sign-in has expired; `now` is in seconds since 1970."""
+        return has_passed(self.expires, now)
+
+
+def has_passed(time: str | None, now: float) -> bool:
+    """Whether a stored time has passed; None never passes."""
+    return time is not None and parse_time(time) <= now * 1_000_000_000
+
+
+def format_time(seconds: float) -> str:
+    """Return a time since 1970 in ISO 8601, in UTC, to the second. Such texts sort by time."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

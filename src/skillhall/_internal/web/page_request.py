@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope
 
-from skillhall._internal.http.credentials import SESSION_COOKIE
+from skillhall._internal.http.credentials import Credential, is_admin
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
-from skillhall._internal.http.request import content_type, read_body
+from skillhall._internal.http.request import CREDENTIAL_KEY, content_type, read_body
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
@@ -171,9 +171,19 @@ class PageRequest(Request):
         return theme if theme in THEMES else "auto"
 
     @property
+    def credential(self) -> Credential | None:
+        """Credential of the request; None if none is required."""
+        return self.scope.get(CREDENTIAL_KEY)
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the credential has the scope `admin`, or none is required."""
+        return is_admin(self.scope)
+
+    @property
     def is_signed_in(self) -> bool:
-        """Whether the request has a session cookie."""
-        return bool(self.cookies.get(SESSION_COOKIE))
+        """Whether the browser is signed in."""
+        return self.credential is not None and self.credential.sign_in is not None
 
     @property
     def section(self) -> str:

@@ -12,7 +12,7 @@ from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import ROUTE_KEY
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.web import source_pages
+from skillhall._internal.web import account_pages, source_pages
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
 from skillhall._internal.web.playground import playground_pages
@@ -104,10 +104,12 @@ ROUTES: tuple[tuple[str, str, PageHandler] | tuple[str, str, PageHandler, Work],
     ("POST", "/sources/refresh", source_pages.refresh, _FETCH),
     ("POST", "/sources/follow", source_pages.follow, _FETCH),
     ("POST", "/sources/unfollow", source_pages.unfollow),
-    ("POST", "/settings", source_pages.save_preferences),
-    ("GET", SIGN_IN_PATH, source_pages.show_sign_in),
-    ("POST", SIGN_IN_PATH, source_pages.sign_in),
-    ("POST", "/sign-out", source_pages.sign_out),
+    ("POST", "/settings", account_pages.save_preferences),
+    ("GET", SIGN_IN_PATH, account_pages.show_sign_in),
+    ("POST", SIGN_IN_PATH, account_pages.sign_in, _DATABASE),
+    ("POST", "/sign-out", account_pages.sign_out, _DATABASE),
+    ("GET", account_pages.ACCOUNT_PATH, account_pages.show_account, _DATABASE),
+    ("POST", "/account/sign-ins/{id}/end", account_pages.end_sign_in, _DATABASE),
 )
 
 

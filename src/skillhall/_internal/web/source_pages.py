@@ -1,4 +1,4 @@
-"""Pages for sources, preferences and sign-in."""
+"""Pages for sources."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple, Self
@@ -6,26 +6,15 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
-from skillhall._internal.http.credentials import SESSION_COOKIE
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.policy.skipped_items import SkippedItem
 from skillhall._internal.prompt_server.prompt_model import SourceSelector, SourceStatus
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.web.page_request import (
-    LANGUAGE_COOKIE,
-    THEME_COOKIE,
-    THEMES,
-    PageRequest,
-    on_error,
-    redirect,
-)
+from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import describe_error, render
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
-from skillhall._internal.web.translations import LANGUAGES
 from skillhall.errors import FollowingOff, without_credentials
 
-_PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
 _MAX_QUERY_LENGTH = 1500  # characters that fit into the notice cookie
 _MAX_SKIPPED_ROWS = 500  # listed per source
 _AGE_UNITS = (("days", 86_400), ("hours", 3_600), ("minutes", 60))
@@ -132,45 +121,6 @@ def unfollow(request: PageRequest) -> Response:
     return request.redirect("/sources", "unfollowed", name, undo_query if can_undo else "")
 
 
-def save_preferences(request: PageRequest) -> Response:
-    """Save the chosen language or theme in a cookie."""
-    response = redirect(_read_return_path(request))
-    for name, known in ((LANGUAGE_COOKIE, LANGUAGES), (THEME_COOKIE, THEMES)):
-        value = request.field(name.removeprefix("skillhall_"))
-        if value in known:
-            request.add_cookie(response, name, value, _PREFERENCE_LIFETIME)
-    return response
-
-
-def show_sign_in(request: PageRequest) -> Response:
-    """Show the sign-in form, or redirect if no token is required."""
-    return_path = _read_return_path(request)
-    if not request.site.credentials.is_required:
-        return redirect(return_path)
-    return render(request, "sign_in.html", return_path=return_path)
-
-
-@on_error(show_sign_in)
-def sign_in(request: PageRequest) -> Response:
-    """Sign in with an access token."""
-    response, credentials = redirect(_read_return_path(request)), request.site.credentials
-    if credentials.is_required:
-        token = request.field("token").strip().encode("utf-8", "replace")
-        credential = credentials.authenticate_token(token, request.scope)
-        if credential is None:
-            raise HttpError("unauthenticated", request.translations("sign_in.wrong"))
-        cookie = credentials.build_session_cookie(credential)
-        response.headers.append("set-cookie", cookie.decode("ascii"))
-    return response
-
-
-def sign_out(request: PageRequest) -> Response:
-    """Delete the session cookie."""
-    response = redirect(SIGN_IN_PATH)
-    request.add_cookie(response, SESSION_COOKIE, "", 0)
-    return response
-
-
 def _skipped_anchor(status: SourceStatus) -> str:
     """Return the anchor of a source; it stays the same if other sources change."""
     return f"of-{sha256_hex(f'{status.role} {status.source}'.encode())[:12]}"
@@ -181,13 +131,6 @@ def _read_selector(request: PageRequest) -> SourceSelector:
     query, names = request.query_params, ("repo", "path", "branch")
     repo, path, branch = (request.field(name) or query.get(name, "") for name in names)
     return SourceSelector(repo, path, branch)
-
-
-def _read_return_path(request: PageRequest) -> str:
-    """Return the path in `next` if it leads to a page of this server, else "/"."""
-    text = request.field("next") or request.query_params.get("next", "")
-    is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii()
-    return text if is_local and text.isprintable() and len(text) < 2000 else "/"  # noqa: PLR2004
 
 
 def _age_since(moment: str) -> tuple[str, int] | None:

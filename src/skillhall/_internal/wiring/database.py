@@ -14,6 +14,9 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.credential_cache import UseRecorder
+from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
@@ -21,7 +24,7 @@ from skillhall._internal.storage.sql.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.event_signal import open_event_signal
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.timeouts import parse_timeout
-from skillhall._internal.storage.sql.token_rows import SqlTokenTable
+from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 
@@ -33,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AccessTokens",
     "DatabaseServices",
+    "NewSignIn",
+    "SignIn",
+    "SignIns",
     "Token",
     "get_mirror_folder",
     "new_id",
@@ -53,6 +59,8 @@ class DatabaseServices(NamedTuple):
     database: Database
     event_feed: EventFeed
     token_cache: TokenCache
+    sign_ins: SignIns
+    use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | None = None
@@ -62,6 +70,8 @@ class DatabaseServices(NamedTuple):
         """Stop polling and close the database. Idempotent."""
         self.event_feed.close()
         self.token_cache.close()
+        self.sign_ins.close()
+        self.use_recorder.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
@@ -75,12 +85,16 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     """
     database = open_database(settings, allow_unavailable=True)
     feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
-    tokens = TokenCache(SqlTokenTable(database))
+    recorder = UseRecorder()
+    tokens = TokenCache(SqlTokenTable(database), recorder)
+    sign_ins = SignIns(SqlSignInTable(database), recorder)
     invalidator = RepositoryInvalidator(SqlOutbox(database))
     feed.subscribe(tokens.handle_events)
+    feed.subscribe(sign_ins.handle_events)
     tokens.try_refresh()
+    services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator)
     if not database.is_postgres:
-        return DatabaseServices(database, feed, tokens, invalidator)
+        return services
     store = SqlSharedSkillTable(database)
     mirror = SkillMirror(store, get_mirror_folder(settings, database))
     uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
@@ -88,7 +102,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     feed.subscribe(uploads.handle_events)
     mirror.try_refresh()
     skills = DatabaseStore(settings.working_directory, store, mirror)
-    return DatabaseServices(database, feed, tokens, invalidator, mirror, skills, uploads)
+    return services._replace(mirror=mirror, skill_store=skills, uploads=uploads)
 
 
 def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], None]]:

@@ -52,10 +52,17 @@ def open_lazy_workspace(
 
 
 def _open_source(
-    settings: Settings, text: str, *, remote_only: bool
+    settings: Settings,
+    text: str,
+    allow_tokens: bool,  # noqa: FBT001 - as `OpenSource`
+    *,
+    remote_only: bool,
 ) -> tuple[Sequence[Bundle], Provenance]:
     """Open a source; return its bundles and provenance. Raises: same as `open_source`."""
-    opened = open_client_source(text, settings) if remote_only else open_source(text, settings)
+    if remote_only:
+        opened = open_client_source(text, settings, allow_tokens=allow_tokens)
+    else:
+        opened = open_source(text, settings)
     kind = URL_SOURCE if opened.reference.is_remote else LOCAL_SOURCE
     origin = Provenance(kind, without_credentials(text))
     return opened.bundles, origin

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from skillhall._internal.workspace.unit_of_work import SessionChange, UnitOfWork
 
 # Opens a source reference. Provided by `wiring`, since this layer must not import every source.
-OpenSource: TypeAlias = Callable[[str], tuple[Sequence[Bundle], Provenance]]
+# The second argument says whether the server's git tokens may be used.
+OpenSource: TypeAlias = Callable[[str, bool], tuple[Sequence[Bundle], Provenance]]
 DEFAULT_FOLDER = SKILL_IMPORT.roots[0][0]
 _MARKDOWN = ".md"
 
@@ -146,9 +147,12 @@ class SkillImporter:
             bundles = read_archive(data, name)
         return self.read_bundles(bundles, Provenance(source_type, name))
 
-    def read_source(self, source: str) -> ImportChoices:
-        """Read a source. Raises: same as `open_source`."""
-        return self.read_bundles(*self.open_source(source))
+    def read_source(self, source: str, *, allow_tokens: bool = True) -> ImportChoices:
+        """Read a source, with a server's git tokens only if that is allowed.
+
+        Raises: same as `open_source`.
+        """
+        return self.read_bundles(*self.open_source(source, allow_tokens))
 
     def read_folder(self, folder: str = "") -> ImportChoices:
         """Read a local folder. Raises: FolderScanOff."""

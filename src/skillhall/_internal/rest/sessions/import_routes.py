@@ -7,6 +7,7 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from skillhall._internal.http.credentials import is_admin
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
@@ -78,6 +79,7 @@ class _Import(NamedTuple):
     upload: tuple[bytes, str] | None = None  # content and file name
     source: str | None = None
     folder: str = ""
+    allow_tokens: bool = True  # whether the server's git tokens may be used
 
     @property
     def work(self) -> Work:
@@ -89,7 +91,7 @@ class _Import(NamedTuple):
         if self.upload is not None:
             return importer.read_upload(*self.upload)
         if self.source is not None:
-            return importer.read_source(self.source)
+            return importer.read_source(self.source, allow_tokens=self.allow_tokens)
         return importer.read_folder(self.folder)
 
 
@@ -119,7 +121,12 @@ async def _read_import(
         options = _build_import_options(body.zone, body.same, tuple(body.skills))
         if (body.source is None) == (body.folder is None):
             raise HttpError("invalid_argument", "specify exactly one of 'source' and 'folder'")
-        return _Import(options, source=body.source, folder=body.folder or "")
+        return _Import(
+            options,
+            source=body.source,
+            folder=body.folder or "",
+            allow_tokens=is_admin(request.scope),
+        )
     names = tuple(name.strip() for name in (skills or "").split(",") if name.strip())
     options = _build_import_options(zone, same, names)
     data = await read_body(request, MAX_ARCHIVE_BYTES)

@@ -25,7 +25,7 @@ from skillhall._internal.storage.sql.migrations import (
     lock_schema,
     migrate,
 )
-from skillhall._internal.storage.sql.tables import METADATA, events, migrations
+from skillhall._internal.storage.sql.tables import METADATA, events, migrations, sign_ins
 from skillhall.errors import BackupRejected, UnsafePath
 
 if TYPE_CHECKING:
@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     HandleChunk = Callable[[Connection, FileChunk], None]
 
 # Tables that a backup leaves out, each with the reason.
-LEFT_OUT_TABLES: Mapping[str, str] = {migrations.name: "written by migrations during a restore"}
+LEFT_OUT_TABLES: Mapping[str, str] = {
+    migrations.name: "written by migrations during a restore",
+    sign_ins.name: "a copied backup must not sign anyone in; users sign in again",
+}
 _ROWS_PER_QUERY = 500
 _BLOBS_PER_QUERY = 8  # a blob has up to 10 MiB
 _MAX_BATCH_BYTES = 4 * 1024 * 1024  # of inserted rows

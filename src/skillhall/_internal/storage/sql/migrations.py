@@ -139,6 +139,23 @@ def _m6_file_times(connection: Connection) -> None:
     )
 
 
+def _m7_sign_ins(connection: Connection) -> None:
+    """Create the details of tokens, and sign-ins. Existing tokens allow what they allowed."""
+    _execute(
+        connection,
+        """CREATE TABLE token_details (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL,
+            owner TEXT NOT NULL, scopes TEXT NOT NULL, created_at TEXT NOT NULL,
+            expires_at TEXT, used_at TEXT, revoked_at TEXT)""",
+        """INSERT INTO token_details (id, label, owner, scopes, created_at)
+            SELECT id, label, 'operator', 'read write review admin', created_at FROM tokens""",
+        """CREATE TABLE sign_ins (id TEXT PRIMARY KEY NOT NULL, digest TEXT NOT NULL,
+            token_id TEXT NOT NULL, created_at TEXT NOT NULL, used_at TEXT NOT NULL,
+            expires_at TEXT NOT NULL, address TEXT NOT NULL, agent TEXT NOT NULL)""",
+        "CREATE UNIQUE INDEX sign_ins_digest ON sign_ins (digest)",
+        "CREATE INDEX sign_ins_token ON sign_ins (token_id)",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
@@ -146,6 +163,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m4_tokens,
     _m5_event_order,
     _m6_file_times,
+    _m7_sign_ins,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

@@ -214,3 +214,28 @@ Index("upload_files_digest", upload_files.c.digest)
 
 tokens = Table("tokens", METADATA, _id(), *_texts("label", "digest"), _created())
 Index("tokens_label", tokens.c.label, unique=True)
+# A table of its own, since older versions know the columns of `tokens`. Its rows outlive tokens.
+token_details = Table(
+    "token_details",
+    METADATA,
+    _id(),
+    *_texts("label", "owner", "scopes"),
+    _created(),
+    Column("expires_at", Text, key="expires"),
+    Column("used_at", Text, key="used"),
+    Column("revoked_at", Text, key="revoked"),
+)
+sign_ins = Table(
+    "sign_ins",
+    METADATA,
+    _id(),
+    *_texts("digest"),
+    # No foreign key: the operator's token has no row.
+    Column("token_id", Text, nullable=False, key="token"),
+    _created(),
+    Column("used_at", Text, nullable=False, key="used"),
+    Column("expires_at", Text, nullable=False, key="expires"),
+    *_texts("address", "agent"),
+)
+Index("sign_ins_digest", sign_ins.c.digest, unique=True)
+Index("sign_ins_token", sign_ins.c.token)

@@ -53,7 +53,8 @@ def import_files(request: PageRequest) -> Response:
 def import_source(request: PageRequest) -> Response:
     """Import from a repository or URL."""
     text = request.field("source").strip()
-    return _import_or_review(request, _open_importer(request).read_source(text))
+    choices = _open_importer(request).read_source(text, allow_tokens=request.is_admin)
+    return _import_or_review(request, choices)
 
 
 @on_error(show_form, "folder")

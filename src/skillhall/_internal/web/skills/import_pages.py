@@ -38,7 +38,7 @@ def review_files(request: PageRequest) -> Response:
 def review_source(request: PageRequest) -> Response:
     """Review a repository or URL."""
     text = request.field("source").strip()
-    bundles = request.collection.open_remote(text).bundles
+    bundles = request.collection.open_remote(text, allow_tokens=request.is_admin).bundles
     return _start_review(request, without_credentials(text), bundles)
 
 

@@ -107,6 +107,7 @@ def _serve(settings: Settings, log_level: str) -> None:
         collection,
         workspace,
         accepted_tokens=database.token_cache,
+        sign_ins=database.sign_ins,
         check_database=database_problem.get,
         embedding=embedding,
     )

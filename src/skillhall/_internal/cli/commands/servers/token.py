@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +13,8 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
-from skillhall._internal.cli.options import command_group, json_command
+from skillhall._internal.cli.options import command_group, flag, json_command
+from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, OPERATOR, AccessScope
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import AccessTokens, Token
@@ -23,28 +26,79 @@ command = command_group(
 )
 
 
-@json_command("new", "skillhall token new laptop", group=command)
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+class LifetimeParam(click.ParamType[timedelta]):
+    """Duration such as 90d."""
+
+    name = "lifetime"
+
+    def convert(
+        self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Parse a number and a unit."""
+        if isinstance(value, timedelta):
+            return value
+        match = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", value)
+        if match is None:
+            self.fail(f"{value!r} is not a duration; use 30m, 12h, 90d or 52w", param, ctx)
+        return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+@json_command("new", "skillhall token new ci --scope read --expires 90d", group=command)
 @click.argument("label")
-def create(*, label: str) -> CommandResult:
+@click.option(
+    "--owner",
+    default=OPERATOR,
+    show_default=True,
+    metavar="NAME",
+    help="Record who the token belongs to.",
+)
+@click.option(
+    "--scope",
+    "scopes",
+    multiple=True,
+    type=click.Choice([*map(str, AccessScope)]),
+    help=f"Allow only this. Repeatable.  [default: {', '.join(DEFAULT_SCOPES)}]",
+)
+@click.option(
+    "--expires",
+    "lifetime",
+    metavar="DURATION",
+    type=LifetimeParam(),
+    help="Reject the token after this time, such as 12h, 90d or 52w.  [default: never]",
+)
+def create(
+    *, label: str, owner: str, scopes: tuple[str, ...], lifetime: timedelta | None
+) -> CommandResult:
     """Create a token named LABEL and print it. It is shown only once."""
     with _open_tokens() as tokens:
-        created = tokens.create(label)
+        created = tokens.create(
+            label,
+            owner,
+            [AccessScope(scope) for scope in scopes] or DEFAULT_SCOPES,
+            lifetime,
+        )
+        data = _serialize_token(created.stored, tokens)
     revoke_command = f"skillhall token revoke {created.stored.id}"
     return CommandResult(
-        {**_serialize_token(created.stored), "token": created.text},
+        {**data, "token": created.text},
         lines=[created.text],
         messages=[f"shown only once; to revoke it, run: {revoke_command}"],
     )
 
 
 @json_command("list", "skillhall token list", group=command)
-def list_tokens() -> CommandResult:
-    """List the tokens by id, label and creation time."""
+@flag("--all", "with_revoked", help="Include revoked tokens.")
+def list_tokens(*, with_revoked: bool) -> CommandResult:
+    """List the tokens with their owners, scopes, expiry, last use and state."""
     with _open_tokens() as tokens:
-        stored = tokens.list()
+        data = [_serialize_token(token, tokens) for token in tokens.list(with_revoked=with_revoked)]
     return CommandResult(
-        {"tokens": [_serialize_token(token) for token in stored]},
-        rows=[(token.id, token.label, token.created) for token in stored],
+        {"tokens": data},
+        headings=["id", "label", "created", "owner", "scopes", "expires", "last use", "state"],
+        rows=[[*map(_format_cell, row.values())] for row in data],
     )
 
 
@@ -73,5 +127,20 @@ def _open_tokens() -> Iterator[AccessTokens]:
         close()
 
 
-def _serialize_token(token: Token) -> dict[str, object]:
-    return {"id": token.id, "label": token.label, "created": token.created}
+def _serialize_token(token: Token, tokens: AccessTokens) -> dict[str, object]:
+    return {
+        "id": token.id,
+        "label": token.label,
+        "created": token.created,
+        "owner": token.owner,
+        "scopes": [*token.scopes],
+        "expires": token.expires,
+        "used": token.used,
+        "state": tokens.describe_state(token),
+    }
+
+
+def _format_cell(value: object) -> str:
+    if isinstance(value, list):
+        return ",".join(value)
+    return "-" if value is None else str(value)

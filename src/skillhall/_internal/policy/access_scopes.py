@@ -1,0 +1,40 @@
+"""Access scopes: what a token of a server allows."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class AccessScope(StrEnum):
+    """What a token allows. A token may have several scopes."""
+
+    READ = "read"  # skills, prompts and sessions
+    WRITE = "write"  # change them
+    REVIEW = "review"  # approve versions of skills
+    ADMIN = "admin"  # sources, settings, and the server's git tokens
+    AUDIT = "audit"  # read the audit log
+    REPORT = "report"  # send inventories
+
+
+# Scopes that are of no use without others.
+_INCLUDED = {
+    AccessScope.WRITE: (AccessScope.READ,),
+    AccessScope.REVIEW: (AccessScope.READ,),
+    AccessScope.ADMIN: (AccessScope.READ, AccessScope.WRITE, AccessScope.REVIEW),
+}
+
+
+def expand_scopes(scopes: Iterable[AccessScope]) -> tuple[AccessScope, ...]:
+    """Return the scopes and those that they include, in the order of `AccessScope`."""
+    chosen = {*scopes}
+    chosen |= {included for scope in chosen for included in _INCLUDED.get(scope, ())}
+    return tuple(scope for scope in AccessScope if scope in chosen)
+
+
+# Tokens had no scopes once, and allowed everything that a server could do.
+DEFAULT_SCOPES = expand_scopes([AccessScope.ADMIN])
+OPERATOR = "operator"  # owner of tokens, unless another one is named

@@ -1,0 +1,132 @@
+"""Pages for signing in and out, the user's sign-ins, and preferences."""
+
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
+from skillhall._internal.http.credentials import SESSION_COOKIE, Credential
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.policy.access_scopes import OPERATOR
+from skillhall._internal.web.page_request import (
+    LANGUAGE_COOKIE,
+    THEME_COOKIE,
+    THEMES,
+    PageRequest,
+    on_error,
+    redirect,
+)
+from skillhall._internal.web.rendering import render
+from skillhall._internal.web.translations import LANGUAGES
+from skillhall.errors import RecordNotFound
+
+ACCOUNT_PATH = "/account"
+_PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
+
+
+class SignInRow(NamedTuple):
+    """Sign-in of the user."""
+
+    id: str
+    agent: str
+    address: str
+    created: str
+    used: str
+    is_current: bool  # whether it is that of this browser
+
+
+def show_sign_in(request: PageRequest) -> Response:
+    """Show the sign-in form, or redirect if no token is required."""
+    return_path = _read_return_path(request)
+    if not request.site.credentials.is_required:
+        return redirect(return_path)
+    return render(request, "sign_in.html", return_path=return_path)
+
+
+@on_error(show_sign_in)
+def sign_in(request: PageRequest) -> Response:
+    """Sign in with an access token."""
+    response, credentials = redirect(_read_return_path(request)), request.site.credentials
+    if credentials.is_required:
+        token = request.field("token").strip().encode("utf-8", "replace")
+        credential = credentials.authenticate_token(token, request.scope)
+        if credential is None:
+            raise HttpError("unauthenticated", request.translations("sign_in.wrong"))
+        cookie = credentials.sign_in(credential, request.scope)
+        response.headers.append("set-cookie", cookie.decode("ascii"))
+    return response
+
+
+def sign_out(request: PageRequest) -> Response:
+    """End the sign-in and delete its cookie."""
+    credential = request.credential
+    if credential is not None and credential.sign_in is not None:
+        request.site.credentials.end_sign_in(credential, credential.sign_in.id)
+    response = redirect(SIGN_IN_PATH)
+    request.add_cookie(response, SESSION_COOKIE, "", 0)
+    return response
+
+
+def show_account(request: PageRequest) -> Response:
+    """Show the token of the user and the sign-ins with it."""
+    credential = request.credential
+    if credential is None:
+        raise HttpError("not_found", request.translations("account.no_token"))
+    return render(
+        request,
+        "account.html",
+        owner=OPERATOR if credential.token is None else credential.token.owner,
+        token=credential.token,
+        scopes=[*map(str, credential.scopes)],
+        expires=_format_day(credential.token.expires) if credential.token else "",
+        rows=_list_sign_ins(request, credential),
+    )
+
+
+@on_error(show_account)
+def end_sign_in(request: PageRequest) -> Response:
+    """End a sign-in with the token of the user."""
+    credential, identity = request.credential, request.path_params["id"]
+    if credential is None or not request.site.credentials.end_sign_in(credential, identity):
+        raise RecordNotFound("sign-in", identity)
+    return request.redirect(ACCOUNT_PATH, "sign_in_ended", "")
+
+
+def save_preferences(request: PageRequest) -> Response:
+    """Save the chosen language or theme in a cookie."""
+    response = redirect(_read_return_path(request))
+    for name, known in ((LANGUAGE_COOKIE, LANGUAGES), (THEME_COOKIE, THEMES)):
+        value = request.field(name.removeprefix("skillhall_"))
+        if value in known:
+            request.add_cookie(response, name, value, _PREFERENCE_LIFETIME)
+    return response
+
+
+def _list_sign_ins(request: PageRequest, credential: Credential) -> list[SignInRow]:
+    return [
+        SignInRow(
+            item.id,
+            item.agent,
+            item.address,
+            _format_minute(item.created),
+            _format_minute(item.used),
+            credential.sign_in is not None and item.id == credential.sign_in.id,
+        )
+        for item in request.site.credentials.list_sign_ins(credential)
+    ]
+
+
+def _format_minute(time: str) -> str:
+    """Return a stored UTC time for people, to the minute."""
+    return f"{time[:16].replace('T', ' ')} UTC"
+
+
+def _format_day(time: str | None) -> str:
+    return (time or "")[:10]
+
+
+def _read_return_path(request: PageRequest) -> str:
+    """Return the path in `next` if it leads to a page of this server, else "/"."""
+    text = request.field("next") or request.query_params.get("next", "")
+    is_local = text.startswith("/") and not text.startswith(("//", "/\\")) and text.isascii()
+    return text if is_local and text.isprintable() and len(text) < 2000 else "/"  # noqa: PLR2004
