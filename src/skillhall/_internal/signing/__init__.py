@@ -1,0 +1,1 @@
+"""Signatures of skills in the format of OpenSSF Model Signing (OMS)."""
