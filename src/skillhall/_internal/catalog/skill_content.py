@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+ALL_FILES_SCAN = LENIENT.scan_policy.with_hidden_files  # of the files that a digest covers
 
 
 def read_skill(skill: CatalogSkill, profile: Profile = LENIENT) -> ParsedSkill:
@@ -104,7 +105,17 @@ def _read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
         return read_skill_md(skill)
     if skill.is_flat:
         raise SkillFileNotFound(path.text)
-    return read_file_at(skill.folder_handle, path)
+
+    def read(bundle: Bundle) -> bytes:
+        file = bundle.files.get(path.text)
+        if file is None:
+            # The digest of a skill does not cover what a bundle leaves out: version control,
+            # links, and files beyond the limits. They are read only for the error.
+            read_file_at(skill.folder_handle, path)
+            raise SkillFileNotFound(path.text)
+        return file.read()
+
+    return call_with_bundle(skill.folder_handle, ALL_FILES_SCAN, read)
 
 
 def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:

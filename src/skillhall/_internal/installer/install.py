@@ -16,7 +16,6 @@ from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.lock import (
     LockEntry,
     LockTarget,
-    compute_files_digest,
     to_locked_files,
 )
 from skillhall._internal.installer.present_skills import list_present_skills
@@ -186,7 +185,7 @@ def _check_bundle(
     if any(judged.effect is Effect.REJECT for judged in judged_findings):
         report.skipped.append(SkippedSkill(id=skill_id, name=name, reason="rejected"))
         return None
-    path, digest = os.path.join(folder, skill_id), compute_bundle_digest(bundle)
+    path, digest = os.path.join(folder, skill_id), bundle.digest()
     return AddedSkill(id=skill_id, name=name, path=path, digest=digest, bundle=bundle)
 
 
@@ -360,8 +359,3 @@ def _find_skill_md(bundle: Bundle) -> SkillFile | None:
 def _read_frontmatter(bundle: Bundle) -> Frontmatter:
     file = _find_skill_md(bundle)
     return EMPTY_FRONTMATTER if file is None else parse_skill(file.read()).frontmatter
-
-
-def compute_bundle_digest(bundle: Bundle) -> str:
-    """Compute one digest over paths, sizes and digests of the files."""
-    return compute_files_digest(to_locked_files(bundle))
