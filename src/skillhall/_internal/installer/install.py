@@ -37,6 +37,7 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
+from skillhall._internal.skill.signatures.file_check import find_broken_signature
 from skillhall._internal.sources.base import OpenedSource
 from skillhall.errors import SkillNotInSource, UnsafePath
 
@@ -175,6 +176,7 @@ def _check_bundle(
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
         if near_copy := find_near_copy(data, skill_id, present):
             findings = (*findings, near_copy)
+        findings = (*findings, *find_broken_signature(bundle))
     elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
     judged_findings = LENIENT.load_policy.judge(

@@ -1,1 +1,1 @@
-"""Signatures of skills in the format of OpenSSF Model Signing (OMS)."""
+"""Signs skills, and finds out who signed them. Needs the package `cryptography`."""

@@ -12,7 +12,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
-from skillhall._internal.signing.statement import SignatureInvalid
+from skillhall._internal.skill.signatures.statement import SignatureInvalid
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:

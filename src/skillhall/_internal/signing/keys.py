@@ -12,7 +12,7 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
-from skillhall._internal.signing.statement import SignatureInvalid
+from skillhall._internal.skill.signatures.statement import SignatureInvalid
 from skillhall.errors import ConfigInvalid
 
 PublicKey: TypeAlias = ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.signing import certificates, keys
-from skillhall._internal.signing.statement import SignatureInvalid
+from skillhall._internal.skill.signatures.statement import SignatureInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from cryptography import x509
 
-    from skillhall._internal.signing.sigstore_bundle import SigstoreBundle
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 
 class KeySigner(NamedTuple):

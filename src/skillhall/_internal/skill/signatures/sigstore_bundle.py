@@ -6,7 +6,7 @@ import binascii
 from base64 import b64decode, b64encode
 from typing import Any, NamedTuple
 
-from skillhall._internal.signing.statement import SignatureInvalid
+from skillhall._internal.skill.signatures.statement import SignatureInvalid
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 
 MEDIA_TYPE = "application/vnd.dev.sigstore.bundle.v0.3+json"
