@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.bundle import Bundle
@@ -82,7 +83,7 @@ def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | No
     return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)
 
 
-def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
+def read_skill_file(skill: ClearedSkill, path: str | PathLike[str]) -> bytes:
     """Read one file of the skill; paths such as `./a.md` are normalized.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -145,7 +146,7 @@ def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle]
 
 
 def activate(
-    skill: CatalogSkill, profile: Profile = LENIENT, directory: str | PathLike[str] = ""
+    skill: ClearedSkill, profile: Profile = LENIENT, directory: str | PathLike[str] = ""
 ) -> str:
     """Render the body of `skill`, its directory, and the names of its other files.
 
@@ -160,7 +161,7 @@ def activate(
     return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)
 
 
-def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
+def read_accepted_body(skill: ClearedSkill, profile: Profile) -> str:
     """Read the current body, if the profile accepts it.
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from skillhall._internal.catalog.fingerprint import take_fingerprint
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_content import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.head_cache import HeadCache
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.policy.effects import JudgedFinding
@@ -45,7 +47,7 @@ class ViewedSkill(NamedTuple):
 
     name: str  # unique in the view; shown to models
     path: str  # in `skill://` URIs
-    skill: CatalogSkill
+    skill: ClearedSkill
 
     @property
     def id(self) -> str:
@@ -73,12 +75,12 @@ class SkillView:
         self,
         revision: str,
         profile: Profile,
-        skills: Iterable[CatalogSkill],
+        skills: Iterable[ClearedSkill],
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
     ) -> None:
         # Including hidden ones, which only users may call.
-        self.all_skills: tuple[CatalogSkill, ...] = tuple(skills)
+        self.all_skills: tuple[ClearedSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
         paths, path_findings = assign_skill_paths(visible)
         rows = map(ViewedSkill, _assign_names(visible), paths, visible)
@@ -225,7 +227,9 @@ class FolderSkillProvider:
                 catalog = load_roots(self._roots, self._profile, self._head_cache)
                 state = IndexInput(revision, catalog)
                 get_index = partial(self._index.get_index, state)
-                view = SkillView(revision, self._profile, catalog, catalog.findings, get_index)
+                view = SkillView(
+                    revision, self._profile, clear_all(catalog), catalog.findings, get_index
+                )
             self._cached = fingerprint, view
             return view
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.search.index_database import build_index_path
@@ -325,7 +326,7 @@ class Collection:
         with self._lock:
             if self._view is None or self._view.revision != snapshot.revision:
                 index = partial(self.get_index, snapshot)
-                skills = snapshot.skills.values()
+                skills = clear_all(snapshot.skills.values())
                 self._view = SkillView(
                     snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
                 )
