@@ -1,4 +1,4 @@
-"""Deprecated names of the package and their replacements. Using one warns."""
+"""Deprecated names of the package, which emit a warning, and their replacements."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ _WORD_START = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @dataclass_transform(eq_default=False)
 class SkillhallError(Exception):
-    """The base of all errors that Skillhall raises on purpose.
+    """The base class of all errors that Skillhall raises deliberately.
 
     A subclass declares its facts as annotated attributes, in the order of its constructor, and a
     template for the message.
@@ -220,7 +220,7 @@ class SkillhallError(Exception):
 
 
 class NotFoundError(SkillhallError):
-    """Something that was named does not exist.
+    """The requested skill, file or other object does not exist.
 
     >>> print(NotFoundError("there is no such skill"))
     there is no such skill
@@ -502,7 +502,7 @@ class EditRefused(InvalidSkillError, ValueError):
 
 
 class NotASkill(InvalidSkillError):
-    """A folder without a SKILL.md in a place where the lock file has a skill.
+    """A folder without a SKILL.md, although the lock file has a skill at its path.
 
     >>> print(NotASkill(".claude/skills/pdf"))
     .claude/skills/pdf is not a skill: no SKILL.md found
@@ -542,7 +542,7 @@ class NotAFile(InvalidInputError):
 
 
 class TooLarge(InvalidInputError):
-    """More bytes, files or folders than the limit.
+    """Content that exceeds a limit on its size or on the number of its files.
 
     >>> print(TooLarge("video.mp4", 1000))
     'video.mp4' exceeds the limit of 1000 bytes
@@ -688,7 +688,7 @@ class PackageNotInstalled(SourceError):
 
 
 class NoSkillThere(SourceError):
-    """The source exists and contains no SKILL.md.
+    """The source exists, but contains no SKILL.md.
 
     >>> print(NoSkillThere("acme/website"))
     No SKILL.md found in 'acme/website'
@@ -723,7 +723,7 @@ class SourceUnavailable(SourceError):
 
 
 class SourceTimedOut(SourceUnavailable):
-    """The host took too long.
+    """The host did not respond in time.
 
     >>> print(SourceTimedOut("github.com", "no response within 30 s"))
     github.com: no response within 30 s
@@ -767,7 +767,7 @@ class ArchiveRejected(SourceError):
 
     @property
     def variant(self) -> str:
-        """`no_skill`, or ""."""
+        """`no_skill` if the archive contains no skill, else ""."""
         return self.reason if self.reason == "no_skill" else ""
 
 
@@ -816,7 +816,7 @@ class ServedSkillRejected(SourceError):
 
 
 class NotAuthenticated(SourceError):
-    """A server that needs a valid token; `variable` is its environment variable.
+    """A server that needs a valid token; `variable` names its environment variable.
 
     >>> print(NotAuthenticated("skills.acme.dev", "ACME_TOKEN"))
     skills.acme.dev rejected the request: token missing or invalid
@@ -829,7 +829,7 @@ class NotAuthenticated(SourceError):
 
     @property
     def variant(self) -> str:
-        """`no_variable` if no variable is configured for the token."""
+        """`no_variable` if no variable is configured for the token, else ""."""
         return "" if self.variable else "no_variable"
 
 
@@ -869,8 +869,8 @@ class ServerRefused(SourceError):
 class LockInvalid(InstallError):
     """A lock file that cannot be used; the message names the file and the field.
 
-    >>> print(LockInvalid("skillhall.lock", "it is not valid JSON"))
-    skillhall.lock: it is not valid JSON
+    >>> print(LockInvalid("skillhall-lock.json", "it is not valid JSON"))
+    skillhall-lock.json: it is not valid JSON
     """
 
     code = "invalid_config"
@@ -881,10 +881,10 @@ class LockInvalid(InstallError):
 
 
 class LockNotFound(InstallError):
-    """There is no Skillhall lock file; `other` is the one of another tool, if any.
+    """There is no Skillhall lock file; `other` is another tool's lock file, if any.
 
-    >>> print(LockNotFound("skillhall.lock"))
-    no skillhall.lock found: Skillhall has not installed any skills here
+    >>> print(LockNotFound("skillhall-lock.json"))
+    no skillhall-lock.json found: Skillhall has not installed any skills here
     """
 
     code = "not_found"
@@ -894,7 +894,7 @@ class LockNotFound(InstallError):
 
     @property
     def variant(self) -> str:
-        """`other` if skills can be installed from another tool's lock file."""
+        """`other` if skills can be installed from another tool's lock file, else ""."""
         return "other" if self.other else ""
 
 
@@ -959,19 +959,19 @@ class NotInstalledError(InstallError):
 
 
 class AgentHasNoPlace(InstallError):
-    """A coding agent without a skill folder in the home folder.
+    """A coding agent that does not support skills in the home folder.
 
     >>> print(AgentHasNoPlace("cursor"))
-    cursor has no skill folder in your home folder
+    cursor does not support skills in your home folder
     """
 
     code = "not_found"
-    template = "{agent} has no skill folder in your home folder"
+    template = "{agent} does not support skills in your home folder"
     agent: str
 
 
 class NothingToUndo(InstallError):
-    """No change of this skill can be undone.
+    """There is no change to this skill that can be undone.
 
     >>> print(NothingToUndo("pdf"))
     there is no change to undo for 'pdf'
@@ -988,7 +988,7 @@ class NothingToUndo(InstallError):
 class ReadOnly(StoreError):
     """A system skill, or a skill of a repository, which cannot be changed here.
 
-    `shadows` is true if a user skill with the same id exists, which is not served.
+    `shadows` is true if the system skill shadows a user skill with the same id.
 
     >>> print(ReadOnly("pdf"))
     System skills are read-only
@@ -1004,7 +1004,7 @@ class ReadOnly(StoreError):
 
     @property
     def variant(self) -> str:
-        """`repository`, `shadows`, or ""."""
+        """`repository` for a skill of a repository, `shadows` if that is set, else ""."""
         if self.repository:
             return "repository"
         return "shadows" if self.shadows else ""
@@ -1014,11 +1014,11 @@ class StaleVersionError(StoreError):
     """A skill that changed since the caller read it; `digest` is its current digest.
 
     >>> print(StaleVersionError("pdf"))
-    pdf was changed by someone else
+    'pdf' was changed by someone else
     """
 
     code = "precondition_failed"
-    template = "{name} was changed by someone else"
+    template = "{name!r} was changed by someone else"
     name: str
     digest: str = ""
 
@@ -1109,7 +1109,7 @@ class DatabaseUnavailable(StoreError):
 
 
 class DatabaseNewer(DatabaseUnavailable):
-    """A database of a newer version of Skillhall; it is left unchanged.
+    """A database from a newer version of Skillhall; it is left unchanged.
 
     >>> print(DatabaseNewer(9, 8))
     the database cannot be used: its version is 9; this version of Skillhall supports up to 8
@@ -1138,7 +1138,7 @@ class DatabaseFull(StoreError):
 
 
 class ConfigInvalid(ConfigError):
-    """A config file that cannot be used; `line` is 0 if no single line is at fault.
+    """A config file or variable that cannot be used; `line` is 0 if it is unknown.
 
     >>> print(ConfigInvalid("skillhall.toml", "there is no agent", line=3))
     skillhall.toml:3: there is no agent

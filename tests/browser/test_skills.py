@@ -56,7 +56,7 @@ def test_review_and_conflict_pages_are_accessible(
     assert axe_visitor.find_accessibility_problems() == []
 
 
-def test_table_shows_source_and_issues_of_skills(
+def test_table_shows_source_and_warnings_of_skills(
     visitor: BrowserSession,
 ) -> None:
     page = visitor.open_page("/")
@@ -64,7 +64,7 @@ def test_table_shows_source_and_issues_of_skills(
     expect(row).to_contain_text("Reads PDF files.")
     expect(row).to_contain_text("User")
     risky = page.get_by_role("row").filter(has_text="risky")
-    expect(risky.get_by_role("link", name=re.compile("issue"))).to_be_visible()
+    expect(risky.get_by_role("link", name=re.compile("warning"))).to_be_visible()
 
 
 def test_search_results_appear_while_typing(visitor: BrowserSession) -> None:

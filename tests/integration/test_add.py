@@ -88,6 +88,19 @@ def test_add_warns_about_a_near_copy_of_an_installed_skill(
     assert "near-copy" not in capsys.readouterr().err
 
 
+def test_add_tells_existing_skills_from_rejected_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_skill(tmp_path / "source", "pdf-tools")
+    make_skill(tmp_path / "source", "broken", data=b"---\nname: broken\n---\n")
+    assert run(["add", "./source/pdf-tools", "--yes"]) == 0
+    capsys.readouterr()
+    assert run(["add", "./source", "--yes", "--json"]) != 0
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["message"] == "already exists: pdf-tools; rejected: broken"
+
+
 @pytest.mark.parametrize("form", ["folder", "skills.zip", "skills.tar.gz"])
 def test_contents_and_executable_bits_are_preserved(
     form: str, source: Path, settings: Settings, tmp_path: Path

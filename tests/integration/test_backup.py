@@ -16,6 +16,7 @@ from sqlalchemy import select
 from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.storage.sql.tables import events, sessions
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import open_database
@@ -112,6 +113,21 @@ def test_files_keep_their_bytes_modes_and_times(tmp_path: Path) -> None:
     make_backup(source, str(tmp_path / "all.backup"))
     restore_backup(target, str(tmp_path / "all.backup"))
     assert read_tree(tmp_path / "b") == read_tree(tmp_path / "a")
+
+
+def open_changes(settings: Settings) -> SkillStoreChanges:
+    """Return the undoable operations on the skills of a server."""
+    return SkillStoreChanges(FolderStore(settings.working_directory), settings.data_directory)
+
+
+def test_undo_after_a_restore_brings_back_empty_files(tmp_path: Path) -> None:
+    source, target = make_settings(tmp_path / "a"), make_settings(tmp_path / "b")
+    make_skill(tmp_path / "a/run/.agents/skills", "pdf", files={"__init__.py": b""})
+    change = open_changes(source).delete("pdf")
+    make_backup(source, str(tmp_path / "all.backup"))
+    restore_backup(target, str(tmp_path / "all.backup"))
+    open_changes(target).undo(change)
+    assert (tmp_path / "b/run/.agents/skills/pdf/__init__.py").read_bytes() == b""
 
 
 def test_what_is_left_out_is_listed(tmp_path: Path) -> None:

@@ -105,17 +105,17 @@ NAN = base64.b64encode(struct.pack("<64f", *[float("nan")] * 64)).decode()
     ("distort", "problem"),
     [
         (without_last, "1 vectors for 2 texts"),
-        (with_equal_indexes, "indexes"),
+        (with_equal_indexes, "invalid or repeated"),
         (with_embedding(NAN), "not finite"),
-        (with_embedding([1e400] * 64), "not the JSON"),
+        (with_embedding([1e400] * 64), "not valid JSON"),
         (with_embedding([0.0] * 64), "only zeros"),
-        (with_embedding([1.0] * 63), "different lengths"),
+        (with_embedding([1.0] * 63), "different dimensions"),
         (with_embedding(["1"] * 64), "not a list of numbers"),
         (with_embedding(None), "not a list of numbers"),
         (with_embedding("%%%"), "base64"),
-        (lambda _: b"{" * 100_000, "not the JSON"),
-        (lambda _: b'{"data": [NaN]}', "not the JSON"),
-        (lambda _: b"", "not the JSON"),
+        (lambda _: b"{" * 100_000, "not valid JSON"),
+        (lambda _: b'{"data": [NaN]}', "not valid JSON"),
+        (lambda _: b"", "not valid JSON"),
     ],
 )
 def test_malformed_responses_are_rejected(
@@ -329,7 +329,7 @@ def test_model_with_another_length_empties_the_ranking(
     ranking = ModelRanking(build_vectors(server, store), store, DEADLINE)
     server.dimensions = 32
     assert ranking.rank("photo", DIGESTS.values(), 1) == ()
-    assert "returns 32 dimensions" in ranking.problem
+    assert "returned 32 dimensions" in ranking.problem
     assert "64" in ranking.problem
 
 

@@ -113,7 +113,7 @@ def test_configured_repository_takes_precedence_over_followed_ones(
     }
     findings = [judged.finding for judged in snapshot.findings]
     assert [finding.message for finding in findings if finding.code is Code.SHADOWED] == [
-        f"'a' of {setup.other}/skills is shadowed by the skill of {setup.team} with the same id"
+        f"'a' from {setup.other}/skills is shadowed by the skill from {setup.team} with the same id"
     ]
     # Prompts come only from the configured repository.
     assert [*setup.service.snapshot().names] == [*BUILT_IN, "a"]

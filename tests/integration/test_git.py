@@ -770,7 +770,7 @@ def test_killed_reader_does_not_block_next(
     with killed_reader(site, access):
         assert site.is_waiting.wait(120)
     hasty = GitAccess(access.cache_directory, LOOPBACK, limits=GitLimits(total_seconds=0.5))
-    with pytest.raises(SourceTimedOut, match="another process has been reading it"):
+    with pytest.raises(SourceTimedOut, match="timed out waiting for another process"):
         read(site, hasty)
     site.release_event.set()
     found = read(site, access)

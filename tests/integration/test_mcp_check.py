@@ -27,7 +27,7 @@ def test_check_prints_uris_and_listing_status(
         "good\tskill://good\tlisted",
         "tools\tskill://tools\tnot listed",
     ]
-    assert "skills/list excludes 'tools': allowed-tools is not a string" in output.err
+    assert "skills/list excludes 'tools': 'allowed-tools' is not a string" in output.err
 
 
 def test_check_has_json_output(skills: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -188,7 +188,7 @@ def test_command_with_oversized_output_is_not_used_again(sandbox: CliSandbox) ->
     )
     add_server(sandbox, script)
     result = sandbox.check_rejected(ADD, [f"mcp:{LABEL}"], "upstream_error")
-    assert "more data than requested" in result.error["message"]
+    assert "exceeded the size limit" in result.error["message"]
 
 
 IN_PLACE = ["stale text", "more than announced", "another license", "skills on demand"]

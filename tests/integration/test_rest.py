@@ -171,7 +171,7 @@ def test_repository_of_the_query_is_selected_with_path_branch_and_token(
             None,
             405,
             "METHOD_NOT_ALLOWED",
-            "method not allowed, use POST",
+            "method not allowed; use POST",
         ),
         ("GET", "/", None, 404, "NOT_FOUND", "route not found"),
         ("GET", "/docs", None, 404, "NOT_FOUND", "route not found"),

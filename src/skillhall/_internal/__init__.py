@@ -1,1 +1,1 @@
-"""Everything else; no stability promise."""
+"""Internal modules, without a promise of stability."""

@@ -211,7 +211,7 @@ def serve(
     listening_socket: socket.socket,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Serve until a signal arrives. Calls `on_started` when the server accepts requests."""
+    """Serve until a signal arrives; call `on_started` when requests are accepted."""
     ServerProcess(services, settings, on_started).run([listening_socket])
 
 
@@ -242,12 +242,12 @@ class ServerProcess(uvicorn.Server):
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End open streams first; otherwise they would use up the grace period."""
+        """End open streams, which would use up the grace period, and shut down."""
         self._shutdown_signal.set()
         await super().shutdown(sockets)
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Run the server. Being stopped by a signal is not a failure."""
+        """Run the server until it stops. A stop signal does not raise an error."""
         # Only the main thread can set signal handlers.
         if threading.current_thread() is not threading.main_thread():
             super().run(sockets)
@@ -310,7 +310,9 @@ def _resolve_host(host: str) -> IPv4Address | IPv6Address:
 def _parse_port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= _MAX_PORT:
         return int(text)
-    raise ConfigInvalid("SKILLHALL_PORT", f"{text!r} is not a port", "use a number from 0 to 65535")
+    raise ConfigInvalid(
+        "SKILLHALL_PORT", f"{text!r} is not a port number", "use a number from 0 to 65535"
+    )
 
 
 def _parse_positive(name: str, text: str) -> int:

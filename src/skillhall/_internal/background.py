@@ -20,15 +20,15 @@ _IDLE_SECONDS = 10.0  # until a thread without work ends
 
 
 class PoolFull(Exception):
-    """All threads of a pool are busy, and no more work may wait for them."""
+    """All threads of a pool are busy, and its queue is full."""
 
 
 class OwnerLimitReached(PoolFull):
-    """As much work of one owner is waiting for threads as may wait."""
+    """One owner has used up its share of a pool's queue."""
 
 
 class PoolStatus(NamedTuple):
-    """Numbers of a pool, for metrics."""
+    """Numbers of threads and jobs of a pool, for metrics."""
 
     name: str
     threads: int  # at most
@@ -53,9 +53,9 @@ class BoundedPool:
     def __init__(
         self, name: str, threads: int, queue_size: int = 0, *, max_per_owner: int = 0
     ) -> None:
-        """`max_per_owner` is how many threads one owner may occupy; 0 means all.
+        """Create a pool; `max_per_owner` threads may work for one owner, 0 means all.
 
-        More of its work waits, in at most half of the queue.
+        Further work of an owner waits, in at most half of the queue.
         """
         self.name = name
         self._max_threads = threads
@@ -70,14 +70,14 @@ class BoundedPool:
 
     @property
     def status(self) -> PoolStatus:
-        """Current numbers."""
+        """Current numbers of threads and jobs."""
         waiting = len(self._queue)
         return PoolStatus(self.name, self._max_threads, self._busy, waiting, self._rejected)
 
     def submit(self, work: Callable[[], _T], owner: str = "") -> Future[_T]:
         """Run `work` in a thread as soon as one is free.
 
-        Cancelling the future works until then. Raises: PoolFull, OwnerLimitReached.
+        The future can be cancelled until then. Raises: PoolFull, OwnerLimitReached.
         """
         job = _Job(work, Future[_T](), owner)
         with self._changed:
@@ -110,7 +110,7 @@ class BoundedPool:
         return bool(owner and self._max_per_owner)
 
     def give_up(self, future: Future[_T]) -> bool:
-        """Cancel work that waited too long and count it as rejected; False if it has started."""
+        """Reject work that has waited too long; return False if it has already started."""
         if not future.cancel():
             return False
         with self._changed:
@@ -168,7 +168,7 @@ class BoundedPool:
 
 
 def run_low_priority(work: Callable[[], _T]) -> _T:
-    """Run `work` in a low-priority thread and return its result. Raises: its errors."""
+    """Run `work` in a low-priority thread and return its result, or raise its error."""
     future: Future[_T] = Future()
 
     def run() -> None:
@@ -202,7 +202,7 @@ class PollingThread:
         self._thread.start()
 
     def wake(self) -> None:
-        """Make the thread poll now, or once more if it is polling; returns at once."""
+        """Make the thread poll now, or again after the current poll. Does not block."""
         self._wake_event.set()
 
     def close(self, timeout: float = 5.0) -> None:

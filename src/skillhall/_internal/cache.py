@@ -46,7 +46,10 @@ class AdaptiveCache(Generic[T]):
         return cached[0] if cached is not None and self._clock() < cached[1] else None
 
     def get(self) -> T:
-        """Return the fresh value, else compute it. Raises: errors of `compute`."""
+        """Return the cached value if it is fresh, else compute it.
+
+        Raises: errors of `compute`.
+        """
         value = self.fresh_value
         if value is not None:
             return value
@@ -196,8 +199,8 @@ class PendingStore(Generic[T]):
             self._evict(MAX_PENDING_AGE)
             while self._values and not self._has_room(size):
                 if not self._evict(MIN_PENDING_AGE, at_most=1):
-                    problem = f"{len(self._values)} imports are waiting for a decision"
-                    raise Busy(problem, "finish one of them, or try again later", "overloaded")
+                    problem = f"too many pending imports ({len(self._values)})"
+                    raise Busy(problem, "complete one of them, or try again later", "overloaded")
             self._values[key] = _PendingValue(value, size, self.clock())
         return key
 

@@ -1,8 +1,8 @@
 """Hints for users: how to fix an error, by the kind of the error.
 
 The hints here suit every surface: command line, REST and web page. A surface adds those that name
-its own options, commands, routes or variables. A hint is a template that the facts of the error
-fill.
+its own options, commands, routes or variables. A hint is a template, filled in with the facts of
+the error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ COMMON_HINTS: Mapping[str, str] = {
     "database_unavailable": "check that the database is running, then try again",
     "folder_scan_off": "ask your administrator to enable folder scans, or upload the skill",
     "lock_invalid": "restore the file from version control, or delete it and add the skills again",
-    "no_skill_there": "give the folder of a skill, or a folder or repository that contains skills",
+    "no_skill_there": "name the folder of a skill, or a folder or repository that contains skills",
     "not_a_skill": "move the folder somewhere else, or correct the lock file",
     "package_not_installed": "install it first, or activate the environment that contains it",
     "read_only": "{name!r} comes with Skillhall; add a skill of your own under another id",

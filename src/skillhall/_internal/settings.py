@@ -112,7 +112,7 @@ class ServerSettings(NamedTuple):
 
 
 class EmbeddingSettings(NamedTuple):
-    """Embedding model of the search. Values are validated where they are used."""
+    """Embedding model for search. Values are validated where they are used."""
 
     url: str = ""  # of a server with OpenAI's embeddings API, above `/embeddings`
     model: str = ""  # its name, or `fastembed:name`; "" disables embeddings
@@ -260,7 +260,7 @@ _BASE_VARIABLES = (
 
 
 def read_secret_variable(variable: str) -> Secret | None:
-    """Read a variable that the user has named; `None` if it is unset or empty."""
+    """Read a secret from an environment variable; `None` if it is unset or empty."""
     return _read_secret(os.environ, variable)
 
 

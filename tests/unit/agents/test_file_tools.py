@@ -272,7 +272,9 @@ def test_invalid_skill_error_does_not_leak_the_path(run_directory: Path) -> None
     tools = ReadTools(str(run_directory), catalog=lambda: catalog)
     file = run_directory / ".agents" / "skills" / "pdf" / "SKILL.md"
     file.write_bytes(make_skill_md("pdf") + b"\xff")
-    assert tools.read_skill("pdf").startswith("Error: skill 'pdf' is broken: the file is not UTF-8")
+    assert tools.read_skill("pdf").startswith(
+        "Error: skill 'pdf' is invalid: the file is not UTF-8"
+    )
     file.unlink()
     assert tools.read_skill("pdf") == "Error: skill 'pdf' cannot be read."
 

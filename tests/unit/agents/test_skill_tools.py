@@ -230,11 +230,11 @@ def test_unreadable_skill_file_has_an_error_code(pdf: Path, path: str, code: str
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (None, "name is required."),
+        (None, "'name' is required."),
         ([], "the arguments must be a JSON object."),
-        ({}, "name is required."),
-        ({"name": " "}, "name is required."),
-        ({"name": 5}, "name must be a string."),
+        ({}, "'name' is required."),
+        ({"name": " "}, "'name' is required."),
+        ({"name": 5}, "'name' must be a string."),
         ({"name": "pdf", "x": 1}, "unknown argument 'x'; load_skill takes: name."),
     ],
 )

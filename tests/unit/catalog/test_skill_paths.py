@@ -23,7 +23,7 @@ def test_second_skill_of_a_name_has_its_id_in_the_path(tmp_path: Path) -> None:
     paths, findings = assign_skill_paths(load(tmp_path, profile=SKILL_IMPORT))
     assert paths == ["pdf", "~b/pdf"]
     assert [finding.code for finding in findings] == ["mcp-address"]
-    assert "skill://~b/pdf: another skill of that name comes first" in findings[0].message
+    assert "skill://~b/pdf: another skill with that name comes first" in findings[0].message
 
 
 @pytest.mark.parametrize(

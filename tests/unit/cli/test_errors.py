@@ -56,6 +56,14 @@ def test_error_is_printed_with_its_hint_to_stderr(capsys: pytest.CaptureFixture[
     ]
 
 
+@pytest.mark.parametrize(
+    "command", ["show", "token new", "embeddings estimate", "session template delete"]
+)
+def test_json_error_names_the_subcommand(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    report_error(errors.Conflict("a"), [*command.split(), "a", "--json"])
+    assert json.loads(capsys.readouterr().out)["command"] == command
+
+
 def test_error_with_json_is_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     report_error(errors.Conflict("a"), ["init", "a", "--json"])
     output = capsys.readouterr()

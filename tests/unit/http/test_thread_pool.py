@@ -26,7 +26,7 @@ def test_call_that_takes_too_long_is_answered_and_keeps_its_thread() -> None:
 
     timed_out, refused = asyncio.run(main())
     assert timed_out.code == "upstream_timeout"
-    assert "waited 0.01 seconds for other hosts" in str(timed_out)
+    assert "waiting 0.01 seconds for other hosts" in str(timed_out)
     assert refused.code == "overloaded"
     assert dict(refused.headers)[b"retry-after"]
     assert pool.status.busy == 1

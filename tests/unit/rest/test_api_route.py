@@ -74,8 +74,8 @@ def test_plain_function_runs_in_a_worker_thread(client: TestClient) -> None:
         ("q=a&q=b", "duplicate parameter 'q'"),
         ("q=%20", "the parameter 'q' is empty"),
         ("q=%FF", "the query is not UTF-8"),
-        ("limit=+1", "limit must be a number from 1 to 1000"),
-        ("limit=1001", "limit must be a number from 1 to 1000"),
+        ("limit=+1", "'limit' must be a number from 1 to 1000"),
+        ("limit=1001", "'limit' must be a number from 1 to 1000"),
         ("limit=", "the parameter 'limit' is empty"),
     ],
 )

@@ -328,7 +328,9 @@ def test_repository_skill_has_its_repository_and_commit(
     assert skills.origin("shared") == ("acme/skills", "0123")
     assert skills.origin("own") == ("", "")
     [skipped] = skills.snapshot().skipped
-    assert skipped.message == "'own' of acme/skills is shadowed by the user skill with the same id"
+    assert (
+        skipped.message == "'own' from acme/skills is shadowed by the user skill with the same id"
+    )
     assert [item.repository for item in skills.details("own").shadowed] == ["acme/skills"]
 
 

@@ -107,8 +107,9 @@ class AgentSkills:
     ) -> AgentSkills:
         """Return the skills in `roots`, or in the default folders if none are given.
 
-        `max_tokens` limits the listing in the system prompt. Pinned skills are first in it; the
-        agent does not get excluded ones. Patterns match names, or ids such as `office/*`.
+        `max_tokens` limits the listing in the system prompt. Pinned skills come first in it;
+        excluded skills are not available to the agent. Patterns match names, or ids such as
+        `office/*`.
 
         ```python
         from skillhall import AgentSkills
@@ -137,7 +138,7 @@ class AgentSkills:
     ) -> AgentSkills:
         """Return the skills of the agent with this id in a config file.
 
-        The default is `skillhall.toml`, else `skillhall.json`, in the working directory.
+        `config` defaults to `skillhall.toml`, else `skillhall.json`, in the working directory.
         Raises: ConfigInvalid.
         """
         settings = settings or Settings.read()
@@ -150,7 +151,7 @@ class AgentSkills:
         return self
 
     def snapshot(self) -> AgentSkillsSnapshot:
-        """Return the current skills; the same value as before if nothing changed."""
+        """Return the current skills; they are loaded again only if a file has changed."""
         with self._lock:
             snapshot = self._snapshot
             if snapshot is None or not snapshot.instructions.fingerprint.is_current():
@@ -172,7 +173,7 @@ class AgentSkills:
         return self.snapshot().skill_view
 
     def system_prompt(self) -> str:
-        """Return the system prompt without a task: `prompt()`."""
+        """Return the system prompt without a task, as `prompt()` does."""
         return self.prompt()
 
     def prompt(self, task: str = "", *, max_tokens: int | None = None) -> str:
@@ -192,7 +193,7 @@ class AgentSkills:
         return self.render_prompt(self.plan(task, max_tokens=max_tokens))
 
     def plan(self, task: str = "", *, max_tokens: int | None = None) -> PromptPlan:
-        """Return the plan of `prompt`: its skills and their tokens.
+        """Return the plan for `prompt`: how each skill appears in it, and its tokens.
 
         ```python
         from skillhall import AgentSkills
@@ -223,7 +224,7 @@ class AgentSkills:
         return row.skill.location
 
     def mark_plan_sent(self, plan: PromptPlan) -> bool:
-        """Record that a plan is sent; return whether it is new and contains skills."""
+        """Record a sent plan; return whether it has skills and differs from the last one."""
         with self._lock:
             is_first = plan is not self._last_plan and bool(plan.skills)
             self._last_plan = plan
@@ -247,7 +248,7 @@ class AgentSkills:
         return AgentSkillsSnapshot(loaded, view, plan, request)
 
     def _find_leading(self, snapshot: AgentSkillsSnapshot, task: str) -> list[str]:
-        """Return the locations of the pinned skills, then of those for the task."""
+        """Return the locations of pinned skills, then of the best matches for the task."""
         pinned = snapshot.request.listed[: snapshot.instructions.pinned_count]
         matching = map(self.get_location, snapshot.skill_view.rank(task))
         return [*(entry.location for entry in pinned), *matching]
@@ -271,7 +272,7 @@ class AgentSkills:
 
 
 class FixedAgentSkills(AgentSkills):
-    """The skills of a view that does not change, for an agent without a config."""
+    """The skills of a fixed view, for an agent without a config."""
 
     def __init__(self, view: SkillView) -> None:
         super().__init__(AgentDefinition(DEFAULT_AGENT), profile=view.profile)
@@ -282,7 +283,7 @@ class FixedAgentSkills(AgentSkills):
         self._fixed = self._build_snapshot(loaded, view)
 
     def snapshot(self) -> AgentSkillsSnapshot:
-        """Return the skills, always the same value."""
+        """Return the same snapshot every time."""
         return self._fixed
 
 

@@ -43,7 +43,7 @@ _SKILL_CALL = re.compile(r"/(skill:)?(\S+)(?:\s+(.*))?", re.DOTALL)
 
 
 class UserMessage(NamedTuple):
-    """A user's message as the model gets it, and the skill that it called, if any."""
+    """A user's message as sent to the model, and the skill that it called, if any."""
 
     text: str
     skill: str = ""
@@ -52,8 +52,8 @@ class UserMessage(NamedTuple):
 class AgentTools:
     """The tools of one conversation. A skill's instructions are returned only once.
 
-    The system prompt has the skills for the conversation's `task` if the agent has a budget. Set
-    it once, to the first message: another prompt is not found in the caches of model providers.
+    If the skills exceed the agent's budget, the system prompt prefers those that match `task`. Set
+    `task` once, to the first message: model providers cache a prompt only while it stays the same.
 
     >>> tools = AgentTools(Skills.load("skills"))
     >>> tools.task = "Fill in the form application.pdf"
@@ -96,7 +96,7 @@ class AgentTools:
         return self.skills.render_prompt(plan)
 
     def _get_task_prompt(self, plan: PromptPlan) -> str:
-        """Return the prompt for the task; it changes only if `plan`, without a task, does."""
+        """Return the prompt for the task; rebuild it only if `plan` or the task changed."""
         last = self._task_prompt
         if last is None or last[0] is not plan or last[1] != self.task:
             task_plan = self.skills.plan(self.task)
@@ -148,7 +148,7 @@ class AgentTools:
         self.task = ""
 
     def current_view(self) -> SkillView:
-        """Return the agent's skills and the hidden ones that the user called."""
+        """Return the agent's skills, and the hidden skills that the user has called."""
         view = self.skills.current_view()
         if not self._user_called:
             return view
@@ -234,5 +234,5 @@ class AgentTools:
 
 
 def to_agent_tools(tools: AgentTools | SkillSource) -> AgentTools:
-    """Return `tools`; for skills, return the tools of a new conversation."""
+    """Return `tools` itself; for skills, the tools of a new conversation."""
     return tools if isinstance(tools, AgentTools) else AgentTools(tools)

@@ -37,7 +37,7 @@ _USER_FOLDER = next(path for path, source in LOCAL_SKILLS.roots if source == USE
 
 
 class CollectionSkills(AgentSkills):
-    """The skills of a collection whose requirements this machine meets."""
+    """The skills of a collection, except those whose requirements are not met here."""
 
     def __init__(self, collection: Collection) -> None:
         agent = AgentDefinition(DEFAULT_AGENT)
@@ -48,7 +48,7 @@ class CollectionSkills(AgentSkills):
         self._agents_folder = f"{run_directory / AGENTS_FOLDER}{os.sep}"
 
     def snapshot(self) -> AgentSkillsSnapshot:
-        """Return the current skills; the same value as before if nothing changed."""
+        """Return the current skills; the same object if nothing has changed."""
         current = self._collection.snapshot()
         with self._lock:
             snapshot = self._snapshot
@@ -73,7 +73,7 @@ class CollectionSkills(AgentSkills):
     def render_prompt_for_skill(self, identity: str) -> str:
         """Return the system prompt with only this skill; "" if models do not see it.
 
-        They do not see hidden skills and skills whose requirements this machine does not meet.
+        Models see neither hidden skills nor skills whose requirements this machine does not meet.
         Raises: SkillNotFound.
         """
         row = self._find_visible(self._collection.find(identity))
@@ -87,7 +87,7 @@ class CollectionSkills(AgentSkills):
         return self._render_prompt_for(ListingRow(draft.name, draft.description, location))
 
     def render_activation_text(self, identity: str) -> str:
-        """Return the result of `load_skill`, also for skills that models do not see.
+        """Return the result of `load_skill`, even for a skill that models do not see.
 
         Raises: SkillNotFound.
         """

@@ -73,9 +73,9 @@ class SkillFileResolver:
     get_directory: Callable[[ViewedSkill], str]
 
     def find(self, path: str) -> ResolvedFile | None:
-        """Return the file at `path`; `None` if `path` is in no skill's folder.
+        """Return the file at `path`; `None` if `path` is not in a skill's folder.
 
-        The file may not exist, which only `read` reports.
+        Does not check that the file exists: `read` does.
         """
         # Without `//`, `.` and `..`; the `skill://` of a URI stays.
         slashed = _to_posix(path)
@@ -190,7 +190,7 @@ class ReadTools:
         )
 
     def _read_text(self, requested: object) -> str:
-        """Return the text of a file below the run directory or in a skill of the prompt."""
+        """Return the text of a file in the run directory or in a skill's folder."""
         if not isinstance(requested, str) or not requested.strip():
             raise ToolError(PATH_REQUIRED)
         path = requested.strip()
@@ -264,7 +264,7 @@ class ReadTools:
         try:
             return activate(skill, catalog.profile, self._get_directory(skill))
         except SkillRejected as error:
-            raise ToolError(f"skill {skill.id!r} is broken: {'; '.join(error.reasons)}") from None
+            raise ToolError(f"skill {skill.id!r} is invalid: {'; '.join(error.reasons)}") from None
         except SkillhallError:
             raise ToolError(f"skill {skill.id!r} cannot be read.") from None
 

@@ -70,7 +70,7 @@ class InstructionSource:
 
 @dataclass(frozen=True, slots=True)
 class LocalHost:
-    """This machine, as checked for the requirements of skills.
+    """This machine, checked against the requirements of skills.
 
     Only the names of environment variables are known, not their values.
     """
@@ -174,7 +174,7 @@ class InstructionLoader:
         pinned: Sequence[str] = (),
         excluded: Sequence[str] = (),
     ) -> None:
-        """Create a loader; `pinned` and `excluded` are patterns for the skills of all sources."""
+        """Create a loader; the patterns `pinned` and `excluded` apply to all sources."""
         self._pinned = pinned
         self._excluded = excluded
         self._profile = profile

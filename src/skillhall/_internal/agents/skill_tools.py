@@ -170,7 +170,7 @@ class SkillTools:
         return schema if len(names) > MAX_ENUM else {**schema, "enum": [*names]}
 
     def _list_skills(self, arguments: Arguments) -> ToolContent:
-        """Return a page of the list; the next one starts after its last name."""
+        """Return a page of skills; the next page starts after the last name of this one."""
         view, after = self.provider.current_view(), str(arguments.get("after", ""))
         names = [*view.skills]
         start = names.index(after) + 1 if after in view.skills else 0
@@ -286,12 +286,12 @@ class SkillTools:
 
 
 def _explain_hit(hit: ViewedHit) -> str:
-    """Return the words of each field that match, or the part of the body with them."""
+    """Return the matching words by field; if only the body matches, a snippet of it."""
     fields = {field: words for field, words in hit.words.items() if field != "body"}
     if not fields and "body" in hit.words:
         return f"instructions: {hit.snippet}"
     reasons = [f"{field}: {', '.join(words[:_MAX_REASONS])}" for field, words in fields.items()]
-    return to_single_line("; ".join(reasons)) or "similar, without a word of the query"
+    return to_single_line("; ".join(reasons)) or "similar, but no word of the query matches"
 
 
 def _get_int(arguments: Arguments, key: str, default: int) -> int:
@@ -319,13 +319,13 @@ def _build_tool(
                 raise ToolError(problem, "invalid_argument")
             if properties[key]["type"] == "string":
                 if not isinstance(value, str):
-                    raise ToolError(f"{key} must be a string.", "invalid_argument")
+                    raise ToolError(f"{key!r} must be a string.", "invalid_argument")
             # `bool` is a subclass of `int`.
             elif not isinstance(value, int) or isinstance(value, bool):
-                raise ToolError(f"{key} must be an integer.", "invalid_argument")
+                raise ToolError(f"{key!r} must be an integer.", "invalid_argument")
         for key in required:
             if not str(values.get(key, "")).strip():
-                raise ToolError(f"{key} is required.", "invalid_argument")
+                raise ToolError(f"{key!r} is required.", "invalid_argument")
         return run(values)
 
     return Tool(

@@ -57,7 +57,7 @@ class Installer:
     """Installs skills into a project or home folder and records them in a lock file.
 
     Its methods do the same as `skillhall add`, `update`, `remove` and the other commands. Every
-    change of a skill is written completely or not at all, and `rollback` undoes it.
+    change to a skill is written completely or not at all, and `rollback` undoes it.
 
     ```python
     from skillhall import Installer
@@ -152,7 +152,7 @@ class Installer:
         return remove(self._project, names, force=force)
 
     def rollback(self, name: str, *, force: bool = False) -> Change:
-        """Undo the last change of a skill and return that change.
+        """Undo the last change to a skill and return that change.
 
         Files that were edited since are overwritten only with `force`.
         Raises: NothingToUndo, Edited, UnsavedFilesError.
@@ -167,10 +167,10 @@ class Installer:
         return verify(self._project, names)
 
     def install(self, *, frozen: bool = False) -> list[LockedInstallResult]:
-        """Install the skills of the lock file that are missing.
+        """Install the skills in the lock file that are not installed yet.
 
-        With `frozen`, a skill fails if the files of its source differ from the lock file. If a
-        skill fails, its result contains the error.
+        With `frozen`, a skill that was edited or has changed upstream fails. The result of a skill
+        that fails contains the error.
         Raises: LockInvalid.
         """
         return install_locked(self._project, frozen=frozen, progress=self._progress)

@@ -58,8 +58,8 @@ ListingFormat = Literal["xml", "markdown", "json"]
 class Skill:
     """One skill: its frontmatter, instructions and files.
 
-    The fields have the values from when the skill was loaded. The body and the files are read when
-    you access them.
+    The fields keep the values that they had when the skill was loaded. The body and the files are
+    read when you access them.
 
     ```python
     from skillhall import Skills
@@ -155,7 +155,7 @@ class SearchHit:
 
 
 class Skills(Mapping[str, Skill]):
-    """The skills of folders or of a source, by name. Immutable and thread-safe.
+    """The skills in folders or in a source, by name. Immutable and thread-safe.
 
     Skills that are hidden from models are only in `hidden`.
 
@@ -187,7 +187,7 @@ class Skills(Mapping[str, Skill]):
         """Load the skills below `roots`, by default below the folders of coding agents.
 
         Only frontmatter is read. Invalid skills are skipped and reported in `findings`. With
-        `cache`, frontmatter that did not change is read from a cache on disk.
+        `cache`, unchanged frontmatter is read from a cache on disk.
         Raises: SkillFileNotFound if a root is not an existing folder, UnknownProfile.
 
         ```python
@@ -258,7 +258,7 @@ class Skills(Mapping[str, Skill]):
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
-        """The findings about the skills, such as why one was skipped or repaired."""
+        """The findings about the skills, such as the reason why a skill was skipped."""
         return self._view.findings
 
     @property
@@ -267,10 +267,10 @@ class Skills(Mapping[str, Skill]):
         return self._origin.revision
 
     def search(self, query: str, *, limit: int = 10, offset: int = 0) -> list[SearchHit]:
-        """Return the skills that match a few words or a whole prompt, best first.
+        """Return the skills that match a few words or a complete prompt, best first.
 
         Names, descriptions and instructions are searched; copies of a skill are one hit. The first
-        search reads every SKILL.md, unless `load` may use a cache that already has them.
+        search reads every SKILL.md, unless a stored search index already contains them.
         """
         rows = self._rows_by_location
         result = self._index.search(query, limit, offset, lambda one: one.location in rows)
@@ -285,10 +285,10 @@ class Skills(Mapping[str, Skill]):
         ]
 
     def duplicates(self, *, threshold: float = DEFAULT_THRESHOLD) -> DuplicateReport:
-        """Find the skills that are copies of each other: equal, near or overlapping ones.
+        """Find groups of skills that are equal, similar or overlapping.
 
-        Hidden skills and skills that another one with the same name shadows are compared too.
-        Every SKILL.md is read. `threshold` is the least similarity of near skills, from 0 to 1.
+        Hidden skills are compared too, as are skills shadowed by another one with the same name.
+        Every SKILL.md is read. `threshold` is the minimum similarity, from 0 to 1.
         Raises: ValueError if the threshold is out of range.
 
         ```python
@@ -313,10 +313,10 @@ class Skills(Mapping[str, Skill]):
 
         `format` can also be `markdown` or `json`. Without skills, the text is empty, or `[]` in
         JSON. If the block is larger than `max_tokens`, descriptions are shortened, then left out;
-        then skills are left out, and a last line says how many. With a `task`, such as the message
-        of a user, the skills that matter for it come first and keep their descriptions.
-        Skills that match a pattern in `pinned` are always first, those in `excluded` left out.
-        Patterns match names, or ids such as `office/*`.
+        then skills are left out, and a last line says how many. In that case, the skills that match
+        the `task`, such as a user's message, come first and keep their descriptions. Skills that
+        match a pattern in `pinned` always come first; those in `excluded` are left out. Patterns
+        match names, or ids such as `office/*`.
         Raises: ValueError for `max_tokens` with a format other than `xml`.
 
         ```python

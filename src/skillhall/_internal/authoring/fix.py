@@ -26,7 +26,7 @@ from skillhall.errors import SkillhallError
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """One SKILL.md that was fixed, or would be."""
+    """One SKILL.md that was fixed, or would be in a dry run."""
 
     path: str
     changes: tuple[str, ...]

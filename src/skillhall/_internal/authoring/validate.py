@@ -84,7 +84,7 @@ class SkillExamination:
 
 
 class RunAll(Protocol):
-    """Applies a function to all items, in order: `map`, or on several cores."""
+    """Applies a function to all items in order, like `map`, possibly on several cores."""
 
     def __call__(
         self,
@@ -95,7 +95,7 @@ class RunAll(Protocol):
 
 
 class _RejectedSkill(NamedTuple):
-    """Location and findings of a rejected candidate; fields as in `CatalogSkill`."""
+    """Location and findings of a rejected candidate, with fields like `CatalogSkill`."""
 
     folder_handle: FolderHandle
     file: str
@@ -113,10 +113,10 @@ def validate(  # noqa: PLR0913 - each is an option of its own
     depth: int | None = None,
     run_all: RunAll = map,
 ) -> ValidationReport:
-    """Validate each candidate below `paths`, or in the folders of the profile.
+    """Validate each candidate below `paths`; without paths, in the profile's folders.
 
     A path may be a SKILL.md, a skill's folder, or a folder of skills. `depth` limits the levels
-    below it. `run_all` is `map` or does the same on several cores.
+    below it. `run_all` can replace `map`, to use several cores.
     Raises: SkillFileNotFound if a path does not exist, ValueError if the depth is out of range.
     """
     base, follow = settings.working_directory, settings.follow_links
@@ -245,7 +245,7 @@ def _validate_skill(profile: Profile, skill: CatalogSkill | _RejectedSkill) -> V
 
 
 def examine_skill(skill: CatalogSkill | _RejectedSkill, profile: Profile) -> SkillExamination:
-    """Read a skill of a catalog completely; findings include accepted ones."""
+    """Read all files of a skill; its findings include accepted ones."""
     if not skill.file or is_skill_md(skill.file):
         examine = partial(_examine_bundle, skill, profile)
         with suppress(SkillFileNotFound):

@@ -90,7 +90,7 @@ class RecordSummary:
         return self._list_names(self.ids)
 
     def add(self, identity: str, facts: object, name: str = "") -> None:
-        """Add facts about a record, in any order."""
+        """Add facts about a record. Their order does not matter."""
         if name and name != identity:
             self._names[identity] = name
         digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).digest()
@@ -98,14 +98,14 @@ class RecordSummary:
         self._digests[identity] = total % _MODULUS
 
     def is_equal(self, identity: str, other: RecordSummary) -> bool:
-        """Whether a record that is in this summary has the same facts in both."""
+        """Whether a record of this summary has the same facts in `other`."""
         return self._digests[identity] == other._digests.get(identity)
 
     def _list_names(self, ids: Iterable[str]) -> list[str]:
         return sorted(self._names.get(identity, identity) for identity in ids)
 
     def compare(self, after: RecordSummary) -> Difference:
-        """Return how the records differ from later ones."""
+        """Return what changes from these records to those in `after`."""
         common = self.ids & after.ids
         changed = {identity for identity in common if not self.is_equal(identity, after)}
         return Difference(
@@ -133,11 +133,11 @@ class ServerSummary:
         self._upload_files: list[tuple[str, ...]] = []
 
     def get_skills(self, *, is_postgres: bool) -> RecordSummary:
-        """Return the user skills that are served."""
+        """Return the served user skills: in tables for PostgreSQL, else in folders."""
         return self.records[SKILLS] if is_postgres else self.folder_skills
 
     def get_uploads(self, *, is_postgres: bool) -> RecordSummary:
-        """Return the uploads that are served."""
+        """Return the served uploads: in tables for PostgreSQL, else in folders."""
         return self.records[UPLOADS] if is_postgres else self.folder_uploads
 
     def add_row(self, table: str, row: Mapping[str, object]) -> None:
@@ -209,7 +209,10 @@ def _to_int(value: object) -> int:
 
 
 def summarize_backup(entries: Iterable[BackupEntry]) -> tuple[ServerSummary, BackupTotals]:
-    """Read a backup to its end. Raises: BackupRejected, ConfigInvalid."""
+    """Read a backup to its end; return its summary and totals.
+
+    Raises: BackupRejected, ConfigInvalid.
+    """
     summary, table, columns = ServerSummary(), "", list[str]()
     for entry in entries:
         if isinstance(entry, FileChunk):
@@ -225,7 +228,7 @@ def summarize_backup(entries: Iterable[BackupEntry]) -> tuple[ServerSummary, Bac
 
 
 def summarize_server(connection: Connection, chunks: Iterable[FileChunk]) -> ServerSummary:
-    """Read the tables and the files of a server. Raises: OSError."""
+    """Summarize the tables and files of a server. Raises: OSError."""
     summary = ServerSummary()
     for table in backup_tables():
         if table.name in _RECORD_TABLES:

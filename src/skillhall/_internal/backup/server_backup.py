@@ -1,4 +1,4 @@
-"""Makes and restores backups: the database, and the folders that belong to a server."""
+"""Makes and restores backups of the database and the folders of a server."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class RestoreReport(NamedTuple):
     at: str  # when the backup was made
     changes: dict[str, Difference]  # by kind
     to_fetch: tuple[str, ...]  # repositories that are not cached here
-    notes: tuple[str, ...]  # what is served differently than by the server that was backed up
+    notes: tuple[str, ...]  # about data that is not restored, or not served as before
     left_out: tuple[str, ...]
 
 
@@ -145,7 +145,7 @@ def make_backup(
     overwrite: bool = False,
     progress: ReportProgress | None = None,
 ) -> BackupReport:
-    """Write everything that cannot be fetched again to a file, at one point in time.
+    """Back up everything that cannot be fetched again, as of one moment, to a file.
 
     Raises: Conflict if the file exists and `overwrite` is not set, ConfigInvalid,
     DatabaseUnavailable, OSError.
@@ -203,7 +203,7 @@ def _read_files(server: _Server, skipped: list[str]) -> Iterator[FileChunk]:
 
 
 def _rename_history(chunk: FileChunk, old: str, new: str) -> FileChunk:
-    """Return a chunk in another folder, if it belongs to the history of the skill store."""
+    """Rename the history folder `old` in a chunk's path; return others unchanged."""
     if chunk.part != HISTORY or chunk.path.parts[0] != old:
         return chunk
     path = "/".join((new, *chunk.path.parts[1:]))
@@ -242,7 +242,7 @@ def restore_backup(
     dry_run: bool = False,
     progress: ReportProgress | None = None,
 ) -> RestoreReport:
-    """Check a backup completely, then replace everything that the server has, or nothing.
+    """Check a backup completely, then replace all data of the server, or none.
 
     With `dry_run`, nothing is changed. Raises: BackupRejected, Conflict if data would be lost and
     `overwrite` is not set, ConfigInvalid, DatabaseUnavailable, DatabaseFull, OSError.
@@ -269,7 +269,7 @@ def restore_backup(
         if not dry_run:
             if not overwrite and restore.would_lose(before):
                 hint = "use --overwrite to replace its data; --dry-run shows what would change"
-                raise Conflict("a server with data", hint)
+                raise Conflict("data on this server", hint)
             restore.run(BackupReader(stream, report_restore), totals, before)
         return report
 
@@ -278,9 +278,9 @@ def _check_backup(reader: BackupReader) -> tuple[ServerSummary, BackupTotals]:
     try:
         return summarize_backup(map(_check_file, check_rows(reader.header, reader.entries())))
     except ConfigInvalid as error:
-        raise BackupRejected(f"{error.path} in it cannot be read: {error.problem}") from None
+        raise BackupRejected(f"its file {error.path!r} cannot be read: {error.problem}") from None
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise BackupRejected("a file in it cannot be read") from None
+        raise BackupRejected("it contains a file that cannot be read") from None
 
 
 def _check_file(entry: BackupEntry) -> BackupEntry:
@@ -294,7 +294,7 @@ def _check_file(entry: BackupEntry) -> BackupEntry:
 
 
 class _Restore:
-    """One restore, of a backup that was checked."""
+    """Restore of a backup that has been checked."""
 
     def __init__(
         self, settings: Settings, database: Database, header: BackupHeader, after: ServerSummary
@@ -358,7 +358,7 @@ class _Restore:
         )
 
     def _find_notes(self) -> Iterator[str]:
-        """Yield what is served differently than by the server that was backed up."""
+        """Yield notes about data that is not restored, or not served as before."""
         if not self._has_folders:
             yield _FORMAT_1_NOTE
         if self._server.is_postgres and self._after.followed.ids:
@@ -369,7 +369,7 @@ class _Restore:
                     yield _UNSHARED_NOTE.format(name=f"{part}/{name}")
 
     def would_lose(self, before: ServerSummary) -> bool:
-        """Whether the server has data that is not in the backup."""
+        """Whether the server has rows, or entries that differ from the backup."""
         if self._database.read(has_rows):
             return True
         shipped = read_shipped_skills().keys()
@@ -419,7 +419,7 @@ class _Restore:
             finish_restore(self._database, journal)
 
     def _find_unchanged(self, before: ServerSummary) -> dict[str, set[str]]:
-        """Return the entries of each part that are already as in the backup."""
+        """Return the entries of each part that are already the same as in the backup."""
         unchanged = {}
         for name in self._parts:
             present, restored = before.entries[name], self._after.entries[name]
@@ -428,7 +428,7 @@ class _Restore:
 
 
 class _Stager:
-    """Writes the files of a backup to staging folders, and contents to the content store."""
+    """Writes files of a backup to staging folders, and contents to the content store."""
 
     def __init__(
         self,
@@ -449,12 +449,12 @@ class _Stager:
         """Write a chunk. Raises: BackupRejected, OSError."""
         entry = chunk.path.parts[0]
         if chunk.part == CONTENTS:
-            if data := self._collect(chunk):
+            if (data := self._collect(chunk)) is not None:
                 self._contents.put(data)
         elif chunk.part not in self._staged or entry in self._unchanged[chunk.part]:
             return
         elif chunk.part == HISTORY and entry == STORE_HISTORY:
-            if data := self._collect(chunk):
+            if (data := self._collect(chunk)) is not None:
                 moved = move_change(data, self._scope)
                 renamed = _rename_history(chunk, STORE_HISTORY, scope_folder_name(self._scope))
                 for piece in split_file(renamed, moved):
@@ -463,7 +463,7 @@ class _Stager:
             self._staged[chunk.part].write(chunk)
 
     def finish(self, before: ServerSummary) -> None:
-        """Record what is replaced and removed. Raises: OSError."""
+        """Record which entries will be replaced and removed. Raises: OSError."""
         scope = scope_folder_name(self._scope)
         for name, part in self._staged.items():
             removed = set[str]()
@@ -473,16 +473,16 @@ class _Stager:
                 removed = {scope}
             part.save_plan(removed)
 
-    def _collect(self, chunk: FileChunk) -> bytes:
-        """Return the complete file after its last chunk, else nothing."""
+    def _collect(self, chunk: FileChunk) -> bytes | None:
+        """Return the complete file once its last chunk is added, else None."""
         self._data = chunk.data if chunk.offset == 0 else self._data + chunk.data
         if len(self._data) > _MAX_COLLECTED_BYTES:
             raise BackupRejected(f"{chunk.part}/{chunk.path} is too large")
-        return self._data if chunk.is_last else b""
+        return self._data if chunk.is_last else None
 
 
 def _check_no_links(run_directory: str) -> None:
-    """Check that no folder of skills is a link. Raises: UnsafePath."""
+    """Check that no skill folder or parent of one is a link. Raises: UnsafePath."""
     for path in FOLDER_BY_SOURCE.values():
         folder = run_directory
         for name in path.split("/"):

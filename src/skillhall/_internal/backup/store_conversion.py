@@ -1,6 +1,6 @@
-"""Conversion of skills and uploads between folders and tables, while a backup is restored.
+"""Conversion of skills and uploads between folders and tables during a restore.
 
-A server with SQLite has them in folders, one with PostgreSQL in tables.
+A server with SQLite keeps them in folders, a server with PostgreSQL in tables.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _MANIFEST_MODE = 0o600
 
 
 class FolderToTables:
-    """Inserts the skills and uploads of folders as rows. Files arrive in path order."""
+    """Inserts skills and uploads from folders as rows. Files must be in path order."""
 
     def __init__(self) -> None:
         self._data = b""
@@ -60,7 +60,7 @@ class FolderToTables:
         self._size = 0
 
     def add_chunk(self, connection: Connection, chunk: FileChunk) -> None:
-        """Insert a chunk of a file, at the latest with `finish`."""
+        """Add a chunk of a file. Rows are inserted in batches, and by `finish`."""
         if chunk.part not in (SKILLS, UPLOADS):
             return
         if chunk.offset == 0:
@@ -83,7 +83,10 @@ class FolderToTables:
             self._flush(connection)
 
     def finish(self, connection: Connection, version: int) -> None:
-        """Insert the rest. `version` is that of the event that announces the restore."""
+        """Insert the remaining rows.
+
+        `version` is the number of the event that announces the restore.
+        """
         self._end_folder()
         self._flush(connection)
         connection.execute(update(tables.shared_skills), {"version": version})
@@ -197,7 +200,7 @@ def delete_converted_rows(connection: Connection) -> None:
 
 
 def split_file(first: FileChunk, data: bytes) -> Iterator[FileChunk]:
-    """Split the content of a file into chunks; the rest is taken from `first`."""
+    """Split the content of a file into chunks; other fields are those of `first`."""
     for offset in range(0, max(1, len(data)), CHUNK_BYTES):
         end = offset + CHUNK_BYTES
         yield first._replace(data=data[offset:end], offset=offset, is_last=end >= len(data))

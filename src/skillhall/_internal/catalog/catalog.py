@@ -188,7 +188,7 @@ class Catalog:
         )
 
     def iter_finding_rows(self) -> Iterator[tuple[FindingRow, Effect]]:
-        """Yield what `findings` contains, without an object for each finding of a skill."""
+        """Yield `findings` as rows, without building an object for each skill's finding."""
         yield from self.scan_findings
         for rejected in self.rejected:
             yield from rejected.findings

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class EmbeddingTexts:
     """Digests of the embedding texts of skills; each version is read once.
 
-    A catalog has another object for each version of a skill, so objects identify versions.
+    A catalog has a new object for each version of a skill, so objects identify versions.
     """
 
     def __init__(self) -> None:
         self._digests: dict[str, tuple[CatalogSkill, str]] = {}  # by location
 
     def list_inputs(self, skills: Iterable[CatalogSkill]) -> Iterator[EmbeddingInput]:
-        """Yield the inputs of all skills, without those that cannot be read."""
+        """Yield the input of each skill that can be read."""
         listed: dict[str, tuple[CatalogSkill, str]] = {}
         for skill in skills:
             try:
@@ -38,7 +38,7 @@ class EmbeddingTexts:
         self._digests = listed  # without skills that are gone
 
     def get_digest(self, skill: CatalogSkill) -> str:
-        """Return the digest of a skill's text. Raises: errors of reading its body."""
+        """Return the digest of a skill's text. Raises: same as `read_embedding_text`."""
         known = self._digests.get(skill.location)
         if known is None or known[0] is not skill:
             known = skill, compute_text_digest(read_embedding_text(skill))
@@ -47,5 +47,5 @@ class EmbeddingTexts:
 
 
 def read_embedding_text(skill: CatalogSkill) -> str:
-    """Read the text of a skill that is embedded. Raises: errors of reading its body."""
+    """Read the text to embed for a skill. Raises: same as `read_raw_body`."""
     return build_embedding_text(skill.name, skill.description, read_raw_body(skill))

@@ -1,8 +1,8 @@
 """Head cache: parsed heads of SKILL.md files on disk.
 
 A scan reads only files whose stat signature has changed. Each root has one cache file, which is
-replaced atomically; of two processes, the last one wins. If the file is missing, damaged, outdated
-or not trusted, the heads are read again.
+replaced atomically; if two processes write it, the last one wins. If the file is missing, damaged,
+outdated or not trusted, the heads are read again.
 
 `cache_file` decides which files are trusted.
 """

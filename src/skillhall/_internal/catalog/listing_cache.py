@@ -1,4 +1,4 @@
-"""Listing cache: the printed JSON of a large listing, reused while nothing has changed.
+"""Listing cache: the JSON output of a large listing, reused until a skill changes.
 
 To know that nothing has changed, it is enough to compare the stat signatures of every SKILL.md and
 of every folder that the scan listed: an entry cannot be added, removed or replaced without changing
@@ -90,7 +90,7 @@ class ListingCache:
         self._path = os.path.join(directory, CACHE_FOLDER, name)
 
     def find(self) -> StoredListing | None:
-        """Return the stored listing if nothing has changed since."""
+        """Return the stored listing; `None` if there is none or something changed since."""
         try:
             descriptor = open_cache_file(self._path)
         except OSError:
@@ -141,7 +141,7 @@ class ListingCache:
 
 
 class ListingWriter:
-    """A listing that is being written. A failed write only means that it is not stored."""
+    """A listing that is being written. If a write fails, it is not stored."""
 
     def __init__(self, path: str, header: bytes) -> None:
         """Create the file. Raises: OSError."""
@@ -162,7 +162,7 @@ class ListingWriter:
             self._has_failed = True
 
     def finish(self) -> None:
-        """Put the file in its place, unless a write failed."""
+        """Move the file into place, unless a write failed."""
         if self._has_failed:
             self._file.discard()
             return
@@ -189,7 +189,7 @@ def _read_signatures(root: str, paths: Iterable[str]) -> Iterator[Signature]:
 
 
 def pack_signatures(signatures: Iterable[Signature]) -> bytes:
-    """Return signatures as bytes of a fixed length each."""
+    """Pack signatures into bytes, with the same length for each."""
     # Inode numbers are unsigned; one bit less still detects every change that matters.
     numbers = array("q")
     for modified, changed, size, inode in signatures:

@@ -1,8 +1,8 @@
-"""Live catalog: the catalog of some roots, updated folder by folder when they change.
+"""Live catalog: the catalog of roots, updated folder by folder when they change.
 
-Without `watch`, each call compares all folders with the disk. With it, a thread does that: the
-system tells it which folders have changed, or it compares all of them once a second where the
-system cannot. Either way, only changed folders are read again.
+Without `watch`, each call compares all folders with the disk. With it, a thread detects changes:
+the operating system reports changed folders or, where it cannot, the thread compares all folders
+once a second. Either way, only changed folders are read again.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _TrackedFolder(NamedTuple):
     has_links: bool  # the targets of links are not watched
 
     def equals(self, other: _TrackedFolder | None) -> bool:
-        """Whether no file has changed, as far as the times of the files tell."""
+        """Whether no file has changed, as far as file times can tell."""
         return (
             other is not None
             and self.digest == other.digest
@@ -91,7 +91,7 @@ class _RootState:
 
     @property
     def is_stable(self) -> bool:
-        """Whether a change since the last look must have changed the signature."""
+        """Whether any change since the last check must have changed the signature."""
         if self.signature is None:
             return True
         return max(self.signature[:2]) < self.taken_ns - CLOCK_GRANULARITY
@@ -99,7 +99,7 @@ class _RootState:
     def replace_folders(
         self, folders: Mapping[str, _TrackedFolder | None], scan: JudgedScan
     ) -> bool:
-        """Replace what is known of some folders; return whether it has changed."""
+        """Replace the recorded state of some folders; return whether it changed."""
         if not folders:
             return False
         prefixes = tuple(os.path.join(self.root.path, name) + os.sep for name in folders)
@@ -144,7 +144,7 @@ def _by_name_and_path(skill: CatalogSkill) -> tuple[str, str, str]:
 class LiveCatalog:
     """The current catalog of roots under a profile that scans one level. Thread-safe.
 
-    Of the roots, the first `tracked_count` are compared with the disk. The owner of the others
+    Only the first `tracked_count` roots are compared with the disk. The owner of the other roots
     calls `mark_changed` after each change.
     """
 
@@ -182,7 +182,7 @@ class LiveCatalog:
         return self._refresh(compare=not self._is_background)
 
     def mark_changed(self, root_number: int, names: Iterable[str]) -> None:
-        """Read these folders again at the next call of `current`."""
+        """Read these folders again on the next call to `current`."""
         with self._pending_lock:
             self._pending.update((root_number, name) for name in names)
 
@@ -203,7 +203,7 @@ class LiveCatalog:
                 self.mark_changed(state.number, [name])
 
     def watch(self, on_change: Callable[[], object]) -> None:
-        """Notice changes in a thread, which calls `on_change`. Call `close` when done."""
+        """Detect changes in a thread, which calls `on_change`. Call `close` when done."""
         self._on_change = on_change
         self._thread = PollingThread(
             self._notice_changes,
@@ -257,7 +257,7 @@ class LiveCatalog:
             return
         self._is_watch_broken = True
         reason = error.strerror or str(error)
-        _LOG.info("changes of skills are found by comparing all folders: %s", reason)
+        _LOG.info("changes to skills are detected by comparing all folders: %s", reason)
 
     def _stop_watching(self) -> None:
         with self._lock:
@@ -300,7 +300,7 @@ class LiveCatalog:
     def _compare_roots(self, *, strict: bool) -> None:
         """Mark folders that were added, removed or replaced.
 
-        With `strict`, times of folders that are too recent are not relied on.
+        With `strict`, a root that changed very recently is compared even if its times are equal.
         """
         for state in self._states:
             if state.is_tracked:
@@ -433,7 +433,7 @@ class LiveCatalog:
 
     @staticmethod
     def _needs_complete_scan(state: _RootState, names: set[str]) -> bool:
-        """Whether findings about other folders may depend on these."""
+        """Whether these folders may affect findings about other folders."""
         if not names:
             return False
         codes = {judged.finding.code for judged in state.scan.findings}

@@ -81,7 +81,7 @@ def scan_folders(
 ) -> list[JudgedScan]:
     """Scan some folders of each root, or all of them where `names` has `None`.
 
-    Duplicates in different scans are not found: build a catalog of all scans.
+    Equal names in different scans are not resolved; `build_catalog` does that.
     """
     real_roots = tuple(root.real_path for root in roots)
     context = ScanContext(profile.key_case, real_roots, {}, keep_signatures=False)
@@ -94,7 +94,7 @@ def scan_folders(
 
 
 class JudgedScan(NamedTuple):
-    """Accepted and rejected candidates of one root, and findings about skipped entries."""
+    """Accepted and rejected candidates of a root, and findings about skipped entries."""
 
     skills: list[CatalogSkill]  # in name order
     rejected: list[RejectedCandidate]  # in path order
@@ -147,7 +147,7 @@ def _judge_scans(
 def build_catalog(
     roots: Sequence[Root], profile: Profile, judged_scans: Iterable[JudgedScan]
 ) -> Catalog:
-    """Build the catalog of the roots' scans; decides between skills of one name or id."""
+    """Combine the scans of the roots into a catalog; resolve equal names and ids."""
     skills: list[CatalogSkill] = []
     rejected: list[RejectedCandidate] = []
     scan_findings: list[JudgedFinding] = []

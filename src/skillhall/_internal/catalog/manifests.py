@@ -122,7 +122,7 @@ class ManifestCache:
             return None
 
     def get_for_list(self, view: SkillView, row: ViewedSkill) -> Manifest | None:
-        """Like `get_or_none`, but rely on the view's revision for changes of SKILL.md."""
+        """Like `get_or_none`, but detect changes to SKILL.md by the view's revision."""
         cached = self._cached.get(row.skill.location)
         if (
             cached is not None
@@ -248,10 +248,10 @@ def _iter_broken_rules(fields: Mapping[str, JsonValue]) -> Iterator[str]:
         yield f"the description has more than {MAX_DESCRIPTION} characters"
     for key in ("license", "allowed-tools", "compatibility"):
         if key in fields and not isinstance(fields[key], str):
-            yield f"{key} is not a string"
+            yield f"{key!r} is not a string"
     compatibility = fields.get("compatibility")
     if isinstance(compatibility, str) and not 0 < len(compatibility) <= MAX_COMPATIBILITY:
-        yield f"compatibility is empty, or has more than {MAX_COMPATIBILITY} characters"
+        yield f"'compatibility' is empty or has more than {MAX_COMPATIBILITY} characters"
     metadata = fields.get("metadata", {})
     if not isinstance(metadata, Mapping) or not all(isinstance(v, str) for v in metadata.values()):
-        yield "metadata is not a map of strings to strings"
+        yield "'metadata' is not a map of strings to strings"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class StateRecorder:
-    """Keeps the state of a scan of one large root, for `load_catalog(on_scan=…)`."""
+    """Callback for `load_catalog(on_scan=…)` that records the state of a large scan."""
 
     def __init__(self, min_skills: int) -> None:
         self.state: ScanState | None = None

@@ -92,7 +92,7 @@ def read_skill_file(skill: ClearedSkill, path: str | PathLike[str]) -> bytes:
 
 
 def read_published_file(skill: CatalogSkill, path: RelativePath) -> bytes:
-    """Read one file for a remote client: hidden files are not found.
+    """Read one file for a remote client; hidden files count as missing.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -125,9 +125,9 @@ def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
 
 
 def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
-    """Call `work` with the skill's files, all of one version, and return its result.
+    """Call `work` with the skill's files, all from one version; return its result.
 
-    Raises: SkillFileNotFound, and errors of `work`.
+    Raises: SkillFileNotFound, and errors from `work`.
     """
     if skill.is_flat:
         return work(open_flat_bundle(skill.folder_handle, skill.file))

@@ -28,7 +28,7 @@ def assign_skill_paths(skills: Iterable[CatalogSkill]) -> tuple[list[str], list[
     paths, findings = [], []
     for skill in skills:
         path = name = quote_segment(skill.name)
-        reason = "another skill of that name comes first" if path in taken else ""
+        reason = "another skill with that name comes first" if path in taken else ""
         if not skill.name or any(check_name(Frontmatter({}, skill.name), None, 0)):
             reason = "the name breaks a rule of the specification"
         if reason:

@@ -45,9 +45,9 @@ def load_with_progress(
     read_bodies: bool = False,
     on_scan: StateRecorder | None = None,
 ) -> Catalog:
-    """Load the catalog of a search, with a spinner if it takes long.
+    """Load the catalog of a search; show a spinner if that takes long.
 
-    With `read_bodies`, read all of each SKILL.md.
+    With `read_bodies`, each SKILL.md is read completely.
     Raises: CommandFailed if one of the roots cannot be searched.
     """
     settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)

@@ -53,14 +53,16 @@ class FileContent(NamedTuple):
             sys.stdout.write(sanitize_text(self.data.decode("utf-8")))
         except UnicodeDecodeError:
             raise CommandFailed(
-                "not_text", f"{self.path!r} is not text", "send it to a file: skillhall … > FILE"
+                "not_text",
+                f"{self.path!r} is not text",
+                "redirect the output to a file: skillhall … > FILE",
             ) from None
 
 
 class CommandResult(NamedTuple):
     """Output of a command, as text and as JSON.
 
-    With --json, it is `data`, `findings` and `error`; otherwise, the text fields.
+    With --json, `data`, `findings` and `error` are printed; otherwise, the text fields.
     """
 
     data: Mapping[str, object]

@@ -23,7 +23,7 @@ from skillhall._internal.settings import Settings
 def open_agent_skills(
     config_path: str | None, agent_id: str | None, roots: tuple[str, ...], settings: Settings
 ) -> AgentSkills:
-    """Open the skills of the selected agent, or of `roots` or the default folders.
+    """Open the skills of the selected agent, else those in `roots` or the defaults.
 
     Raises: ConfigInvalid, CommandFailed.
     """

@@ -44,7 +44,7 @@ HINTS: Mapping[str, str] = {
     **TOKEN_HINTS,
     "agent_has_no_hook": "add --agent claude-code if Claude Code should run the command",
     "agent_has_no_place": "name the folder with --dir, or omit --global to add to the project",
-    "backup_rejected": "nothing was changed; use a file that 'skillhall backup' wrote",
+    "backup_rejected": "nothing was changed; use a file that 'skillhall backup' created",
     "database_newer": "update Skillhall, or set SKILLHALL_DATABASE_URL to another database",
     "edited": "use --force to overwrite your edits; 'skillhall rollback' restores them",
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on",
@@ -57,22 +57,22 @@ HINTS: Mapping[str, str] = {
     "not_authenticated.no_variable": (
         "put the token in an environment variable, and name the variable with --token-variable"
     ),
-    "not_installed_error": "use --force to remove it; 'skillhall rollback' restores it",
-    "nothing_to_undo": "'skillhall rollback' without a name lists the changes",
+    "not_installed_error": "use --force to remove it anyway; 'skillhall rollback' restores it",
+    "nothing_to_undo": "'skillhall rollback' without a name lists the changes that can be undone",
     "read_only.shadows": (
-        "a user skill {name!r} exists too, shadowed by the system skill; "
+        "a user skill {name!r} also exists, shadowed by the system skill; "
         "use --shadowed to delete the user skill"
     ),
-    "served_skill_rejected": "'skillhall mcp-servers skills {label}' lists its skills",
+    "served_skill_rejected": "'skillhall mcp-servers skills {label}' lists the server's skills",
     "skill_not_found": "'skillhall list' shows all skills",
-    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' lists its skills",
+    "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' lists the server's skills",
     "skill_not_in_source": "'skillhall add SOURCE --list' shows the skills in SOURCE",
     "skill_parse_error": "'skillhall validate' explains each finding",
     "skill_rejected": "'skillhall validate' explains each finding",
     "source_unknown": "upload it first with 'skillhall prompts upload'",
     "token_not_found": "'skillhall token list' shows all tokens",
     "unknown_agent": "'skillhall agents' lists the supported agents",
-    "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' adds it",
+    "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' registers it",
 }
 # The packages of the extras. Any other missing module is a bug.
 _MCP_PACKAGES = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"})
@@ -86,7 +86,12 @@ _EXTRA_PACKAGES = {
 }
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
-_COMMAND_GROUPS = (["local"], ["mcp-servers"], ["prompts"], ["session"], ["token"], ["tool"])
+_COMMAND_GROUPS = frozenset(
+    [
+        *("embeddings", "local", "mcp-servers", "prompts"),
+        *("session", "session template", "token", "tool"),
+    ]
+)
 _DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 
 
@@ -118,7 +123,7 @@ def require_extra(extra: str, subject: str) -> Iterator[None]:
 
 def require_database() -> AbstractContextManager[None]:
     """Report missing database packages. Raises: CommandFailed."""
-    return require_extra("server", "the packages for databases are")
+    return require_extra("server", "the database packages are")
 
 
 class ErrorInfo(NamedTuple):
@@ -169,7 +174,10 @@ def report_error(error: Exception, argv: Sequence[str]) -> int:
         from skillhall._internal.cli.json_output import print_json_error
 
         words = [word for word in argv if not word.startswith("-")]
-        typed = " ".join(words[: 2 if words[:1] in _COMMAND_GROUPS else 1])
+        count = 1
+        while " ".join(words[:count]) in _COMMAND_GROUPS and count < len(words):
+            count += 1
+        typed = " ".join(words[:count])
         print_json_error(getattr(error, "command", "") or typed, info.serialize())
         return info.exit_code
     try:

@@ -1,7 +1,8 @@
-"""Fast path of `skillhall list`: parses the arguments, and prints a stored listing.
+"""Fast path of `skillhall list`: parses arguments and prints a stored listing.
 
-Importing click, or what computes a listing, takes longer than listing the skills. Anything unusual
-(help, a typo, an unknown option) is left to click. A test checks that both parsers agree.
+Importing click, or the modules that compute a listing, takes longer than listing the skills.
+Anything unusual (help, a typo, an unknown option) is left to click. A test checks that both parsers
+agree.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _is_profile(name: str) -> bool:
 
 
 def open_listing_cache(search: SearchOptions) -> ListingCache | None:
-    """Return the stored listing of a search; `None` without a cache or with many roots."""
+    """Return the stored listing of a search; `None` without a cache or a single root."""
     try:
         settings = Settings.read()
     except FileNotFoundError:  # the working directory is gone

@@ -80,7 +80,7 @@ def configured_agent_option(text: str) -> Callable[[_F], _F]:
 
 
 def root_search_options(function: Command) -> Command:
-    """Add ROOT arguments and the options of a search, passed on as `search`."""
+    """Add the ROOT argument and the search options, passed on as `search`."""
     roots = click.argument("roots", nargs=-1, metavar="[ROOT]...")
     return roots(
         profile_option()(depth_option(follow_links_option(no_index_option(_pack_search(function)))))
@@ -88,7 +88,7 @@ def root_search_options(function: Command) -> Command:
 
 
 def skill_search_options(function: Command) -> Command:
-    """Add the options of a search for commands on named skills, passed on as `search`."""
+    """Add --root and the search options, passed on as `search`."""
     return roots_option(profile_option()(depth_option(follow_links_option(_pack_search(function)))))
 
 
@@ -114,8 +114,8 @@ def json_command(
 ) -> Callable[[Command], click.Command]:
     """Create a command that prints its result as text, or as JSON with `--json`.
 
-    With `formats`, its help shows the option `--format`, whose default is the first of them, and
-    the function gets `output_format`. With `group`, the command is added to that group.
+    With `formats`, the help shows `--format` with these choices, the first of which is the default,
+    and the function gets `output_format`. With `group`, the command is added to that group.
     """
 
     def decorate(function: Command) -> click.Command:

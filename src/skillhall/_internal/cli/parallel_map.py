@@ -32,9 +32,10 @@ def parallel_map(
     progress: Progress | None = None,
     step: str = _STEP,
 ) -> Iterator[_R]:
-    """Yield the results in the order of the items.
+    """Call `function` with each item and yield the results in order.
 
-    Results are pickled. `progress` gets the step, the number of results so far and their total.
+    Results must be picklable. `progress` gets the step, the number of results so far and their
+    total.
     """
     done = 0
     for result in _map_on_all_cores(function, items) if len(items) >= MIN_ITEMS else ():
@@ -71,7 +72,7 @@ def _map_on_all_cores(function: Callable[[_T], _R], items: Sequence[_T]) -> Iter
 
 
 def _count_cores() -> int:
-    """Return the number of cores that forked processes can use; 1 if a fork is not safe."""
+    """Return the number of cores for forked processes; 1 if forking is not safe."""
     # On macOS, system libraries may have started threads. A fork copies only the calling thread,
     # so locks of the others would never be released.
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
@@ -89,7 +90,7 @@ def _start_process(function: Callable[[_T], _R], items: Sequence[_T], parent: in
 
 
 def _exit_with(parent: int) -> None:
-    """End this process with its parent, which may be killed or exit without a shutdown."""
+    """Exit when the parent process ends, even if it was killed."""
     while os.getppid() == parent:
         time.sleep(_PARENT_INTERVAL)
     os._exit(1)

@@ -41,7 +41,7 @@ InputSource: TypeAlias = "Callable[[], Iterable[EmbeddingInput]]"
 
 
 class CostEstimate(NamedTuple):
-    """What a job would send, before it starts."""
+    """Estimate of what a job would send, and of its cost."""
 
     texts: int  # different ones of all skills
     missing: int  # of them, without a vector
@@ -77,7 +77,7 @@ class RetryPolicy:
     max_pause: float = MAX_PAUSE
 
     def find_pause(self, error: SkillhallError, failures: int) -> float | None:
-        """Return the seconds until the next attempt; `None` if there is none."""
+        """Return the seconds until the next attempt; `None` if the job gives up."""
         is_temporary = isinstance(error, StoreError)
         wanted = FIRST_PAUSE * 2.0 ** min(failures - 1, 20)
         if isinstance(error, EmbeddingFailed):
@@ -107,9 +107,9 @@ def estimate_cost(
 
 @dataclass(slots=True)
 class EmbeddingJob:
-    """Computes missing vectors and stores each batch; a later run continues.
+    """Computes missing vectors and stores them in batches; a later run resumes.
 
-    `wait` waits for up to some seconds and returns whether the job was canceled.
+    `wait` blocks for a number of seconds and returns whether the job was canceled.
     """
 
     model: EmbeddingModel
@@ -129,7 +129,7 @@ class EmbeddingJob:
     def run(self, inputs: Iterable[EmbeddingInput]) -> JobStatus:
         """Compute the missing vectors and return the final status.
 
-        Failures of the model and the store are in the status.
+        Failures of the model and the store are reported in the status, not raised.
         """
         started, failures = self.clock(), 0
         readers = {entry.digest: entry.read for entry in inputs}
@@ -204,7 +204,7 @@ class EmbeddingJob:
     def _embed(self, texts: dict[str, str]) -> list[tuple[str, Vector]]:
         """Embed a batch, without the texts that the model rejects.
 
-        Raises: EmbeddingFailed, also if the model rejects every text.
+        Raises: EmbeddingFailed if the model fails, or rejects even a harmless text.
         """
         batch = [*texts.items()]
         try:
@@ -225,7 +225,7 @@ class EmbeddingJob:
         return [*zip((digest for digest, _ in batch), vectors, strict=True)]
 
     def _embed_accepted(self, batch: Sequence[tuple[str, str]]) -> Iterator[tuple[str, Vector]]:
-        """Embed halves of a batch, and halves of them, until the rejected texts are found."""
+        """Embed a batch in smaller and smaller halves, to skip only the rejected texts."""
         try:
             yield from self._embed_all(batch)
         except EmbeddingFailed as error:
@@ -257,7 +257,7 @@ def _read_texts(
 
 
 class BackgroundEmbedding:
-    """Runs jobs in a low-priority thread, for the latest inputs; thread-safe."""
+    """Runs jobs for the latest inputs in a low-priority thread; thread-safe."""
 
     def __init__(self, model: EmbeddingModel, store: VectorStore) -> None:
         self._job = EmbeddingJob(model, store)

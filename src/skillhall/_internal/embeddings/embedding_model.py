@@ -1,4 +1,4 @@
-"""Port of embedding models, and the checks that every vector passes."""
+"""Interface of embedding models, and the checks that every vector must pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DIMENSIONS = 16_384  # numbers of a vector; the largest known models have 8,
 class EmbeddingFailed(ModelUnavailable):
     """A failed request to an embedding model.
 
-    The code is `invalid_argument` if the model does not accept a text.
+    The code is `invalid_argument` if the model rejects a text.
     """
 
     retry_after: float = 0.0  # seconds that the server asked to wait
@@ -27,7 +27,7 @@ class EmbeddingFailed(ModelUnavailable):
 
 
 class EmbeddingModel(Protocol):
-    """Model that turns texts into vectors of one length; thread-safe."""
+    """Model that turns texts into vectors with the same dimensions; thread-safe."""
 
     @property
     def id(self) -> str:
@@ -41,14 +41,14 @@ class EmbeddingModel(Protocol):
         """Return one vector for each text. Raises: EmbeddingFailed, ConfigInvalid."""
 
     def embed_query(self, text: str, timeout: float) -> Vector:
-        """Return the vector of a query, within `timeout` seconds if the model can be interrupted.
+        """Return the vector of a query. Raises: EmbeddingFailed, ConfigInvalid.
 
-        Raises: EmbeddingFailed, ConfigInvalid.
+        After `timeout` seconds, it fails if the model can be interrupted.
         """
 
 
 def normalize_vector(numbers: Iterable[float]) -> Vector:
-    """Return the vector with length 1. Raises: ValueError if it has no direction."""
+    """Scale a vector to length 1. Raises: ValueError if it is zero or invalid."""
     vector = array("f", numbers)
     length = math.sqrt(math.fsum(number * number for number in vector))
     if not math.isfinite(length):

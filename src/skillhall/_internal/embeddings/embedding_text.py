@@ -1,4 +1,4 @@
-"""The text of a skill that is embedded, and its digest, which is the key of its vector."""
+"""The text of a skill that is embedded, and its digest, the key of its vector."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Embedding model behind a server with OpenAI's embeddings API.
 
-The user configured the URL. Plain http is accepted from this machine and from allowed networks
-only, redirects are not followed, and responses are not trusted. Errors never contain text of the
+The user configured the URL. Plain http is accepted only from this machine and allowed networks,
+redirects are not followed, and responses are not trusted. Errors never contain text from the
 server, which may repeat the key.
 """
 
@@ -84,7 +84,7 @@ _STATUS_PROBLEMS = {
 
 @dataclass(slots=True)
 class EmbeddingsApi:
-    """Model of one server. Create it with `from_url`."""
+    """Embedding model on one server. Create it with `from_url`."""
 
     url: WebUrl
     model: str
@@ -98,7 +98,7 @@ class EmbeddingsApi:
     def from_url(
         cls, text: str, model: str, policy: AddressPolicy, key: Secret | None = None
     ) -> EmbeddingsApi:
-        """Build the model, without connecting; `text` is the URL above `/embeddings`.
+        """Build the model, without connecting; `text` is the URL without `/embeddings`.
 
         Raises: ConfigInvalid.
         """
@@ -114,7 +114,7 @@ class EmbeddingsApi:
 
     @property
     def id(self) -> str:
-        """Model and URL: two servers may use one name for different models."""
+        """Model and URL, because servers may use the same name for different models."""
         return f"{self.model} at {self.url.without_query.removesuffix('/embeddings')}"
 
     def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
@@ -171,13 +171,13 @@ class EmbeddingsApi:
             raise self._failure(f"the response is malformed: {error}") from None
 
     def _check_status(self, response: HTTPResponse) -> None:
-        """Raise the error of a status other than 200. Raises: EmbeddingFailed."""
+        """Check that the status is 200. Raises: EmbeddingFailed."""
         status = response.status
         if status == _OK:
             return
         if status in _REDIRECTS:
             hint = f"set {URL_VARIABLE} to the URL that it redirects to"
-            problem = _StatusProblem("the server redirects", hint)
+            problem = _StatusProblem("the server responded with a redirect", hint)
         else:
             problem = _STATUS_PROBLEMS.get(
                 status,
@@ -214,7 +214,7 @@ def _parse_vectors(document: object, count: int) -> list[Vector]:
     """Return the vectors of a response, in the order of the texts. Raises: ValueError."""
     rows = document.get("data") if isinstance(document, dict) else None
     if not isinstance(rows, list):
-        raise ValueError("it is not the JSON of a list of embeddings")  # noqa: TRY004 - of JSON
+        raise ValueError("it is not valid JSON with a list 'data'")  # noqa: TRY004 - of JSON
     if len(rows) != count:
         raise ValueError(f"it has {len(rows)} vectors for {count} texts")
     vectors: dict[int, Vector] = {}
@@ -222,10 +222,10 @@ def _parse_vectors(document: object, count: int) -> list[Vector]:
         fields = row if isinstance(row, dict) else {}
         index = fields.get("index", position)
         if not isinstance(index, int) or not 0 <= index < count or index in vectors:
-            raise ValueError("the indexes of its vectors are wrong")
+            raise ValueError("the 'index' of a vector is invalid or repeated")
         vectors[index] = normalize_vector(_parse_numbers(fields.get("embedding")))
     if len({len(vector) for vector in vectors.values()}) > 1:
-        raise ValueError("its vectors have different lengths")
+        raise ValueError("its vectors have different dimensions")
     return [vectors[index] for index in range(count)]
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from skillhall._internal.embeddings.embedding_model import Vector
 
     class _TextEmbedding(Protocol):
-        """Class of `fastembed`; its vectors are NumPy arrays."""
+        """Model class of `fastembed`, whose vectors are NumPy arrays."""
 
         def passage_embed(self, texts: Iterable[str]) -> Iterable[Iterable[float]]: ...
         def query_embed(self, query: str) -> Iterable[Iterable[float]]: ...
@@ -25,7 +25,7 @@ BATCH_SIZE: Final = 64
 
 
 class FastEmbedModel:
-    """Model of `fastembed`, loaded when it is first used."""
+    """Model from the package `fastembed`, loaded on first use."""
 
     def __init__(self, name: str, cache_directory: str) -> None:
         self.id = f"{PREFIX}{name}"

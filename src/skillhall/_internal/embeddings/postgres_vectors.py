@@ -42,7 +42,7 @@ _HAS_COLUMN = """SELECT 1 FROM pg_attribute
 
 
 class PostgresVectors:
-    """Store in one table. Raises: DatabaseUnavailable, DatabaseFull."""
+    """Vector store in one table. Methods raise: DatabaseUnavailable, DatabaseFull."""
 
     def __init__(self, database: Database, max_vectors: int = MAX_VECTORS) -> None:
         self._database = database
@@ -52,7 +52,7 @@ class PostgresVectors:
 
     @property
     def pgvector_schema(self) -> str:
-        """Schema of pgvector, quoted; "" if it is not installed. Creates the table first."""
+        """Quoted schema of pgvector; "" if it is not installed. Creates the table first."""
         with self._lock:
             if self._schema is None:
                 self._schema = self._database.write(_create_table)
@@ -61,7 +61,7 @@ class PostgresVectors:
             return self._schema
 
     def find_missing(self, model: str, digests: Iterable[str]) -> list[str]:
-        """Return the digests without a vector, in their order and each once."""
+        """Return the digests without a vector, in the given order, without duplicates."""
         wanted = [*dict.fromkeys(digests)]
         query = text(
             "SELECT digest FROM embedding_vectors WHERE model = :model AND digest = ANY(:digests)"
@@ -79,7 +79,7 @@ class PostgresVectors:
         return [digest for digest in wanted if digest not in known]
 
     def add(self, model: str, vectors: Mapping[str, bytes]) -> None:
-        """Store vectors of one length by digest, all or none."""
+        """Store vectors with the same dimensions by digest, all or none."""
         if not vectors:
             return
         schema = self.pgvector_schema
@@ -107,7 +107,7 @@ class PostgresVectors:
         self._database.write(work)
 
     def read(self, model: str, after: int = 0) -> list[StoredVector]:
-        """Return the vectors of a model that were added after a position."""
+        """Return the vectors of a model that were added after the position `after`."""
         query = text(
             "SELECT position, digest, data FROM embedding_vectors "
             "WHERE model = :model AND position > :after ORDER BY position"
@@ -158,7 +158,7 @@ class PostgresVectors:
     def rank_by_database(
         self, model: str, query: Vector, limit: int, digests: Sequence[str] | None
     ) -> list[str]:
-        """Return the digests nearest to the query, ranked by pgvector."""
+        """Return the digests nearest to the query; pgvector ranks all, or only `digests`."""
         schema = self.pgvector_schema
         condition = "" if digests is None else "AND digest = ANY(:digests)"
         statement = text(
@@ -189,7 +189,7 @@ class PostgresVectors:
         return self._database.read(work)
 
     def _convert_vectors(self, schema: str) -> None:
-        """Store the vectors in pgvector's type that were added without the extension."""
+        """Convert vectors that were added before pgvector was installed to its type."""
         select = text(
             "SELECT position, data FROM embedding_vectors WHERE value IS NULL LIMIT :count"
         )
@@ -242,7 +242,7 @@ class _DatabaseRanking:
 
 
 def _create_table(connection: Connection) -> str:
-    """Create the table and return the schema of pgvector, quoted; "" without it."""
+    """Create the table; return the quoted schema of pgvector, "" if not installed."""
     connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
     connection.execute(text(_CREATE))
     schema = connection.execute(text(_EXTENSION)).scalar()

@@ -46,7 +46,7 @@ class SemanticRanking(Protocol):
     def rank(self, query: str, digests: Collection[str], k: int) -> Sequence[str]:
         """Return up to `k` of the digests, the nearest to the query first.
 
-        A digest is that of an embedding text. Digests whose vectors are not computed yet are left
+        `digests` are those of embedding texts. Digests whose vectors are not computed yet are left
         out. The result is empty if the model is slow or fails. Never raises.
         """
 
@@ -65,7 +65,7 @@ class DisabledRanking:
 class ModelRanking:
     """Ranking by an embedding model and stored vectors.
 
-    A model that is slow or fails is not contacted again for a while, and that is logged once.
+    If the model is slow or fails, that is logged once, and it is not contacted again for a while.
     """
 
     is_enabled = True
@@ -126,7 +126,7 @@ class ModelRanking:
             vector = self._model.embed_query(text, self._timeout)
             self._queries.put(text, vector)
         if len(vector) != dimensions:
-            problem = f"it returns {len(vector)} dimensions, but stored vectors have "
+            problem = f"it returned {len(vector)} dimensions, but the stored vectors have "
             problem += f"{dimensions}; clear the embeddings and build them again"
             raise EmbeddingFailed(self._model.id, problem)
         return self._vectors.rank(vector, k, digests)

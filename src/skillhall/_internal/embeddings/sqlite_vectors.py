@@ -1,4 +1,4 @@
-"""Vectors in an SQLite file of the cache folder.
+"""Vectors in an SQLite file in the cache folder.
 
 Every operation opens the file, so that several processes can share it and replace it. A damaged
 file is deleted and created again: its vectors must be computed again.
@@ -47,14 +47,14 @@ _LOG = logging.getLogger("skillhall.embeddings")
 
 
 class SqliteVectors:
-    """Store in one file, which is created when it is first used."""
+    """Vector store in one file, which is created on first use."""
 
     def __init__(self, folder: str, max_vectors: int = MAX_VECTORS) -> None:
         self.path = os.path.join(folder, FILE_NAME)
         self._max_vectors = max_vectors
 
     def find_missing(self, model: str, digests: Iterable[str]) -> list[str]:
-        """Return the digests without a vector, in their order and each once."""
+        """Return the digests without a vector, in the given order, without duplicates."""
         wanted = [*dict.fromkeys(digests)]
 
         def select(connection: sqlite3.Connection) -> set[str]:
@@ -74,7 +74,7 @@ class SqliteVectors:
         return [digest for digest in wanted if digest not in known]
 
     def add(self, model: str, vectors: Mapping[str, bytes]) -> None:
-        """Store vectors of one length by digest, all or none."""
+        """Store vectors with the same dimensions by digest, all or none."""
         if not vectors:
             return
         dimensions = count_dimensions(next(iter(vectors.values())))
@@ -101,7 +101,7 @@ class SqliteVectors:
         self._run(insert)
 
     def read(self, model: str, after: int = 0) -> list[StoredVector]:
-        """Return the vectors of a model that were added after a position."""
+        """Return the vectors of a model that were added after the position `after`."""
         return self._run(
             lambda connection: [
                 StoredVector(position, digest.hex(), data)
@@ -167,7 +167,7 @@ class SqliteVectors:
         return StoreUsage(sum(counts.values()), 0, counts)
 
     def _run(self, operation: Callable[[sqlite3.Connection], _T]) -> _T:
-        """Run an operation, once more on an empty file if the file is damaged.
+        """Run an operation; if the file is damaged, delete it and run the operation again.
 
         Raises: DatabaseUnavailable, DatabaseFull.
         """

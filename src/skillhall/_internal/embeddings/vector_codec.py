@@ -1,4 +1,4 @@
-"""Encoding of vectors: one byte for each number, after the scale of the vector.
+"""Encoding of vectors: the scale of the vector, then one byte for each number.
 
 A vector with 384 dimensions takes 388 bytes. Rounding changes a similarity by less than 0.01.
 """

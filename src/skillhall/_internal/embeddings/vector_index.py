@@ -30,7 +30,7 @@ _QUERY_STEPS = 2**15  # so that numbers are integers, which Python multiplies fa
 
 
 class VectorIndex:
-    """Encoded vectors of one model and length by digest.
+    """Encoded vectors of one model by digest, all with the same dimensions.
 
     One thread may add vectors while others rank.
     """
@@ -47,7 +47,7 @@ class VectorIndex:
         return len(self._row_by_digest)
 
     def add(self, digest: str, data: bytes) -> None:
-        """Add an encoded vector; one that is known, or of another length, is ignored."""
+        """Add an encoded vector, unless its digest is known or its dimensions differ."""
         if digest not in self._row_by_digest and count_dimensions(data) == self.dimensions:
             self._digests.append(digest)
             self._signs.append(_read_signs(data[SCALE.size :]))
@@ -60,8 +60,8 @@ class VectorIndex:
     ) -> list[tuple[str, float]]:
         """Return the `k` vectors nearest to the query with their similarity, best first.
 
-        With `digests`, only these are ranked; unknown ones are ignored. Equal similarities are
-        in the order of the digests.
+        With `digests`, only these are ranked; unknown ones are ignored. Vectors with the same
+        similarity are sorted by digest.
         """
         if k <= 0 or len(query) != self.dimensions:
             return []
@@ -80,7 +80,7 @@ class VectorIndex:
         return float(SCALE.unpack_from(data)[0]) * product / _QUERY_STEPS
 
     def _select_by_signs(self, rows: list[int], steps: list[int], count: int) -> list[int]:
-        """Return the `count` rows with the nearest signs, and others as near as the last."""
+        """Return the `count` rows with the nearest signs, and any ties with the last one."""
         if len(rows) <= count:
             return rows
         query = _read_signs(bytes(step < 0 and 0x80 for step in steps))
@@ -106,7 +106,7 @@ class LoadedVectors:
         self._lock = threading.Lock()
 
     def read_dimensions(self) -> int:
-        """Load new vectors and return their length; 0 if there are none.
+        """Load new vectors; return the number of dimensions, 0 without vectors.
 
         Raises: errors of the store.
         """

@@ -1,4 +1,4 @@
-"""Port of stored vectors."""
+"""Interface of vector stores."""
 
 from __future__ import annotations
 
@@ -35,31 +35,31 @@ class RankedVectors(Protocol):
         """Return the number of dimensions of the vectors; 0 if there are none."""
 
     def rank(self, query: Vector, k: int, digests: Collection[str]) -> Sequence[str]:
-        """Return up to `k` of the digests, nearest first; those without a vector are left out."""
+        """Return up to `k` of the digests that have a vector, nearest first."""
 
 
 class VectorStore(Protocol):
     """Encoded vectors by model and digest of the text; thread-safe.
 
-    All vectors of one model have the same length: vectors of another length replace them.
+    All vectors of a model have the same dimensions; adding others replaces them.
     """
 
     def find_missing(self, model: str, digests: Iterable[str]) -> list[str]:
-        """Return the digests without a vector, in their order and each once."""
+        """Return the digests without a vector, in the given order, without duplicates."""
 
     def add(self, model: str, vectors: Mapping[str, bytes]) -> None:
-        """Store vectors of one length by digest, all or none."""
+        """Store vectors with the same dimensions by digest, all or none."""
 
     def read(self, model: str, after: int = 0) -> Iterable[StoredVector]:
-        """Yield the vectors of a model that were added after a position."""
+        """Yield the vectors of a model that were added after the position `after`."""
 
     def open_ranking(self, model: str) -> RankedVectors:
-        """Return the vectors of a model for ranking, including those that are added later."""
+        """Return the vectors of a model for ranking, including any added later."""
 
     def prune(self, model: str, in_use: Collection[str]) -> int:
         """Delete the oldest vectors over the limit that are not in use; return how many.
 
-        The digests in use are those of `model`.
+        `in_use` has digests of `model`; vectors of other models count as not in use.
         """
 
     def clear(self) -> int:

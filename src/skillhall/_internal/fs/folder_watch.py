@@ -1,4 +1,4 @@
-"""Folder watch: change notification of Linux for folders, without following links."""
+"""Folder watch: change notifications by Linux (inotify), without following links."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class FolderWatch(Generic[K]):
     """Watched folders, each with a key. Only one thread may call `read` and `close`."""
 
     def __init__(self) -> None:
-        """Start with no folders. Raises: OSError if the system has no notification."""
+        """Start with no folders. Raises: OSError if the system does not support inotify."""
         self._add_watch = _load_function("inotify_add_watch")
         start = _load_function("inotify_init1")
         self._descriptor = _check(start(os.O_CLOEXEC | os.O_NONBLOCK))
@@ -98,7 +98,7 @@ class FolderWatch(Generic[K]):
         return [*events] if is_complete else None
 
     def interrupt(self) -> None:
-        """Make `read` return at once, from now on."""
+        """Make the current call of `read`, and all later ones, return at once."""
         os.eventfd_write(self._interrupted, 1)
 
     def close(self) -> None:

@@ -126,11 +126,12 @@ class Folder:
     def read_start_below(
         self, name: str, file: str, size: int, *, with_status: bool = True
     ) -> tuple[bytes, int, os.stat_result | None] | Folder:
-        """Return up to `size` bytes of the regular file `file` in the folder `name`, and its size.
+        """Read up to `size` bytes of the regular file `file` in the subfolder `name`.
 
-        Without such a file, return the open folder. As `open_folder` and `open_file`, with fewer
-        calls: a large scan reads tens of thousands of files. Without its status, reading a file
-        takes a tenth less time. Raises: OSError, NotAFile.
+        Returns the bytes, the size of the file, and its stat if `with_status`; without it, reading
+        takes a tenth less time. If there is no such file, returns the open subfolder. This needs
+        fewer system calls than `open_folder` and `open_file`, which matters to large scans.
+        Raises: OSError, NotAFile.
         """
         if self._handle is None:
             folder = self.open_folder(name)
@@ -177,7 +178,7 @@ class Folder:
         return os.stat(self._path) if self._handle is None else os.fstat(self._handle)
 
     def read_link(self, name: str) -> str:
-        """Return the target of the link `name`. Raises: OSError, also if it is not a link."""
+        """Return the target of the link `name`. Raises: OSError, e.g. if it is not a link."""
         return os.readlink(self._locate(name), dir_fd=self._handle)
 
     def device_and_inode(self) -> tuple[int, int]:
@@ -302,7 +303,7 @@ def read_file(folder: Folder, name: str, max_bytes: int) -> bytes:
 
 
 def read_descriptor(descriptor: int, max_bytes: int, name: str, size: int | None = None) -> bytes:
-    """Read to the end of the file, of this size if known. Raises: OSError, TooLarge."""
+    """Read a file to its end; `size` is its expected size. Raises: OSError, TooLarge."""
     # The file may have grown since its stat, so the limit is checked while reading.
     chunks = []
     remaining = max_bytes + 1

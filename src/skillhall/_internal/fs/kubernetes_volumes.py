@@ -55,7 +55,7 @@ def is_volume_link_path(path: str) -> bool:
 
 
 def to_stable_parts(base: str, parts: Sequence[str]) -> list[str]:
-    """Replace dated folders in a real path by `..data`, which survives volume updates."""
+    """Replace dated folders in a real path with `..data`, which survives updates."""
     stable = list(parts)
     for index, part in enumerate(parts):
         if is_volume_entry(part):

@@ -1,4 +1,4 @@
-"""File reads that follow symbolic links, as long as these stay below the root."""
+"""File reads that follow symbolic links only as long as they stay below the root."""
 
 from __future__ import annotations
 

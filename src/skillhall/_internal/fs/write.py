@@ -84,7 +84,7 @@ class WritableFolder(Folder):
         return WritableFolder(os.path.join(self._path, name), handle)
 
     def create_file(self, name: str, data: bytes, mode: int = 0o644, *, fsync: bool = True) -> None:
-        """Create and sync a file. Raises: OSError, also if the name exists."""
+        """Create a file; `fsync` syncs it to disk. Raises: FileExistsError, OSError."""
         with self.open_new_file(name) as file:
             file.write(data)
             file.flush()
@@ -96,7 +96,7 @@ class WritableFolder(Folder):
     def open_new_file(self, name: str) -> BinaryIO:
         """Create a file that only its owner can access, and open it for writing.
 
-        Raises: OSError, also if the name exists.
+        Raises: FileExistsError, OSError.
         """
         return open(os.open(self._locate(name), _CREATE_FLAGS, 0o600, dir_fd=self._handle), "wb")
 
@@ -114,8 +114,8 @@ class WritableFolder(Folder):
     ) -> None:
         """Create a folder with files atomically. Raises: OSError.
 
-        `files` has content and mode by path. Folders that are not needed after a crash can do
-        without `fsync`.
+        `files` maps paths to content and mode. A folder that is not needed after a crash can be
+        created without `fsync`.
         """
         with self.staging_name() as temporary:
             self._write_files(temporary, files, fsync=fsync)
@@ -133,10 +133,10 @@ class WritableFolder(Folder):
                 staging.sync()
 
     def replace_folder(self, name: str, files: Mapping[str, tuple[bytes, int]]) -> None:
-        """Replace the folder `name` by one with `files`, atomically. Raises: OSError.
+        """Replace the folder `name` atomically with one that has `files`. Raises: OSError.
 
         If the system cannot swap two names, a process killed between two renames leaves the old
-        folder under another name: see `recover`. Call both with the folder locked.
+        folder under a backup name, which `recover` restores. Call both with the folder locked.
         """
         with self.staging_name() as temporary:
             self._write_files(temporary, files)
@@ -264,7 +264,7 @@ class WritableFolder(Folder):
 
 
 def replace_file(folder: str, name: str, data: bytes) -> None:
-    """Replace the content of a regular file, but not its mode.
+    """Replace the content of a regular file and keep its mode.
 
     Raises: OSError, NotAFile.
     """

@@ -78,7 +78,7 @@ HINTS: Mapping[str, str] = {
     "folder_scan_off": "set SKILLHALL_FOLDER_SCAN=on on the server, or upload the skill",
     "following_off": "set SKILLHALL_PROMPTS_REPO to the repository on every server",
     "read_only.shadows": (
-        "a user skill {name!r} exists too, shadowed by the system skill; "
+        "a user skill {name!r} also exists, shadowed by the system skill; "
         "add ?shadowed=true to delete the user skill"
     ),
     "source_unknown": "upload it first: POST /api/v1/prompts/sources",

@@ -55,7 +55,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 async def stream_body(request: Request, limit: int, on_chunk: Callable[[bytes], object]) -> None:
     """Pass the chunks of the body to `on_chunk`, up to the limit.
 
-    Raises: same as `read_body`, and errors of `on_chunk`.
+    Raises: same as `read_body`, and errors from `on_chunk`.
     """
     if not has_body(request):
         return

@@ -54,7 +54,7 @@ async def run_until_disconnect(
 ) -> None:
     """Run `work` until it ends, the client disconnects or the server shuts down.
 
-    Raises: errors of `work`.
+    Raises: errors from `work`.
     """
     task = asyncio.ensure_future(work)
     waits = (_wait_for_disconnect(receive), wait_for_shutdown())

@@ -1,7 +1,7 @@
-"""Threads for blocking calls, separate for each thing that they may wait for.
+"""Thread pools for blocking calls, separate for disk, database and other hosts.
 
-A pool that is full answers at once instead of queueing, and a call that takes too long is answered
-before it ends. Its thread stays occupied until then.
+If the queue of a pool is full, calls are rejected at once. A call that takes too long is answered
+with an error, but its thread stays occupied until the call ends.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Work(Enum):
 
 
 class _Wording(NamedTuple):
-    """Messages of a pool."""
+    """Wording of a pool's error messages."""
 
     subject: str  # what the threads wait for
     timeout_code: str
@@ -71,7 +71,7 @@ class WorkerPool:
         max_per_client: int = 0,
         timeout: float = REQUEST_TIMEOUT,
     ) -> None:
-        """`timeout` is the number of seconds until a call is answered with an error."""
+        """`timeout` is the number of seconds after which a call fails."""
         self._pool = BoundedPool(name, threads, queue_size, max_per_owner=max_per_client)
         self._max_per_client = max_per_client
         self._timeout = timeout
@@ -79,18 +79,19 @@ class WorkerPool:
 
     @property
     def status(self) -> PoolStatus:
-        """Current numbers, for metrics."""
+        """Current counts, for metrics."""
         return self._pool.status
 
     async def run(self, function: Callable[_P, _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
         """Run the function in a thread and return its result.
 
-        Raises: HttpError if no thread becomes free or the function takes too long, and its errors.
+        Raises: HttpError if no thread becomes free or the function takes too long, and errors from
+        the function.
         """
         return await self.run_for("", partial(function, *arguments, **named))
 
     async def run_for(self, client: str, work: Callable[[], _T]) -> _T:
-        """Run `work` in a thread, within the limit of a client. Raises: as `run`."""
+        """Run `work` in a thread, within the client's limit. Raises: same as `run`."""
         loop = asyncio.get_running_loop()
         try:
             job = self._pool.submit(work, client)
@@ -129,7 +130,7 @@ class WorkerPool:
     def _timeout_error(self) -> HttpError:
         subject, code = self._wording
         message = (
-            f"the request waited {self._timeout:g} seconds for {subject} and was given up; "
+            f"timed out after waiting {self._timeout:g} seconds for {subject}; "
             "a change may still be made"
         )
         return HttpError(code, message, headers=_RETRY_HEADERS)
@@ -185,5 +186,5 @@ class WorkerPools:
         return self._pools[work]
 
     def status(self) -> Sequence[PoolStatus]:
-        """Return the numbers of every pool."""
+        """Return the current counts of every pool."""
         return [pool.status for pool in dict.fromkeys(self._pools.values())]

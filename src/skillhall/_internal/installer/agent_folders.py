@@ -201,7 +201,7 @@ def is_agent_folder(project: Project, folder: str) -> bool:
 
 
 def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]:
-    """Return the agents with these ids; "*" means all detected. Raises: UnknownAgent."""
+    """Return the agents with these ids; "*" means all in use. Raises: UnknownAgent."""
     names = list(names)
     if ALL_AGENTS in names:
         settings = project.settings
@@ -213,7 +213,7 @@ def find_agents(project: Project, names: Iterable[str]) -> Sequence[CodingAgent]
 
 
 def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list[CodingAgent]:
-    """Return the agents with an existing marker, in the order of `AGENTS`."""
+    """Return the agents in use, of which a marker exists, in the order of `AGENTS`."""
     return [
         agent
         for agent in AGENTS.values()
@@ -225,7 +225,7 @@ def detect_agents(home: str, project: str, variables: Mapping[str, str]) -> list
 
 
 def resolve_user_folder(agent: CodingAgent, home: str, variables: Mapping[str, str]) -> str | None:
-    """Return the absolute path of the agent's user folder; `None` if it has none here."""
+    """Return the absolute path of the agent's user folder; `None` if it has none."""
     return _resolve_folder(agent.user_folder, home, home, variables) if agent.user_folder else None
 
 

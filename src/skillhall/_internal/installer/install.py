@@ -1,4 +1,4 @@
-"""Checks skills of a source, and installs them in a project or a plain folder."""
+"""Checks skills from a source, and installs them in a project or a plain folder."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def preflight_bundles(
             # Messages must not contain absolute paths of the machine.
             parent = os.path.commonpath([winner.bundle.folder, bundle.folder]) or "."
             first_path, path = (os.path.relpath(b.folder, parent) for b in (winner.bundle, bundle))
-            message = f"{first_path!r} of the same source already uses the folder {winner.id!r}"
+            message = f"{first_path!r} from the same source already uses the folder {winner.id!r}"
             finding = Finding(Code.SHADOWED, message, hint="add them to different folders")
             report.findings.extend(
                 LENIENT.load_policy.judge([finding.with_location(path, skill.name)])
@@ -254,7 +254,7 @@ def read_file_states(bundle: Bundle) -> dict[str, FileState]:
 
 
 class _InstallPlan(NamedTuple):
-    """Planned change of a skill; without an entry, nothing is changed."""
+    """Planned change to a skill; without an entry, nothing is changed."""
 
     key: str
     is_added: bool
@@ -321,12 +321,12 @@ class _Installation(NamedTuple):
 
 
 def _is_occupied(project: Project, target_path: str, key: str) -> bool:
-    """Whether something other than our link exists there."""
+    """Whether something other than our link is at the target path."""
     return os.path.lexists(project.path(target_path)) and not project.is_link_to(target_path, key)
 
 
 def choose_folder_name(bundle: Bundle) -> str:
-    """Return the folder name of a skill: as in its source if safe, else from its name."""
+    """Return a safe folder name for a skill: the one in its source, or from its name."""
     folder = bundle.folder.replace("\\", "/").rstrip("/").rpartition("/")[2]
     try:
         safe = RelativePath.parse(folder).text

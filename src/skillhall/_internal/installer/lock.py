@@ -74,7 +74,7 @@ class LockedFile:
 
 @dataclass(frozen=True, slots=True)
 class LockTarget:
-    """Additional folder of a skill: a copy, or a link to the first one."""
+    """Additional folder of a skill: a copy of the first one, or a link to it."""
 
     path: str
     kind: TargetKind
@@ -110,9 +110,9 @@ class Lock:
 
 @dataclass(slots=True)
 class LockEdit:
-    """Lock file opened for changes of `entries`, which are saved when the block ends.
+    """Open lock file; changes to `entries` are saved at the end of the `with` block.
 
-    `save` writes them earlier. It raises: LockInvalid, NotAFile, OSError.
+    `save` saves them at once. It raises: LockInvalid, NotAFile, OSError.
     """
 
     entries: dict[str, LockEntry]
@@ -262,7 +262,7 @@ def parse_lock(data: bytes, name: str = PROJECT_LOCK) -> Lock:
     version = lock.require("version", int)
     if version != VERSION:
         hint = _UPGRADE_HINT if version > VERSION else ""
-        raise LockInvalid(name, f"version is {version}, not {VERSION}", hint)
+        raise LockInvalid(name, f"'version' is {version}, not {VERSION}", hint)
     skills = _LockObject(name, "skills", lock.require("skills", dict))
     entries = {key: _parse_entry(key, skills) for key in skills.fields}
     return Lock(entries, lock.collect_unknown_fields("version", "skills"))
@@ -286,11 +286,16 @@ class _LockObject(NamedTuple):
     fields: dict[str, object]
 
     def build_error(self, name: str, problem: str) -> LockInvalid:
-        location = f"{self.location}.{name}" if self.location else name
+        if not self.location:
+            location = repr(name)
+        elif name.startswith("["):
+            location = f"{self.location}{name}"
+        else:
+            location = f"{self.location}.{name}"
         return LockInvalid(self.file, f"{location} {problem}")
 
     def require(self, name: str, kind: type[_T]) -> _T:
-        """Return a field of this type. Raises: LockInvalid."""
+        """Return the value of a field, which must have this type. Raises: LockInvalid."""
         if name not in self.fields:
             raise self.build_error(name, "is missing")
         value = self.fields[name]
@@ -315,7 +320,7 @@ class _LockObject(NamedTuple):
         return value
 
     def check_path(self, text: str, name: str, *, is_target: bool) -> str:
-        """Return `text` if it is a normalized path, of a target or inside a skill.
+        """Return `text` if it is a normalized path; a target has stricter rules.
 
         Raises: LockInvalid.
         """
@@ -388,9 +393,9 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
 
 
 def find_entry_keys(entries: Mapping[str, LockEntry], names: Iterable[str]) -> list[str]:
-    """Return sorted keys of the skills with these folder names or keys; default: all.
+    """Return the sorted keys of the skills with these folder names or keys.
 
-    Raises: SkillNotFound.
+    If there are no names, returns all keys. Raises: SkillNotFound.
     """
     names = list(names)
     matches: set[str] = set()

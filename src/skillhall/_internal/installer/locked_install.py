@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class LockedInstallStatus(StrEnum):
-    """Outcome for a skill of the lock file."""
+    """Outcome for a skill in the lock file."""
 
     PRESENT = "there"
     INSTALLED = "installed"
@@ -43,7 +43,7 @@ class LockedInstallStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedInstallResult:
-    """Result for one skill of the lock file.
+    """Result for one skill in the lock file.
 
     >>> installer = Installer.project()
     >>> report = installer.add("./skills", skills=["pdf-tools"])
@@ -59,7 +59,7 @@ class LockedInstallResult:
 def install_locked(
     project: Project, *, frozen: bool = False, progress: Progress | None = None
 ) -> list[LockedInstallResult]:
-    """Install the skills of the lock file that are missing; others are left unchanged.
+    """Install missing skills from the lock file; others are left unchanged.
 
     With `frozen`, the lock file never changes: a source with different files is a failure. Skills
     that are only in the npx lock are installed too. Raises: LockInvalid, OSError.
@@ -122,14 +122,14 @@ def _find_existing(
 def _install_npx_entry(
     project: Project, npx_entry: NpxEntry, progress: Progress | None, *, frozen: bool
 ) -> LockedInstallResult:
-    """Install a skill of the npx lock; with `frozen`, its hash must match."""
+    """Install a skill from the npx lock; with `frozen`, its hash must match."""
     key = f"{UNIVERSAL_FOLDER}/{npx_entry.name}"
     text = npx_entry.to_reference()
     if read_installed(project, key) is not None:
         return LockedInstallResult(key=key, status=LockedInstallStatus.PRESENT)
     try:
         if text is None:
-            raise SourceRejected("url", npx_entry.source, "unsupported kind of source")
+            raise SourceRejected("url", npx_entry.source, "this kind of source is not supported")
         # Paths in a lock file are relative to the project, not to the working directory.
         settings = project.settings._replace(working_directory=project.root)
         opened = open_source(text, settings, progress)

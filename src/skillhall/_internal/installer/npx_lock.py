@@ -72,7 +72,7 @@ class NpxEntry:
     def to_reference(self) -> str | None:
         """Return the source reference of the skill's folder; `None` if unsupported.
 
-        Without a `skill_path`, it refers to a folder of skills, of which `name` selects one.
+        Without a `skill_path`, it refers to a folder of skills, in which `name` selects one.
         """
         has_url = self.source_type in {"git", "gitlab"}
         text = (self.source_url or self.source) if has_url else self.source
@@ -100,7 +100,7 @@ _VALID_KINDS: Final[Mapping[str, frozenset[str]]] = {
 
 
 def _locate_skill(repository: RepositoryRef, entry: NpxEntry) -> str | None:
-    """Return the source reference of the entry's folder in the repository."""
+    """Return the source reference of the skill's folder; `None` if unsupported."""
     folder, _, name = entry.skill_path.rpartition("/")
     if repository.path or repository.ref or (name and not is_skill_md(name)):
         return None
@@ -122,7 +122,8 @@ def build_npx_entry(
 ) -> NpxEntry | None:
     """Build the entry that `npx skills` would write; `None` for unsupported sources.
 
-    `npx skills` does not support Markdown files or archives by URL, or Python packages.
+    `npx skills` supports neither URLs of Markdown files and archives nor Python packages, and local
+    folders only in the lock file of a project.
     """
     path = f"{folder}/{SKILL_MD}" if folder else SKILL_MD
     npx_hash = compute_npx_hash({path: file.data for path, file in files.items()})
@@ -180,10 +181,10 @@ def _read_document(lock_path: NpxLockPath, *, any_version: bool = False) -> _Doc
         raise _UnsupportedNpxLock(str(error)) from None
     skills = value.get("skills") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(skills, dict):
-        raise _UnsupportedNpxLock("skills is not an object")
+        raise _UnsupportedNpxLock("'skills' is not an object")
     version, expected = value.get("version"), lock_path.lock_format.version
     if not any_version and (isinstance(version, bool) or version != expected):
-        raise _UnsupportedNpxLock(f"version is not {expected}")
+        raise _UnsupportedNpxLock(f"'version' is not {expected}")
     return _Document(value, skills)
 
 
@@ -201,7 +202,7 @@ def edit_npx_lock(
     *,
     is_locked: bool = False,
 ) -> NpxLockResult:
-    """Set the entries with these names; `None` removes one.
+    """Set the entries with these names; `None` removes the entry.
 
     A missing file is created for a new entry only. Raises: OSError, NotAFile.
     """

@@ -23,10 +23,10 @@ MAX_READ = 200  # skills for each new one: a tenth of a second
 
 
 def list_present_skills(folder: str, sizes: Iterable[int]) -> Iterator[PresentSkill]:
-    """Yield the skills in a folder that may be near copies of new ones with these sizes.
+    """Yield skills in a folder that new skills of these sizes may be near copies of.
 
-    Only a few hundred of similar size are read for each new skill, so that it does not take longer
-    with thousands of skills. Linked skills and unreadable ones are left out.
+    At most `MAX_READ` skills of similar size are read for each new skill, so that the time does not
+    grow with the number of skills. Linked and unreadable skills are left out.
     """
     handle, path = FolderHandle(os.path.realpath(folder)), RelativePath.parse(SKILL_MD)
     by_size = sorted(_list_sizes(handle.path))

@@ -1,7 +1,7 @@
 """Projects and user scopes: paths, lock files, history and installed files.
 
 Paths of targets are relative to the root, with "/" as separator. Changes lock the project only
-while writing; anything remote is fetched before.
+while writing; anything remote is fetched before that.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class Project:
 
     @property
     def history(self) -> History:
-        """Changes of this project."""
+        """History of the changes to this project."""
         return History(self.settings.data_directory, self.root)
 
     def read_lock(self) -> Lock:
@@ -150,7 +150,7 @@ class Project:
 
     @contextmanager
     def open_folder(self, folder: str, *, make: bool = True) -> Iterator[WritableFolder]:
-        """Open the folder for writing. Raises: UnsafePath, OSError."""
+        """Open the folder for writing; `make` creates it. Raises: UnsafePath, OSError."""
         handle = self.get_folder_handle(folder)
         with ExitStack() as stack:
             if not handle.relative_path and handle.root != os.path.realpath(self.root):
@@ -167,7 +167,7 @@ class Project:
             yield current
 
     def get_folder_handle(self, key: str) -> FolderHandle:
-        """Return the handle of a key; never outside of a project. Raises: UnsafePath."""
+        """Return the handle of the folder at `key`. Raises: as `resolve_folder`."""
         path, root = self.resolve_folder(key), os.path.realpath(self.root)
         if not is_inside(path, root):
             return FolderHandle(path)
@@ -192,7 +192,7 @@ def read_installed_folder(
 ) -> InstalledFiles | None:
     """Read any folder; `None` if it does not exist.
 
-    A link or file at `path` is unrestorable, reported as `name`. Raises: OSError, SkillhallError.
+    If `path` is a link or a file, `name` is unrestorable. Raises: OSError, SkillhallError.
     """
     if not os.path.lexists(path):
         return None

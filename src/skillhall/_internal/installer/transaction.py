@@ -48,7 +48,7 @@ _MAX_MERGE_BASE = 1024 * 1024  # bytes; larger files are not merged
 
 
 class _NpxLockChange(NamedTuple):
-    """Change of the npx lock; `None` as entry removes the name."""
+    """Change to the npx lock; without an entry, the skill is removed."""
 
     name: str
     entry: LockEntry | None
@@ -76,8 +76,9 @@ class Transaction:
     ) -> None:
         """Write the folders and links of a skill, and set its entry in the lock file.
 
-        `None` as files removes a folder; `upstream` are the files of the source. If something else
-        exists at the path of a link, it is left unchanged unless it is in `files_by_target`.
+        A target whose files are `None` is removed; `upstream` has the files in the source. If
+        something else is at the path of a link, it is left unchanged unless it is in
+        `files_by_target`.
         Raises: UnsafePath, UnsavedFilesError, NotASkill, OSError.
         """
         installed = self.check_targets(key, files_by_target, entry)
@@ -130,7 +131,7 @@ class Transaction:
                 self._drop_from_history(change)
 
     def _roll_back_to(self, step_count: int) -> bool:
-        """Undo all later steps, last one first; return whether all succeeded."""
+        """Undo all steps after the first `step_count`; return whether all succeeded."""
         try:
             while len(self._undo_steps) > step_count:
                 self._undo_steps.pop()()

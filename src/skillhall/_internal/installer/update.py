@@ -90,7 +90,7 @@ class Upstream:
     _commits: dict[str, str] = field(default_factory=dict)
 
     def find(self, entry: LockEntry, commit: str = "") -> tuple[OpenedSource, Bundle]:
-        """Return the source and bundle of a skill, the latest or at a commit.
+        """Return the source and bundle of a skill, at `commit` or the latest version.
 
         Raises: SkillhallError.
         """

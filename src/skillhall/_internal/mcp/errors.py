@@ -39,9 +39,10 @@ def quote_uri(uri: str) -> str:
 
 
 def to_mcp_error(error: Exception, uri: str | None = None) -> MCPError:
-    """Return the MCP error for an exception. Details of unexpected errors go only to the log.
+    """Return the MCP error for an exception.
 
-    `uri` is the requested resource, which the protocol requires in the error's data.
+    Details of unexpected errors go only to the log. `uri` is the requested resource, which the
+    protocol requires in the error's data.
     """
     if isinstance(error, MCPError):
         code, message, data = error.error.code, error.error.message, error.error.data

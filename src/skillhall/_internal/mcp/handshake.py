@@ -38,7 +38,7 @@ _CLIENT_CAPABILITIES = {"roots", "sampling", "elicitation", "experimental"}
 
 
 class FirstLine(NamedTuple):
-    """What was read from stdin, and the id of the request if it was answered."""
+    """The data read from stdin, and the id of its request if that was answered."""
 
     data: bytes
     answered_id: str | int | None = None
@@ -59,7 +59,7 @@ def _exit_when_stdout_closes() -> None:
 
 
 def answer_initialize() -> FirstLine:
-    """Read the first line of stdin; if it is a plain `initialize`, answer it on stdout."""
+    """Read the first line of stdin, and answer it if it is a plain `initialize`."""
     # Later, a thread blocks in a read of stdin that Python's own SIGINT handler cannot interrupt.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _exit_when_stdout_closes()
@@ -90,7 +90,7 @@ def build_response(request_id: str | int, version: str) -> str:
 def _read_line(descriptor: int) -> bytes:
     """Read one line and not a byte more, since the SDK reads the rest.
 
-    Returns what there is if the client sends nothing for a while.
+    Returns an incomplete line if it is too long, or if the client stops sending.
     """
     if sys.platform == "win32":  # no poll on pipes
         return b""
@@ -105,7 +105,7 @@ def _read_line(descriptor: int) -> bytes:
 
 
 def complete_line(data: bytes) -> bytes:
-    """Return a line of which `data` is the start, with the rest of it from stdin."""
+    """Return the line that starts with `data`; read the rest of it from stdin."""
     parts = [data]
     while parts[-1] and not parts[-1].endswith(b"\n"):
         parts.append(os.read(0, 1))
@@ -113,7 +113,7 @@ def complete_line(data: bytes) -> bytes:
 
 
 def _parse_initialize(data: bytes) -> tuple[str | int | None, str]:
-    """Return id and version of an `initialize` request; `None` if it is not a plain one."""
+    """Return the id and version of a plain `initialize` request, else `None` and ""."""
     try:
         message = json.loads(data) if data.endswith(b"\n") else None
     except (ValueError, RecursionError):
@@ -129,7 +129,7 @@ def _parse_initialize(data: bytes) -> tuple[str | int | None, str]:
 
 
 def _is_plain_params(params: object) -> bool:
-    """Whether the SDK certainly accepts these parameters."""
+    """Whether the SDK is certain to accept these parameters."""
     names = {"protocolVersion", "capabilities", "clientInfo"}
     if not isinstance(params, dict) or params.keys() != names:
         return False

@@ -89,7 +89,7 @@ class SkillServer(Server[None]):
         poll_interval: float = MIN_POLL_INTERVAL,
         workers: WorkerPool | None = None,
     ) -> None:
-        """`workers` run the handlers, which read only from disk."""
+        """Create the server; `workers` runs its handlers, which only read from disk."""
         self.index = SkillIndex(provider, ttl_factor)
         self._workers = workers or WorkerPools()[Work.DISK]
         self._prompts = PromptSource(self.index, prompt_service)
@@ -113,7 +113,7 @@ class SkillServer(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,  # noqa: ARG002 - the SDK's
     ) -> InitializationOptions:
-        """Return the capabilities for protocols before 2026, which have no extension."""
+        """Return the options for protocols before 2026, which have no extensions."""
         stateful = self._is_stateful  # a stateless server cannot send notifications
         options = NotificationOptions(stateful, stateful, stateful)
         return super().create_initialization_options(options, experimental_capabilities, {})

@@ -57,7 +57,7 @@ class DirectoryParams(PaginatedRequestParams):
 
 
 def find_start(names: Sequence[str], cursor: str | None) -> int:
-    """Return the index after the cursor's name, which may be gone by now.
+    """Return the index after the cursor's name, even if that no longer exists.
 
     Raises: MCPError for an invalid cursor.
     """
@@ -98,8 +98,8 @@ class IndexView:
     def read_manifest(self, row: ViewedSkill, *, fresh: bool = False) -> Manifest | None:
         """Return the manifest of a skill; `None` if its files cannot be read.
 
-        With `fresh`, all files are compared with the disk. Otherwise, a change of SKILL.md may be
-        noticed some seconds later.
+        With `fresh`, all files are compared with the disk. Otherwise, a change to SKILL.md is
+        noticed only with the view's next revision.
         """
         read = self._manifests.get_or_none if fresh else self._manifests.get_for_list
         return read(self.skill_view, row)
@@ -118,7 +118,7 @@ class IndexView:
         return found
 
     def list_children(self, uri: str) -> Iterator[JsonObject]:
-        """Yield the children of a directory; a subfolder is yielded once for each file in it.
+        """Yield the children of a directory, and the skills below it; entries may repeat.
 
         Directories are skill folders, folders inside them, and parents of skill folders.
         """
@@ -164,7 +164,7 @@ class IndexView:
 
 
 class SkillIndex:
-    """The skills of a provider, as MCP shows them. Thread-safe."""
+    """The skills of a provider, as served over MCP. Thread-safe."""
 
     def __init__(self, provider: SkillProvider, ttl_factor: float = TTL_FACTOR) -> None:
         self._provider = provider
@@ -219,7 +219,7 @@ class SkillIndex:
     def read_directory(self, params: DirectoryParams) -> JsonObject:
         """Return a page of a directory's children.
 
-        Raises: MCPError if the URI is not that of a directory.
+        Raises: MCPError if the URI does not name a directory.
         """
         children = {
             child["uri"]: child for child in self._view_cache.get().list_children(params.uri)

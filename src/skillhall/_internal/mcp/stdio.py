@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def serve_stdio(server: SkillServer, first_line: FirstLine) -> None:
     """Serve until the client disconnects. stdout is reserved for the protocol.
 
-    `first_line` was read from stdin before, and may have been answered.
+    `first_line` has already been read from stdin, and may have been answered.
     """
     data = complete_line(first_line.data)
 
@@ -39,7 +39,7 @@ def serve_stdio(server: SkillServer, first_line: FirstLine) -> None:
 
 
 class _Stream:
-    """Wraps a stream of the SDK and closes it."""
+    """Wrapper of an SDK stream, which it closes."""
 
     def __init__(self, inner: ReadStream[Any] | WriteStream[Any]) -> None:
         self._closed_with_this = inner
@@ -60,7 +60,7 @@ class _Stream:
 
 
 class _ReplayingReader(_Stream):
-    """Messages of the client, starting with a line that was read before."""
+    """Reads the client's messages, starting with the line that was already read."""
 
     def __init__(self, inner: ReadStream[SessionMessage | Exception], line: bytes) -> None:
         super().__init__(inner)
@@ -88,7 +88,7 @@ class _ReplayingReader(_Stream):
 
 
 class _FilteringWriter(_Stream):
-    """Messages to the client, without the response that it already has."""
+    """Writes messages to the client, except the response that it already has."""
 
     def __init__(self, inner: WriteStream[SessionMessage], answered_id: str | int | None) -> None:
         super().__init__(inner)

@@ -149,7 +149,7 @@ class McpMiddleware:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _receive_until_closing(self, receive: Receive) -> Message:
-        """Return the next message, or a disconnect some time after the shutdown has begun."""
+        """Return the next message, or a disconnect `_CLOSE_GRACE` after shutdown begins."""
 
         async def wait_until_closing() -> None:
             await self._wait_for_shutdown()

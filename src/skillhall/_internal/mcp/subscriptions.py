@@ -56,7 +56,7 @@ class ObservedState(NamedTuple):
 class Subscriptions:
     """The subscribers of one server. Not thread-safe: use it in the event loop only.
 
-    While there are subscribers, `run` compares the current state with the last one.
+    While there are subscribers, `run` compares the current state with the previous one.
     """
 
     def __init__(
@@ -140,7 +140,7 @@ class Subscriptions:
             pause = max(self._min_interval, self._ttl_factor * (time.monotonic() - started))
 
     async def _record_baseline(self, uris: Sequence[str] = ()) -> None:
-        """Record the current state, so that later changes are noticed for new subscribers."""
+        """Record the current state as the baseline for new subscribers."""
         if self._baseline is not None and self._baseline.file_states.keys() >= {*uris}:
             return
         async with self._poll_lock:

@@ -67,9 +67,10 @@ class AddressPolicy:
         return _scope_id(inner) is None and any(inner in network for network in self.allowed)
 
     def with_named_loopback(self, host: str) -> AddressPolicy:
-        """Return the policy for a URL of the user, which may name this machine.
+        """Return the policy for a URL chosen by the user, which may name this machine.
 
-        Loopback is allowed if the host names it; other host names must not resolve to it.
+        Loopback addresses are allowed if the host is `localhost` or a loopback address; other host
+        names must not resolve to them.
         """
         return AddressPolicy((*self.allowed, *_LOOPBACK)) if is_loopback(host) else self
 
@@ -117,7 +118,7 @@ def _scope_id(address: IpAddress) -> str | None:
 
 
 def parse_host(text: str) -> str:
-    """Normalize the host of a URL; IPv6 addresses are in brackets.
+    """Check and normalize the host of a URL; an IPv6 address must be in brackets.
 
     Raises: SourceRejected.
     """
@@ -125,9 +126,9 @@ def parse_host(text: str) -> str:
         try:
             address = IPv6Address(text[1:-1])
         except ValueError:
-            raise SourceRejected("host", text, "its host is not an IPv6 address") from None
+            raise SourceRejected("host", text, "its host is not a valid IPv6 address") from None
         if address.scope_id is not None:
-            raise SourceRejected("host", text, "its host has an IPv6 zone")
+            raise SourceRejected("host", text, "its IPv6 address has a zone")
         return f"[{address}]"
     host = text.lower()
     labels = host.split(".")
@@ -140,7 +141,7 @@ def parse_host(text: str) -> str:
     try:
         return str(IPv4Address(host))
     except ValueError:
-        problem = "its host is a number that is not a valid IPv4 address"
+        problem = "its host looks like a number, but is not a valid IPv4 address"
         raise SourceRejected("host", host, problem) from None
 
 
@@ -181,7 +182,7 @@ def resolve_allowed_addresses(
 
 
 def _parse_literal(host: str) -> tuple[IpAddress, ...]:
-    """Return the host as a tuple of one IP address; empty if it is a name."""
+    """Return the host in a tuple if it is an IP address; empty if it is a name."""
     try:
         return (ip_address(host.strip("[]")),)
     except ValueError:

@@ -1,6 +1,6 @@
 """HTTP requests over a TLS connection to a verified IP address, with timeouts.
 
-A host is resolved once, and the checked address is used as it is. A second lookup could return a
+A host is resolved once, and only the checked address is used. A second lookup could return a
 different address (DNS rebinding).
 """
 
@@ -103,7 +103,7 @@ def send_request(
     max_bytes: int,
     response_network: NetworkSettings | None = None,
 ) -> Iterator[HTTPResponse]:
-    """Connect, send `data` and read the response up to its body: see `read_chunks`.
+    """Connect, send `data`, and yield the response; `read_chunks` reads its body.
 
     `response_network` has the timeouts for sending and reading, if they differ from those for
     connecting.
@@ -128,7 +128,7 @@ def send_request(
 def read_chunks(
     response: HTTPResponse, host: str, *, is_event_stream: bool = False
 ) -> Iterator[bytes]:
-    """Yield the body in chunks; of an event stream, as soon as bytes arrive.
+    """Yield the body in chunks; those of an event stream as soon as they arrive.
 
     Raises: SourceUnavailable, TooLarge.
     """
@@ -228,9 +228,9 @@ def open_connection(request: ConnectionRequest, policy: AddressPolicy) -> socket
 
 
 def limit_resolver(network: NetworkSettings, timeout: Timeout | None = None) -> Resolver:
-    """Return the network's resolver with a timeout.
+    """Return the resolver of `network`, with a timeout.
 
-    The system's resolver may block for minutes.
+    Without one, the system's resolver may block for minutes.
     """
     limit = timeout or Timeout(network)
 

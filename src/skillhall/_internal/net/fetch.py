@@ -1,6 +1,6 @@
 """HTTPS GET requests to verified addresses, with size and time limits.
 
-Every redirect is checked like the first request. Proxies of the environment are not used, because
+Every redirect is checked like the first request. Proxies set in the environment are not used:
 they would resolve the host again, after the check.
 """
 
@@ -59,7 +59,7 @@ class FetchOptions:
     accept: str = "*/*"
 
     def __post_init__(self) -> None:
-        """Reject values that could inject headers. Raises: ValueError, without the value."""
+        """Reject values that could inject headers. Raises: ValueError without the value."""
         for name in ("etag", "token", "accept"):
             value = getattr(self, name)
             if value and not _HEADER_VALUE.fullmatch(value):

@@ -174,7 +174,7 @@ class JudgedFinding(NamedTuple):
 
 
 class LoadPolicy(NamedTuple):
-    """The effect of every code."""
+    """Maps every finding code to its effect."""
 
     default_effect: Effect
     effects: Mapping[str, Effect]  # by `Code`, which is a string
@@ -188,7 +188,7 @@ class LoadPolicy(NamedTuple):
         warn: Iterable[Code] = (),
         accept: Iterable[Code] = (),
     ) -> LoadPolicy:
-        """Build a policy from the defaults and sets of codes; the strictest set wins."""
+        """Override default effects; if a code is in several sets, the strictest one wins."""
         # Later sets win. Risks come last, so that no profile can reject a skill for one.
         effects: dict[str, Effect] = {}
         effects |= dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN)
@@ -205,7 +205,7 @@ class LoadPolicy(NamedTuple):
 
     @property
     def accepted_codes(self) -> frozenset[Code]:
-        """The codes without a warning or rejection."""
+        """The codes that neither warn nor reject."""
         return frozenset(code for code in Code if self.get_effect(code) is Effect.ACCEPT)
 
     @property

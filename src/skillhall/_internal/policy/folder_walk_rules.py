@@ -77,7 +77,7 @@ class EmptyFolderPolicy(Enum):
 
 
 class ScanPolicy(NamedTuple):
-    """The rules of a scan of one root."""
+    """The rules for scanning one root."""
 
     max_depth: int = 1  # of a skill's folder below the root
     include_root: bool = False  # a SKILL.md in the root makes the root a skill
@@ -96,10 +96,10 @@ class ScanPolicy(NamedTuple):
     max_folders: int = 50_000
 
     def with_depth(self, depth: int) -> ScanPolicy:
-        """Return the policy with another depth.
+        """Return a copy with this depth.
 
-        Beyond depth 1, a folder without a SKILL.md may contain skills. It is then rejected only if
-        its neighbors are skills.
+        Beyond depth 1, a folder without a SKILL.md may contain skills, so it is rejected only if
+        its sibling folders are skills.
         """
         if self.empty_folders is EmptyFolderPolicy.REJECT and depth > 1:
             return self._replace(
@@ -114,7 +114,7 @@ class ScanPolicy(NamedTuple):
 
     @property
     def without_hidden_files(self) -> ScanPolicy:
-        """The policy for files that are published: hidden ones are skipped."""
+        """A copy that skips hidden files, for files to be published."""
         return self._replace(include_hidden_files=False)
 
     def reason_to_skip(self, name: str, parent: str = "") -> str | None:
@@ -149,9 +149,9 @@ class ScanPolicy(NamedTuple):
         return len(parts) == start or not parts[-1].startswith(".")
 
     def filter_folders(self, folders: Iterable[str], base: str = "") -> list[str]:
-        """Return the folders of skills that a scan of `base` finds, in order.
+        """Return the skill folders that a scan of `base` would find, sorted.
 
-        Skills that are installed for agents count only if there are no others.
+        Skills that are installed for agents are included only if there are no others.
         """
         start = len(base.split("/")) if base else 0
         split = {folder: folder.split("/") if folder else [] for folder in sorted(folders)}

@@ -17,7 +17,7 @@ class DuplicatePolicy(Enum):
 
 
 class Identity(Enum):
-    """Whether skills with the same name or with the same id are duplicates."""
+    """What makes two skills duplicates: the same name, or the same id."""
 
     NAME = "name"
     ID = "id"
@@ -55,7 +55,7 @@ RankedT = TypeVar("RankedT", bound=RankedSkill)
 
 
 class ShadowedSkill(NamedTuple, Generic[RankedT]):
-    """A skill that is not used, the duplicate used instead, and the rule in words."""
+    """A skill that is not used, the duplicate that is, and the rule that decided it."""
 
     skill: RankedT
     winner: RankedT

@@ -1,4 +1,4 @@
-"""Profiles: the rules of the founding designs and the specification, as data."""
+"""Built-in profiles: the rules of the specification and of other designs, as data."""
 
 from __future__ import annotations
 

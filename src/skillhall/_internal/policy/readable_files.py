@@ -34,7 +34,7 @@ def normalize_extensions(extensions: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def has_extension(path: str, extensions: Iterable[str]) -> bool:
-    """Whether `path` has one of these extensions, in any case."""
+    """Whether `path` has one of these extensions, ignoring case."""
     name = path.rpartition("/")[2]
     dot = name.rfind(".")
     return dot > 0 and name[dot:].lower() in {extension.lower() for extension in extensions}

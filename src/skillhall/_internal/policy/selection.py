@@ -14,7 +14,7 @@ SelectableT = TypeVar("SelectableT", bound=LocatedSkill)
 
 
 class IdentifiedSkill(Protocol):
-    """The properties of a skill that patterns for groups match."""
+    """The properties of a skill that group patterns are matched against."""
 
     @property
     def name(self) -> str:
@@ -32,7 +32,7 @@ IdentifiedT = TypeVar("IdentifiedT", bound=IdentifiedSkill)
 class Globs:
     """The patterns of one source; if there are none, all skills are listed.
 
-    A single string is one pattern. With `inline` patterns only, no other skills are listed.
+    A single string is one pattern. If only `inline` is given, no other skills are listed.
 
     >>> Globs(available="pdf-*").available
     ('pdf-*',)
@@ -62,7 +62,7 @@ def _to_tuple(patterns: str | Sequence[str] | None) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class Selection(Generic[SelectableT]):
-    """The listed and inlined skills of an agent, in order, and findings."""
+    """The skills to list and to inline for an agent, in order, and findings."""
 
     listed: tuple[SelectableT, ...] = ()
     inlined: tuple[SelectableT, ...] = ()
@@ -101,7 +101,7 @@ def find_pinned(skills: Sequence[IdentifiedT], patterns: Iterable[str]) -> list[
 
 
 def build_group_matcher(patterns: Iterable[str]) -> Callable[[IdentifiedSkill], bool]:
-    """Return a test whether the name or the id of a skill matches a pattern.
+    """Return a predicate: does the name or id of a skill match one of the patterns?
 
     An id is a path, so `office/*` matches all skills in the folder `office`.
     """

@@ -31,7 +31,7 @@ class SkippedItem(NamedTuple):
 
 
 def collect_skipped(findings: Iterable[JudgedFinding]) -> tuple[SkippedItem, ...]:
-    """Return one item per path, in path order; several reasons share an item."""
+    """Return one item per path, sorted by path, with all its reasons in one message."""
     reasons: dict[str, list[Finding]] = {}
     for finding, effect in findings:
         if effect is Effect.REJECT or finding.code in _OMITTED_CODES:

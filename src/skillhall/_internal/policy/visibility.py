@@ -1,6 +1,6 @@
 """Which skills models may see.
 
-A module of its own: every listing needs it, and `selection` imports more than a listing needs.
+This is a separate module because every listing needs it, and `selection` imports much more.
 """
 
 from __future__ import annotations

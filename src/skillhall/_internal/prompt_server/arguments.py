@@ -56,10 +56,10 @@ def _argument_finding(problem: str) -> Finding:
 def check_arguments(
     arguments: Sequence[PromptArgument], values: Mapping[str, object]
 ) -> Mapping[str, str]:
-    """Return the values as strings, if no required argument is missing or empty.
+    """Check the values of arguments and return them as strings.
 
-    Numbers and booleans are converted to JSON. None means that the argument is missing.
-    Raises: InvalidArguments, MissingArguments.
+    Required arguments must not be missing or empty; None counts as missing. Numbers and booleans
+    are converted to JSON. Raises: InvalidArguments, MissingArguments.
     """
     supplied = {name: value for name, value in values.items() if value is not None}
     if wrong := [name for name, value in supplied.items() if not _is_scalar(value)]:

@@ -101,7 +101,7 @@ class FollowedRepositories:
         *,
         poll: bool,
     ) -> None:
-        """`discard_clones` deletes those of the given clones that no source uses."""
+        """`discard_clones` deletes the given clones, except those that a source uses."""
         self._discard_clones = discard_clones
         self._prompt_sources = prompt_sources
         self._checkouts = checkouts

@@ -21,7 +21,7 @@ MAX_URLS = 20  # per repository
 
 
 class RepositoryInvalidator:
-    """Publishes changes of repositories to other servers, and handles theirs."""
+    """Publishes changes to repositories to other servers, and handles theirs."""
 
     def __init__(self, outbox: SqlOutbox) -> None:
         self._outbox = outbox

@@ -127,7 +127,7 @@ class RefreshingSource:
         return self._wait_for_refresh(fetch, self._current_refresh.number)
 
     def _wait_briefly(self, fetch: Fetch, after: int, max_wait: float) -> PromptSnapshot:
-        """Return the result of a background refresh, or the cached snapshot if that is slow."""
+        """Return a background refresh's result, or the cached snapshot if it is slow."""
         with self._lock:
             background = self._background
             if background is None or background.future.done():

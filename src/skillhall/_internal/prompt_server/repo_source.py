@@ -94,7 +94,7 @@ class Repository:
     may_fall_back: bool = False  # to HEAD, if the branch does not exist
 
     def key(self, access: GitAccess) -> tuple[str, ...]:
-        """Return a cache key. It depends on the token, since tokens give different access."""
+        """Return a cache key. It depends on the token, because tokens differ in access."""
         return self.clone_key(access), self.reference.ref, self.reference.path, self.source
 
     def clone_key(self, access: GitAccess) -> str:
@@ -102,7 +102,7 @@ class Repository:
         return cache_key(parse_endpoint(self.reference.url), access)
 
     def with_token(self, access: GitAccess, token: Secret | None) -> GitAccess:
-        """Return the access with only this token, for this host; unchanged if it is None."""
+        """Return `access` with only this token, for this host; unchanged if it is None."""
         if token is None:
             return access
         return replace(access, tokens={parse_endpoint(self.reference.url).authority: token})

@@ -99,7 +99,7 @@ class PromptSources:
         return self.git_access.without_credentials()
 
     def build_reader(self, access: GitAccess) -> RepositoryReader:
-        """Return a reader with the tokens of an access."""
+        """Return a reader that uses the tokens of `access`."""
         github = self.github_access
         if github is None:
             return RepositoryReader(access, self.git_hosts.github_url)
@@ -110,7 +110,7 @@ class PromptSources:
 
 
 class _Override(NamedTuple):
-    """Repository that requests named."""
+    """Repository that requests have named, with its snapshots."""
 
     repository: Repository
     source: RefreshingSource
@@ -118,7 +118,7 @@ class _Override(NamedTuple):
 
 
 class _ParsedOverride(NamedTuple):
-    """Repository of a request, how to access it, and its key in the cache."""
+    """Repository of a request, how to access it, and its cache key."""
 
     repository: Repository
     access: GitAccess
@@ -165,9 +165,9 @@ class PromptService:
     def cached_snapshot(
         self, selector: SourceSelector = _CONFIGURED_SOURCE
     ) -> PromptSnapshot | None:
-        """Return a repository's snapshot unless this request must refresh it. Never blocks.
+        """Return a repository's snapshot, unless a request must refresh it. Never blocks.
 
-        None if a refresh is due and not in progress, or if the selector names an upload.
+        Returns None if a refresh is due and not in progress, or if the selector names an upload.
         Raises: SourceRejected.
         """
         if selector == _CONFIGURED_SOURCE:
@@ -346,7 +346,7 @@ class PromptService:
         return self._configured.with_path_and_branch(selector.path, selector.branch)
 
     def _discard_clones(self, clone_keys: Iterable[str]) -> None:
-        """Delete those of the given clones that no source uses."""
+        """Delete the given clones, except those that a source uses."""
         access = self._prompt_sources.git_access
         used = {override.clone_key for override in self._overrides.values()}
         if isinstance(self._configured, Repository):

@@ -57,7 +57,7 @@ class DetailLevel(Enum):
 
 
 class PlannedSkill(NamedTuple):
-    """The share of one skill in the prompt."""
+    """How one skill appears in the prompt, and its tokens."""
 
     name: str
     location: str
@@ -95,7 +95,7 @@ class PlanRequest(NamedTuple):
 
 
 class PromptPlan(NamedTuple):
-    """The text for a system prompt, and the share of each skill in it."""
+    """The text for a system prompt, and how each skill appears in it."""
 
     text: str
     tokens: int  # of the text
@@ -104,7 +104,7 @@ class PromptPlan(NamedTuple):
 
     @property
     def listed_skills(self) -> tuple[PlannedSkill, ...]:
-        """The skills in the prompt, with their descriptions or by name."""
+        """The skills that the prompt contains, even if only by name."""
         unlisted = (DetailLevel.SEARCHABLE, DetailLevel.OMITTED)
         return tuple(skill for skill in self.skills if skill.detail not in unlisted)
 
@@ -196,7 +196,7 @@ class _PlanDraft(NamedTuple):
         return listing if fits(listing) else _EMPTY_LISTING
 
     def find_best_selection(self, budget: int, leading: Sequence[str]) -> _Listing:
-        """Return the listing with the skills at the leading locations first."""
+        """Return the best listing with the skills at the `leading` locations first."""
         indexes = {entry.location: index for index, entry in enumerate(self.listed)}
         first = [*dict.fromkeys(indexes[one] for one in leading if one in indexes)]
         order = [*dict.fromkeys((*first, *range(len(self.listed))))]
@@ -228,9 +228,9 @@ class _PlanDraft(NamedTuple):
         return _Listing(_wrap_lines(lines), measure)
 
     def list_selection(self, order: Sequence[int], lengths: Sequence[int]) -> _Listing:
-        """List the first skills of an order, each with its own length, and count the others.
+        """List the first skills of `order`, and count the others.
 
-        With the length 0, only the name is listed.
+        `lengths` has the maximum length of each description; with 0, only the name is listed.
         """
         positions = {index: position for position, index in enumerate(order[: len(lengths)])}
         chosen = [self.listed[index] for index in positions]
@@ -260,7 +260,7 @@ class _PlanDraft(NamedTuple):
         return _Listing(_wrap_lines([*names[:count], *rest]), measure)
 
     def list_count(self) -> _Listing:
-        """List only the number of skills; nothing if no tool finds them."""
+        """State only the number of skills; empty if no tool can find them."""
         if not self.request.search_hint or not self.listed:
             return _EMPTY_LISTING
         text = _render_remainder(len(self.listed), "", self.request.search_hint)
@@ -275,7 +275,7 @@ class _PlanDraft(NamedTuple):
 
 
 class _LengthChooser(NamedTuple):
-    """Chooses the lengths of descriptions for a budget, in the order of the listing."""
+    """Chooses how long each description may be, within a token budget."""
 
     count: Callable[[Sequence[int]], int]  # the tokens of a listing with these lengths
     budget: int
@@ -283,7 +283,7 @@ class _LengthChooser(NamedTuple):
     leading: int  # the skills that matter most, at the beginning
 
     def choose(self) -> Sequence[int]:
-        """Return the lengths of the skills to list; 0 means only the name."""
+        """Return a description length for each skill to list; 0 means only the name."""
         if self.total <= self._max_lines:
             if self.count([MIN_DESCRIPTION_LENGTH] * self.total) <= self.budget:
                 return self._describe_all()
@@ -324,12 +324,12 @@ class _LengthChooser(NamedTuple):
         return [*chosen, *[0] * more]
 
     def _fill(self, limit: int, most: int, get_lengths: Callable[[int], list[int]]) -> int:
-        """Return the largest number up to `most` whose lengths are within the limit."""
+        """Return the largest n up to `most` for which `get_lengths(n)` fits the limit."""
         return bisect_right(range(1, most + 1), limit, key=lambda n: self.count(get_lengths(n)))
 
 
 def _describe_first(count: int, total: int, length: int) -> list[int]:
-    """Return lengths: complete for the first `count`, `length` for the others."""
+    """Return the full length for the first `count` of `total` skills, else `length`."""
     return [MAX_DESCRIPTION_LENGTH] * count + [length] * (total - count)
 
 

@@ -41,7 +41,7 @@ _SECURITY: list[dict[str, list[str]]] = [{BEARER_SCHEME: []}, {}]
 
 @dataclass(frozen=True)
 class JsonBody:
-    """Marks the parameter of a route that is the JSON body; its type is the model.
+    """Marks a parameter of a route as the JSON body; its type is the model.
 
     FastAPI's own body parameters have no limits on size, time and depth, and are read before the
     other parameters are checked.
@@ -126,7 +126,7 @@ class DatabaseRoute(ApiRoute):
 
 
 def waits_for(work: Work) -> Callable[[_F], _F]:
-    """Mark the function of a route with what it waits for, if not with the rest of its router."""
+    """Set what a route's function waits for, overriding `work` of the route class."""
 
     def mark(endpoint: _F) -> _F:
         vars(endpoint)[_WORK_ATTRIBUTE] = work
@@ -136,7 +136,10 @@ def waits_for(work: Work) -> Callable[[_F], _F]:
 
 
 async def run_blocking(request: Request, work: Work, call: Callable[[], _T]) -> _T:
-    """Run a function in the pool for its kind of work. Raises: HttpError, and its errors."""
+    """Run `call` in the pool for its kind of work.
+
+    Raises: HttpError, and errors from `call`.
+    """
     pools: WorkerPools = request.app.state.pools
     return await pools[work].run_for(client_id(request.scope), call)
 

@@ -113,7 +113,7 @@ def _routing_error(request: Request, error: Exception) -> HttpError:
         if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
     }
     methods = ", ".join(sorted(allowed | {"HEAD"} if "GET" in allowed else allowed))
-    message = f"method not allowed, use {methods}"
+    message = f"method not allowed; use {methods}"
     headers = ((b"allow", methods.encode("latin-1")),)
     return HttpError("method_not_allowed", message, headers=headers)
 

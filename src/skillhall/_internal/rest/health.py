@@ -98,7 +98,7 @@ class HealthMonitor:
         return {"status": "ready", **data}
 
     def _start_database_check(self) -> asyncio.Task[str] | None:
-        """Start a check, unless there is no database or one is running; return it."""
+        """Return the running database check or start one; None without a database."""
         if self._check_database is None:
             return None
         if self._database_check is None or self._database_check.done():
@@ -151,7 +151,7 @@ async def get_metrics(health: _HealthDep) -> Response:
 
 
 async def _wait_until(deadline: float, check: asyncio.Task[str]) -> str:
-    """Return the result of a database check, which may have been started before."""
+    """Return the problem that a database check finds, or "" if there is none."""
     try:
         async with asyncio.timeout_at(deadline):
             return await asyncio.shield(check)

@@ -54,7 +54,7 @@ class _SourceParameters(NamedTuple):
             raise HttpError("invalid_argument", message)
         fields = self.fields or body or {}
         if "source" in fields and len(fields) > 1:
-            message = "source cannot be combined with repo, path or branch"
+            message = "'source' cannot be combined with 'repo', 'path' or 'branch'"
             raise HttpError("invalid_argument", message)
         return SourceSelector(**fields, token=self.token)
 

@@ -271,7 +271,7 @@ class SourceStatusResponse(BaseModel):
 
 
 class EmbeddingStatusResponse(BaseModel):
-    """Progress of the embeddings. They are not needed to be ready."""
+    """Progress of the embeddings. Readiness does not depend on it."""
 
     state: Literal["idle", "running", "paused", "done", "failed", "canceled"]
     done: int
@@ -289,14 +289,14 @@ class ReadinessResponse(BaseModel):
 
 
 class PushResponse(BaseModel):
-    """An accepted push. `known` tells whether a source uses the repository."""
+    """An accepted push. `known` is true if a source uses the repository."""
 
     accepted: Literal[True]
     known: bool
 
 
 class IgnoredEventResponse(BaseModel):
-    """An event that is not a push."""
+    """An ignored event: anything other than a push to an existing branch."""
 
     ignored: str
 

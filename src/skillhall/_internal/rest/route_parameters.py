@@ -27,7 +27,7 @@ OptionalBlankText = str | SkipJsonSchema[None]
 
 
 def path_text(description: str, **options: Any) -> Any:  # noqa: ANN401 - as FastAPI's `Path`
-    """Return a path parameter."""
+    """Return a path parameter that must not be empty."""
     return Path(description=description, json_schema_extra={"minLength": 1}, **options)
 
 
@@ -38,7 +38,7 @@ def _parse_limit(text: object) -> int:
     digits = str(text)
     if digits.isascii() and digits.isdigit() and 1 <= int(digits[:9]) <= MAX_PAGE_SIZE:
         return int(digits)
-    raise ValueError(f"limit must be a number from 1 to {MAX_PAGE_SIZE}")
+    raise ValueError(f"'limit' must be a number from 1 to {MAX_PAGE_SIZE}")
 
 
 PageSize = Annotated[

@@ -114,9 +114,9 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
 ) -> Response:
     """List the skills by id, or search them, best match first."""
     if q and (cursor or source):
-        raise HttpError("invalid_argument", "q cannot be combined with cursor or source")
+        raise HttpError("invalid_argument", "'q' cannot be combined with 'cursor' or 'source'")
     if source and source not in SOURCES:
-        raise HttpError("invalid_argument", f"source must be one of: {', '.join(SOURCES)}")
+        raise HttpError("invalid_argument", f"'source' must be one of: {', '.join(SOURCES)}")
     if q:
         hits = collection.search(q, limit)
         return SuccessResponse(
@@ -156,7 +156,7 @@ async def _read_import(
     replace: Annotated[OptionalText, Query(description="`true` replaces existing skills.")] = None,
     filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
-    """Return the import of the archive, the form or the source."""
+    """Return the import that a request asks for: an archive, a form or a source."""
     kind = content_type(request)
     if kind == "application/zip":
         data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
@@ -336,7 +336,7 @@ def get_skill_file(
 
 
 def _serialize_change(change: str) -> dict[str, object]:
-    """Return the field with the id to undo a change; empty if there is no id."""
+    """Return the field with the id of a change; {} if it cannot be undone."""
     return {"change": change} if change else {}
 
 

@@ -122,7 +122,7 @@ def _parse_push(payload: object) -> tuple[tuple[str, ...], str] | None:
     Raises: HttpError.
     """
     if not isinstance(payload, dict):
-        raise HttpError("invalid_argument", "a push must be a JSON object")
+        raise HttpError("invalid_argument", "the payload of a push must be a JSON object")
     ref = payload.get("ref")
     is_branch = isinstance(ref, str) and ref.startswith(_BRANCH_PREFIX)
     if not is_branch or payload.get("deleted") is True:

@@ -1,7 +1,7 @@
 """The well-known index, by which installers discover the skills of a server.
 
-An index of version 0.2 has the URL and the digest of one file per skill. An index of version 0.1
-has the paths of all files, relative to the index.
+Version 0.2 of the index has the URL and digest of one download per skill. Version 0.1 has the paths
+of all files, relative to the index.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def get_skill_index(
     if_none_match: IfNoneMatch = None,
     accept_encoding: AcceptEncoding = "",
 ) -> Response:
-    """Return the index of version 0.2: each skill with a URL and a digest."""
+    """Return version 0.2 of the index: each skill with a URL and a digest."""
 
     def encode(snapshot: CollectionSnapshot) -> bytes:
         skills = [_index_entry(artifact) for artifact in collection.artifacts(snapshot)]
@@ -73,7 +73,7 @@ def get_legacy_skill_index(
     if_none_match: IfNoneMatch = None,
     accept_encoding: AcceptEncoding = "",
 ) -> Response:
-    """Return the index of version 0.1: each skill with the paths of its files."""
+    """Return version 0.1 of the index: each skill with the paths of its files."""
 
     def encode(snapshot: CollectionSnapshot) -> bytes:
         # The id, not the name: clients build the URLs of the files from it.
@@ -98,7 +98,7 @@ def get_legacy_skill_file(
     path: Annotated[str, path_text("Path of the file in the skill.")],
     if_none_match: IfNoneMatch = None,
 ) -> Response:
-    """Return a file listed in the index of version 0.1."""
+    """Return a file that is listed in version 0.1 of the index."""
     data = collection.read_published_file(name, path)
     return etag_response(data, download_headers(path), if_none_match)
 

@@ -37,7 +37,7 @@ def autofix(data: bytes, folder: str) -> AutofixResult:
     changes: list[str] = []
 
     def edit(change: str, method: Callable[[Document, str, str], Document], *args: str) -> None:
-        """Make a change, unless the editor refuses it."""
+        """Apply a change and record it, unless the editor refuses it."""
         nonlocal data
         with suppress(EditRefused):
             data = method(Document(data), *args).data
@@ -69,9 +69,9 @@ def autofix(data: bytes, folder: str) -> AutofixResult:
 
 
 def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:
-    """Yield key and value of each invalid field that was meant as plain text.
+    """Yield the key and value of each field that is plain text but not valid YAML.
 
-    An unclosed list, for example, was not.
+    Values that start like other YAML, such as an unclosed list, are left alone.
     """
     head = parse_frontmatter(data)
     if head.block is None or not any(f.code is Code.YAML_REPAIRED for f in head.findings):
@@ -88,7 +88,7 @@ def _find_broken_plain_text(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _join_allowed_tools(data: bytes) -> str | None:
-    """Return the tools as text; `None` if they already are, or data would be lost."""
+    """Return `allowed-tools` joined by spaces; `None` if valid or data would be lost."""
     head = parse_frontmatter(data)
     codes = {finding.code for finding in head.findings}
     # Tools read from repaired YAML are a guess, which must not be written back.

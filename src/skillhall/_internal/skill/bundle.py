@@ -42,9 +42,9 @@ class RelativePath:
 
     @classmethod
     def parse_lenient(cls, text: str) -> RelativePath:
-        """Parse a path that may have blanks around it and `//`, `.` or `..` inside.
+        """Parse a path with surrounding spaces, or with `//`, `.` or `..` inside.
 
-        Raises: UnsafePath, also if `..` leaves the folder and comes back.
+        Raises: UnsafePath if `..` leaves the folder, even if the path returns to it.
         """
         stripped = text.strip()
         if stripped.startswith("/"):
@@ -122,14 +122,14 @@ def is_version_control_name(name: str) -> bool:
 
 
 class PathCollision(NamedTuple):
-    """A path, as `fold_name` returns it, that collides with another one, and why."""
+    """A path, as returned by `fold_name`, that collides with another, and the reason."""
 
     path: str
     reason: str
 
 
 def find_collision(paths: Iterable[str]) -> PathCollision | None:
-    """Return a path that some file system cannot store next to another one, if any."""
+    """Return a path that collides with another one on some file system, or `None`."""
     unique: set[str] = set()
     for path in map(fold_name, paths):
         if path in unique:
@@ -195,5 +195,5 @@ class Bundle:
         )
 
     def resources(self) -> Iterator[SkillFile]:
-        """Return all files except SKILL.md, whose name may be in any case."""
+        """Return all files except SKILL.md, ignoring case."""
         return (file for path, file in self.files.items() if not is_skill_md(path))

@@ -62,7 +62,7 @@ def check_frontmatter(  # noqa: C901 - a call per field is too slow
 
 
 def check_name(front: Frontmatter, folder: str | None, line: int) -> Iterator[Finding]:
-    """Check `name`; each violated rule is a finding of its own."""
+    """Yield a finding for each rule that `name` violates."""
     name = front.name
     if not name:
         code = Code.FLAT_NAME_MISSING if folder is None else Code.NAME_MISSING

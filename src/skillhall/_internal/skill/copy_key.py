@@ -1,4 +1,4 @@
-"""Words of a text without case, punctuation and layout, and the key of equal copies."""
+"""Normalized words of a text, and a key that is the same for copies of a skill."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FOLDED = _FoldedCharacters({code: chr(code) for code in _ASCII})
 
 
 def split_words(data: bytes) -> list[bytes]:
-    """Return the words of a text in UTF-8, without case, accents and punctuation.
+    """Return the words in UTF-8 text, without case, accents and punctuation.
 
     A character of a script without spaces, such as Chinese, is a word of its own. Bytes that are
     not UTF-8 separate words.
@@ -64,7 +64,7 @@ def split_words(data: bytes) -> list[bytes]:
 
 
 def copy_key(data: bytes) -> bytes:
-    """Return a key that is equal for equal copies of a SKILL.md; empty without words.
+    """Return a key that copies of a SKILL.md share; empty if it has no words.
 
     It covers the description and the body, without case, punctuation and whitespace. The name and
     the other fields may differ: copies are often renamed, and registries add fields.
@@ -74,7 +74,7 @@ def copy_key(data: bytes) -> bytes:
 
 
 def find_copied_text(data: bytes) -> bytes:
-    """Return the description, as written, and the body of a SKILL.md."""
+    """Return the text that copies share: the description, as written, and the body."""
     block = find_frontmatter(data)
     if not isinstance(block, FrontmatterBlock):
         return data
@@ -83,7 +83,7 @@ def find_copied_text(data: bytes) -> bytes:
 
 
 def _fold(data: bytes) -> bytes:
-    """Fold all characters outside ASCII."""
+    """Remove case, accents and punctuation of non-ASCII characters only."""
     if data.isascii():
         return data
     others = data.translate(None, _ASCII)

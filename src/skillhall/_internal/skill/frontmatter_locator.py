@@ -20,7 +20,7 @@ _LINE_BREAK = re.compile(rb"\r\n|[\r\n]")
 
 
 def is_skill_md(name: str) -> bool:
-    """Whether the file name is SKILL.md, in any case."""
+    """Whether the file name is SKILL.md, ignoring case."""
     return name.lower() == SKILL_MD.lower()
 
 
@@ -74,7 +74,7 @@ def find_frontmatter(
 
 
 def is_frontmatter_complete(data: bytes) -> bool:
-    """Whether no more bytes are needed: the block ends here, or the file has none."""
+    """Whether `data` contains the complete frontmatter, or shows that there is none."""
     return find_frontmatter(data, is_complete=False) is not MissingFrontmatter.UNCLOSED
 
 
@@ -91,6 +91,6 @@ def decode_text(data: bytes) -> str:
 
 
 def normalize_newlines(text: str) -> str:
-    """Replace CR LF and CR by LF."""
+    """Replace CR LF and CR with LF."""
     # Searching for one character is much faster than for two, and most texts have no CR.
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text

@@ -19,7 +19,7 @@ class Hunk(NamedTuple):
 
 
 class _EqualRun(NamedTuple):
-    """Equal lines from `x` in the old text and `y` in the new one, and the run before."""
+    """Equal lines, from `x` in the old text and `y` in the new, and the previous run."""
 
     x: int
     y: int

@@ -76,7 +76,7 @@ class Frontmatter(NamedTuple):
 
     @property
     def allowed_tools(self) -> tuple[str, ...]:
-        """The tools in `allowed-tools`, which may be separated by commas or be a list."""
+        """The tools in `allowed-tools`, which may be a string or a list."""
         return tuple(_read_tools(self.fields.get("allowed-tools")))
 
     @property

@@ -111,10 +111,10 @@ def parse_frontmatter(
 def parse_plain_head(
     data: bytes, folder: str | None, key_case: KeyCase, *, is_complete: bool
 ) -> tuple[Frontmatter, tuple[Finding, ...]] | None:
-    """Parse the start of a usual SKILL.md; `None` if anything about its bytes is unusual.
+    """Parse the start of a typical SKILL.md; `None` if it needs `parse_frontmatter`.
 
-    It gives what `parse_frontmatter` gives, in less time, which matters to listings of tens of
-    thousands of skills. All of `data` is text: `find_encoding_error` would find nothing.
+    This is a fast path for listings of tens of thousands of skills, with the same result as
+    `parse_frontmatter`. A result also guarantees that `find_encoding_error` finds nothing.
     """
     end = data.find(b"\n---", 3) + 1
     is_closed = 0 < end <= MAX_FRONTMATTER_BYTES and data[end : end + 4] == b"---\n"

@@ -1,7 +1,7 @@
 """Collection: all skills that a server shows, from its store and its repositories.
 
-A request reads the files of the skills that it asks for, and nothing of the others: the store's
-live catalog notices their changes.
+A request reads only the files of the skills that it asks for: the store's live catalog detects
+changes to the others.
 """
 
 from __future__ import annotations
@@ -192,7 +192,10 @@ class CollectionSnapshot:
         return self._ids_by_source[source]
 
     def sort_ids(self, source: str, *, by_name: bool = False) -> Sequence[str]:
-        """Ids of one source, or of all; by source and id, or by name."""
+        """Return the ids of a source, or all if it is "", sorted by source and id.
+
+        With `by_name`, they are sorted by name instead.
+        """
         if by_name:
             return self._ids_by_name[source]
         if source:
@@ -211,7 +214,7 @@ class CollectionSnapshot:
         )
 
     def page(self, after: str = "", limit: int = MAX_PAGE_SIZE, source: str = "") -> CollectionPage:
-        """Return up to `limit` skills after an id, sorted; optionally only of one source."""
+        """Return up to `limit` skills after an id, sorted by id; optionally of one source."""
         ids = self.ids_of_source(source) if source else self.ids
         start = bisect_right(ids, after)
         page_ids = ids[start : start + min(limit, MAX_PAGE_SIZE)]
@@ -247,7 +250,7 @@ class Collection:
         self._background_index = BackgroundIndex(path, semantic=self.semantic)
 
     def watch(self) -> None:
-        """Notice changes and examine skills in the background. Call `close` when done."""
+        """Detect changes and examine skills in the background. Call `close` when done."""
         self.facts.start()
         self.store.live_catalog.watch(self.snapshot)
 
@@ -285,7 +288,7 @@ class Collection:
             return snapshot
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
-        """Suffix of the revision that changes if equal skills move to other folders.
+        """Return a revision suffix that changes when equal skills move to other folders.
 
         This happens when a cache is cleared and the repository is fetched again.
         """
@@ -302,7 +305,7 @@ class Collection:
         return f"-{self._move_count}" if self._move_count else ""
 
     def search(self, query: str, limit: int = MAX_PAGE_SIZE) -> CollectionPage:
-        """Search names, descriptions and, as soon as they are indexed, whole texts."""
+        """Search names and descriptions, and complete texts once they are indexed."""
         snapshot = self.snapshot()
         groups, total = self.get_index(snapshot).find(query, limit)
         skills = (
@@ -312,7 +315,7 @@ class Collection:
         return CollectionPage(tuple(skills), total)
 
     def search_ids(self, snapshot: CollectionSnapshot, query: str) -> list[str]:
-        """Search a snapshot; return the ids of the best skills, each followed by its copies."""
+        """Return the ids of the best matches in a snapshot, each followed by its copies."""
         groups, _ = self.get_index(snapshot).find(query, MAX_PAGE_SIZE)
         return [skill.id for group in groups for skill in group]
 
@@ -337,7 +340,7 @@ class Collection:
     ) -> SkillImportResult:
         """Import the skills of a repository or URL; local paths are rejected.
 
-        Raises: SourceRejected, and errors of opening the source and of importing.
+        Raises: SourceRejected, and errors from opening the source or importing.
         """
         return self._import(self.open_remote(text).bundles, identity, replace=replace)
 
@@ -359,7 +362,7 @@ class Collection:
     def import_archive(
         self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
     ) -> SkillImportResult:
-        """Import the skills of an archive. Raises: errors of reading and importing."""
+        """Import the skills of an archive. Raises: errors from reading or importing."""
         return self._import(read_archive(data, name), identity, replace=replace)
 
     def import_file(
@@ -381,7 +384,7 @@ class Collection:
     def _import(
         self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
     ) -> SkillImportResult:
-        """Import bundles; the report also has a finding for each near copy of another skill."""
+        """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
         report, change = self.changes.import_(loaded, identity, replace=replace)
         copies = []
@@ -393,7 +396,10 @@ class Collection:
         return report._replace(findings=(*report.findings, *judged)), change
 
     def find(self, identity: str) -> CatalogSkill:
-        """Return the skill with this id, compared with the disk. Raises: SkillNotFound."""
+        """Return the skill with this id, after checking the disk for changes.
+
+        Raises: SkillNotFound.
+        """
         self.store.live_catalog.recheck(identity)
         skills = self.snapshot().skills
         if identity not in skills:
@@ -448,14 +454,14 @@ class Collection:
     def archive(self, identity: str) -> bytes:
         """Pack all published files of a skill as a zip file.
 
-        Raises: as `bundle`, and errors of reading.
+        Raises: same as `bundle`, and errors from reading.
         """
         return with_bundle(self.find(identity), PUBLISHED_SCAN, pack_bundle)
 
     def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
-        """Ids of one source, or of all, by tokens, largest first.
+        """Return the ids of a source, or all if it is "", sorted by tokens, most first.
 
-        While a thread examines the skills, those that it has not reached come last.
+        While a thread examines the skills, those that are not examined yet come last.
         """
         is_complete, now = self.facts.progress is None, time.monotonic()
         expiry, order = snapshot.token_orders.get(source, (0.0, ()))
@@ -490,7 +496,7 @@ class Collection:
         return self.changes.edit(identity, text, digest)
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:
-        """Delete a user skill; return the id that undoes it, or "" if it cannot be undone.
+        """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
@@ -593,9 +599,11 @@ def _build_snapshot(
             shadowed[skill.id] = (*shadowed.get(skill.id, ()), skill)
             other = f"the {winner.source} skill"
             if winner.source == REPOSITORY_SOURCE:
-                other = f"the skill of {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
+                other = (
+                    f"the skill from {origins.get(winner.root.path, _UNKNOWN_ORIGIN).repository}"
+                )
             repository = origins.get(skill.root.path, _UNKNOWN_ORIGIN).repository
-            message = f"{skill.id!r} of {repository} is shadowed by {other} with the same id"
+            message = f"{skill.id!r} from {repository} is shadowed by {other} with the same id"
             path = f"{skill.folder}/{skill.file}".lstrip("/")
             hint = "rename one of them, or remove the copy that is not needed"
             finding = Finding(Code.SHADOWED, message, None, hint, path, skill.name)

@@ -98,7 +98,7 @@ class DatabaseStore(SkillStore):
         return self.current().catalog
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
-        """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
+        """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, DatabaseUnavailable, DatabaseFull.
         """

@@ -1,4 +1,4 @@
-"""Drafts: unsaved skills with the findings that saving them would give."""
+"""Drafts: unsaved skills with the findings that saving them would produce."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def draft_skill_md(
 ) -> SkillDraft:
     """Build the draft of the SKILL.md that `write` returns.
 
-    If the skill is rejected, the draft has only the problems.
+    If the skill is rejected, the draft contains only the problems.
     """
     try:
         data = write()
@@ -83,5 +83,5 @@ def judge_skill_md(identity: str, data: bytes) -> tuple[JudgedFinding, ...]:
 
 
 def list_reasons(error: SkillhallError) -> tuple[str, ...]:
-    """Return the reasons of a rejection, one line each."""
+    """Return the reasons for a rejection, one line each."""
     return tuple(getattr(error, "reasons", None) or (str(error),))

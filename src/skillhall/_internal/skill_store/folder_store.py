@@ -87,7 +87,7 @@ class FolderStore(SkillStore):
         return render_local(item for item in self.list().items if is_visible_to_models(item))
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
-        """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
+        """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
@@ -230,7 +230,10 @@ class FolderStore(SkillStore):
 
 
 def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:
-    """Return the path of the only changed file; None unless it is at the top level."""
+    """Return the path of the only changed file, if it is at the top level.
+
+    Returns None otherwise, and if files were added or removed.
+    """
     if present.files.keys() != files.keys():
         return None
     changed = [path for path, (data, _) in files.items() if present.files[path].read() != data]

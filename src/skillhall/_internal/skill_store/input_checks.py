@@ -82,7 +82,7 @@ def prepare_new_skill(identity: str, name: str, description: str, body: str) -> 
 def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[PreparedSkill]:
     """Read and check bundles; all of them must be skills.
 
-    Raises: SkillRejected, SourceRejected, UnsafePath, Conflict, and errors of reading.
+    Raises: SkillRejected, SourceRejected, UnsafePath, Conflict, and errors from reading.
     """
     if not bundles:
         raise SkillRejected("the source", [f"No {SKILL_MD} found"])
@@ -107,7 +107,7 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
 
 
 def read_files(bundle: Bundle) -> dict[str, tuple[bytes, int]]:
-    """Read the files of a bundle, with the modes to store them with."""
+    """Read the files of a bundle, and choose the modes to store them with."""
     return {
         path: (file.read(), EXECUTABLE_MODE if file.executable else FILE_MODE)
         for path, file in bundle.files.items()
@@ -153,7 +153,7 @@ def check_deletion(
     *,
     shadowed: bool,
 ) -> None:
-    """Check that this is a user skill, and shadowed exactly if `shadowed` is set.
+    """Check that this is a user skill, shadowed if and only if `shadowed` is set.
 
     `user_ids` includes shadowed and broken user skills. Raises: ReadOnly, SkillNotFound.
     """
@@ -178,7 +178,7 @@ def list_names(folder: str) -> tuple[str, ...]:
 
 
 def suggest_id(bundle: Bundle) -> str:
-    """Return the id of a bundle: from its folder, else from its name."""
+    """Suggest an id for a bundle: from its folder, else from its name."""
     return slugify(choose_folder_name(bundle)) or suggest_name(read_bundle_name(bundle))
 
 

@@ -44,7 +44,7 @@ class _MirroredSkill(NamedTuple):
 
 
 class _SyncPlan(NamedTuple):
-    """Result of one poll, by id."""
+    """Changes found by one poll, by skill id."""
 
     ids: AbstractSet[str]
     mirrored: dict[str, _MirroredSkill]
@@ -86,9 +86,9 @@ class SkillMirror:
         return self._revision
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if events concern skills.
+        """Poll at once if an event concerns skills.
 
-        An empty sequence means that events were missed: this also polls.
+        An empty sequence means that events were missed, which also triggers a poll.
         """
         kinds = {event.kind for event in events}
         if DATABASE_RESTORED in kinds:
@@ -190,7 +190,10 @@ class SkillMirror:
 
 
 def _set_times(folder: str, skill: SharedSkill) -> None:
-    """Give the files the times in the database, which clients see. Raises: OSError."""
+    """Set the modification times of files, which clients see, from the database.
+
+    Raises: OSError.
+    """
     for path in skill.files:
         file, time = os.path.join(folder, *path.split("/")), skill.modified(path)
         if os.lstat(file).st_mtime_ns != time:

@@ -90,7 +90,7 @@ class PendingImports:
     present_skills: Callable[[], Iterable[PresentSkill]] = tuple
 
     def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
-        """Add bundles as a pending import. Raises: errors of reading them."""
+        """Add bundles as a pending import. Raises: errors from reading them."""
         loaded = tuple(load_into_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in loaded for file in bundle.files.values())
         pending = _PendingBundles(source, loaded)
@@ -105,8 +105,8 @@ class PendingImports:
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
-        Raises: StaleVersionError if a stored skill changed since the review, and errors of
-        importing.
+        Raises: StaleVersionError if a stored skill changed since the review, and errors
+        from importing.
         """
         for candidate in chosen:
             present = self.changes.store.files(candidate.id)

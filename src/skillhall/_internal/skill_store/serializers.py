@@ -50,7 +50,7 @@ def serialize_import(report: ImportReport) -> dict[str, object]:
 
 
 def serialize_draft(draft: SkillDraft, prompt: str) -> dict[str, object]:
-    """Serialize the checks of a new skill; `prompt` shows it in a system prompt."""
+    """Serialize a draft; `prompt` is a system prompt that contains the skill."""
     return {
         "id": draft.id,
         "taken": draft.is_taken,

@@ -1,4 +1,4 @@
-"""Facts about skills that are expensive to compute: tokens, findings, archives, sketches.
+"""Facts about skills that are expensive to compute, such as tokens and findings.
 
 They are computed once for each content, in the background, and saved in the cache folder. A request
 for a skill that is not examined yet computes them at once.
@@ -53,7 +53,7 @@ class PackedFiles(NamedTuple):
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is an archive."""
+        """Whether installers download an archive."""
         return len(self.paths) > 1
 
 
@@ -72,7 +72,7 @@ class SkillFacts(NamedTuple):
 
 
 class FactProgress(NamedTuple):
-    """How many skills are examined."""
+    """Number of skills that are examined, and of all skills."""
 
     done: int
     total: int
@@ -82,7 +82,7 @@ class FactProgress(NamedTuple):
 class FactCache:
     """Facts by skill and by content. Thread-safe.
 
-    A catalog has another object for each version of a skill, so objects identify versions.
+    A catalog has a new object for each version of a skill, so objects identify versions.
     """
 
     directory: str  # the cache folder
@@ -99,7 +99,10 @@ class FactCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get(self, skill: CatalogSkill) -> SkillFacts:
-        """Return the facts about a skill. Raises: SkillFileNotFound, and errors of reading."""
+        """Return the facts about a skill.
+
+        Raises: SkillFileNotFound, and errors from reading.
+        """
         known = self._by_location.get(skill.location)
         if known is not None and known[0] is skill:
             return known[1]
@@ -132,7 +135,7 @@ class FactCache:
 
     @property
     def progress(self) -> FactProgress | None:
-        """How far the thread is; `None` if all skills are examined, or there is no thread."""
+        """Progress of the thread; `None` if it is done, or if there is no thread."""
         done, total = self._done, len(self._skills)
         return FactProgress(done, total) if self._thread is not None and done < total else None
 

@@ -52,8 +52,8 @@ class SkillStore(ABC):
     def current(self) -> LoadedCatalog:
         """Return the current skills; the same object while nothing changes.
 
-        Changes by this process are always included. If the folders are watched, those by others
-        may be missing for a moment.
+        Changes by this process are always included. If the folders are watched, changes by
+        others may be missing for a moment.
         """
 
     def revision(self) -> str:
@@ -82,7 +82,7 @@ class SkillStore(ABC):
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
-        Raises: as `add`, and ReadOnly, and errors of reading.
+        Raises: same as `add`, ReadOnly, and errors from reading.
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
         prepared = prepare_bundles(sources, id)
@@ -102,7 +102,7 @@ class SkillStore(ABC):
 
     @abstractmethod
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
-        """Delete a user skill; set `shadowed` exactly if a system skill shadows it.
+        """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, and as `add`.
         """

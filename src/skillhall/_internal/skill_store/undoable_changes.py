@@ -45,12 +45,12 @@ _HISTORY_SCOPE = "local"  # separate from skills installed in the same project w
 
 
 def get_history_scope(location: str) -> str:
-    """Return the scope of the history of a skill store, by its location."""
+    """Return the history scope of the skill store at `location`."""
     return os.path.join(location, _HISTORY_SCOPE)
 
 
 class SkillChangeResult(NamedTuple):
-    """Changed skill, and the id that undoes the change, or "" if it cannot be undone."""
+    """Changed skill, and the id of the change, or "" if it cannot be undone."""
 
     skill: SkillSummary
     change_id: str

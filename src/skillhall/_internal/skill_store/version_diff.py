@@ -47,7 +47,7 @@ def compare_files(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[F
 
 
 def read_contents(bundle: Bundle) -> dict[str, bytes]:
-    """Read the bytes of each file. Raises: errors of reading."""
+    """Read the bytes of each file. Raises: errors from reading."""
     return {path: file.read() for path, file in bundle.files.items()}
 
 

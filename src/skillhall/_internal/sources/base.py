@@ -36,7 +36,7 @@ class SourceContext(NamedTuple):
         return build_address_policy(self.settings.allowed_networks)
 
     def get_progress(self, step: str) -> Callable[[int, int], None] | None:
-        """Return the progress callback of one step, or `None` if progress is not reported."""
+        """Return the progress callback for a step; `None` if progress is not reported."""
         return None if self.progress is None else partial(self.progress, step)
 
 
@@ -52,9 +52,9 @@ class NpxSource(NamedTuple):
 class Ref(ABC):
     """Source reference: names a source. Each kind is a frozen dataclass.
 
-    Creating one opens nothing, and its module must be cheap to import: commands that only read a
-    lock file parse the references in it. Therefore network and process code is imported in `open`:
-    it would add 59 ms of CPU to the 155 ms that `skillhall remove` takes to start.
+    Creating a reference opens nothing, and its module must be cheap to import: commands that only
+    read a lock file parse the references in it. Therefore network and process code is imported in
+    `open`: it would add 59 ms of CPU to the 155 ms that `skillhall remove` takes to start.
     """
 
     __slots__ = ()
@@ -79,7 +79,7 @@ class Ref(ABC):
 
     @property
     def repository(self) -> RepositoryRef | None:
-        """The reference itself, if it names a git repository."""
+        """The reference itself if it names a git repository, else `None`."""
         return None
 
     @property
@@ -88,18 +88,18 @@ class Ref(ABC):
         return None
 
     def at(self, path: str, ref: str) -> Ref:  # noqa: ARG002 - only repositories have both
-        """Return the reference for another path and ref of a repository; "" keeps the ref.
+        """Return a copy with this path and ref, if the reference names a repository.
 
-        References of other kinds return themselves.
+        An empty `ref` keeps the current one. References of other kinds return themselves.
         """
         return self
 
     def for_bundle(self, bundle: Bundle) -> tuple[Ref, str]:
-        """Return the reference and the path in its source that a lock file records."""
+        """Return the reference and path that a lock file records for the bundle."""
         return self, bundle.folder if bundle.path is None else bundle.path
 
     def to_portable_text(self, root: str, base: str) -> str:  # noqa: ARG002 - for local paths
-        """Return the text of a reference that also works in other checkouts of a project.
+        """Return the text in a form that works in every checkout of the project.
 
         `root` is the project folder; relative paths start at `base`.
         """
@@ -121,7 +121,7 @@ class RepositoryRef(Ref):
 
     @abstractmethod
     def at(self, path: str, ref: str) -> Self:
-        """Return the reference for another path and ref; "" keeps the ref."""
+        """Return a copy with this path and ref; an empty ref keeps the current one."""
 
     @property
     def is_pinned(self) -> bool:
@@ -139,9 +139,9 @@ class RepositoryRef(Ref):
         return self.at("", self.ref), path
 
     def interpretations(self) -> Iterator[Self]:
-        """Yield all ways to divide the text into ref and path, starting with this one.
+        """Yield every possible split into ref and path, starting with this one.
 
-        In the URL of a page, the end of a ref with slashes looks like the start of the path.
+        In the URL of a page, `tree/a/b/c` may be the ref `a` and path `b/c`, or the ref `a/b`.
         """
         yield self
         first, _, rest = self.path.partition("/")
@@ -150,7 +150,7 @@ class RepositoryRef(Ref):
             yield from self.at(rest, longer).interpretations()
 
     def to_opened_source(self, skills: RepositorySkills) -> OpenedSource:
-        """Return the opened source for skills of this repository."""
+        """Return the opened source with these skills from the repository."""
         # Only reading the repository shows which interpretation has a ref that exists.
         candidates = (ref for ref in self.interpretations() if ref.ref == skills.ref)
         return OpenedSource(next(candidates, self), skills.bundles, skills.commit, skills.stale)

@@ -1,6 +1,6 @@
 """Selection of a skill's files from a commit's tree, with findings about the rest.
 
-All readers of repositories share these rules, so that a commit always gives the same bundles.
+All readers of repositories share these rules, so that they build the same bundles for a commit.
 There is no I/O: callers pass in listings, and later the content of selected files as `CommitFiles`.
 """
 
@@ -55,7 +55,7 @@ _UNKNOWN_MODE_REASON = ("it is not a regular file", "remove it")
 
 
 class TreeEntry(NamedTuple):
-    """File, link or submodule of a commit."""
+    """File, link or submodule in a commit."""
 
     path: str
     mode: str  # six octal digits
@@ -126,7 +126,7 @@ class CommitSkill:
     def apply_size_limits(self, sizes: Mapping[str, int] = MappingProxyType({})) -> None:
         """Drop files beyond the size limits, with findings.
 
-        `sizes` has the sizes, by object id, that are missing in the entries.
+        `sizes` has the sizes by object id, for entries without one.
         """
         accepted: dict[str, TreeEntry] = {}
         total = 0
@@ -174,7 +174,7 @@ class CommitSkill:
         return True
 
     def _check_collisions(self, path: str) -> None:
-        """Report names that case-insensitive file systems cannot tell from a sibling's."""
+        """Report names that collide with a sibling on case-insensitive file systems."""
         for parent, current in pairwise(("", *accumulate(path.split("/"), "{}/{}".format))):
             if current in self._known_paths:
                 continue
@@ -194,7 +194,7 @@ class CommitSkill:
 
 
 class CommitFiles(NamedTuple):
-    """Selected skills of a commit, with the files' bytes by object id."""
+    """Skills selected from a commit, with the files' bytes by object id."""
 
     skills: list[CommitSkill]
     findings: list[Finding]
@@ -223,7 +223,7 @@ class CommitFiles(NamedTuple):
 def select_skills(
     entries: Sequence[TreeEntry], path: str, *, source_text: str
 ) -> tuple[list[CommitSkill], list[Finding]]:
-    """Select the skills at `path`; there are no findings. Raises: as `find_skills`."""
+    """Select the skills at `path`, without any findings. Raises: as `find_skills`."""
     folders = find_skills(searchable_paths(entries), path, source_text)
     return collect_skills(entries, folders), []
 

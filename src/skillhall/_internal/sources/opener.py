@@ -1,6 +1,6 @@
 """Parses the text that names a source, and opens the source.
 
-A kind of source is a `Ref` class and a function that parses the texts of this kind. To add one,
+A kind of source is a `Ref` class and a function that parses its texts. To add a kind,
 write its module, add its parser to `KINDS` and a case to `tests/contract/test_sources.py`, and
 document it.
 """

@@ -1,4 +1,4 @@
-"""Skills of installed Python packages, named `python:package`.
+"""Skills in installed Python packages, named `python:package`.
 
 They are in `.agents/skills` in the package's folder. No package is imported, because that would run
 its code. A distribution's metadata only says where to search; files are read through handles, below
@@ -86,7 +86,7 @@ def package_search_paths(settings: Settings) -> list[str]:
 
 
 def _pth_entries(folder: str) -> Iterator[str]:
-    """Yield the folders that `.pth` files add; their lines of code are not run."""
+    """Yield the folders that `.pth` files add to the path; no code in them is run."""
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".pth"):
             continue
@@ -103,7 +103,7 @@ def _pth_entries(folder: str) -> Iterator[str]:
 
 
 def read_package(reference: PackageRef, search_paths: Sequence[str]) -> tuple[Bundle, ...]:
-    """Read the skills of a package, named by its distribution or import name.
+    """Read the skills in a package, given its distribution or import name.
 
     Raises: PackageNotInstalled, NoSkillThere.
     """

@@ -21,7 +21,7 @@ _MACOS_NAMES = frozenset({"__macosx", ".ds_store"})
 
 
 class RepositorySkills(NamedTuple):
-    """Requested skills of a repository at one commit."""
+    """Requested skills in a repository at one commit."""
 
     bundles: tuple[Bundle, ...]
     commit: str
@@ -30,7 +30,7 @@ class RepositorySkills(NamedTuple):
 
 
 class FileTree(NamedTuple):
-    """Files of one folder at one commit or point in time."""
+    """Files in one folder, at one commit or point in time."""
 
     files: Mapping[str, bytes]  # by path below the folder
     commit: str = ""
@@ -40,7 +40,7 @@ class FileTree(NamedTuple):
 
 
 def find_skill_folders(paths: Iterable[str]) -> set[str]:
-    """Return the folders of skills; a nested SKILL.md belongs to the outer skill."""
+    """Return the skill folders; a nested SKILL.md belongs to the outer skill."""
     folders: set[str] = set()
     for path in sorted(paths, key=lambda path: path.count("/")):
         folder, _, file = path.rpartition("/")
@@ -64,7 +64,7 @@ def is_macos_metadata(path: str) -> bool:
 
 
 def find_version_control_folder(path: str) -> str | None:
-    """Return the version control folder that contains the file, if one does."""
+    """Return the version control folder that contains the file, or `None`."""
     parts = path.split("/")
     for count, part in enumerate(parts, 1):
         if fold_name(part) in VERSION_CONTROL_FOLDERS:
@@ -95,7 +95,7 @@ def find_skills(paths: Collection[str], requested_path: str, source_text: str) -
     named = [f for f in folders if is_name and f.rpartition("/")[2] == requested_path]
     named = [folder for folder in named if not folder.startswith(".")] or named
     if len(named) > 1:
-        problem = f"several of its skills have this name: {', '.join(sorted(named))}"
+        problem = f"several skills in it have this name: {', '.join(sorted(named))}"
         raise SourceRejected("path", source_text, problem, "use the full path of one of them")
     if named:
         return named

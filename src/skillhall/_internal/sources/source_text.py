@@ -51,7 +51,7 @@ class TextForm(Enum):
 
 
 class SourceText(NamedTuple):
-    """Text that names a source, free of control characters and not an option."""
+    """Text that names a source, without control characters or a leading dash."""
 
     text: str
     form: TextForm
@@ -81,7 +81,7 @@ class SourceText(NamedTuple):
 
     @property
     def scheme(self) -> str:
-        """Scheme in lowercase; "" if the text has another form."""
+        """Scheme in lowercase; "" if the text does not start with a scheme."""
         return self.text.partition(":")[0].lower() if self.form is TextForm.SCHEME else ""
 
     def split_name(self) -> tuple[list[str], str | None]:
@@ -110,10 +110,10 @@ class SourceText(NamedTuple):
         return url
 
     def build_rejection(self) -> SourceRejected:
-        """Return the error for a text that no kind recognizes."""
+        """Return the error for a text that no kind of source recognizes."""
         if self.form is TextForm.NAME:
             hint = "write ./name for a folder, owner/repo for a repository on GitHub"
-            return SourceRejected("path", self.text, "it is only a name", hint)
+            return SourceRejected("path", self.text, "it is not a path, a URL or owner/repo", hint)
         problem = f"{self.scheme!r} is not supported"
         return SourceRejected("scheme", self.text, problem, "use https or ssh")
 
@@ -136,7 +136,7 @@ def is_valid_ref(ref: str) -> bool:
 
 
 class RepositoryLocation(NamedTuple):
-    """Names of a repository's path on its host, and a path and ref in the repository."""
+    """Segments of a repository's path on its host, and a path and ref inside it."""
 
     names: Sequence[str]
     path: str
@@ -152,7 +152,7 @@ def is_github(url: WebUrl) -> bool:
 def parse_repository_url(url: WebUrl) -> RepositoryLocation | None:
     """Parse the URL of a repository or of a page in it; `None` for the URL of a file.
 
-    Raises: SourceRejected, also if it is neither.
+    Raises: SourceRejected if it is invalid or none of these.
     """
     text = url.without_query.rstrip("/")
     all_names = split_path(url.path, text)
@@ -214,7 +214,7 @@ def _find_page(names: Sequence[str], url: WebUrl) -> tuple[Sequence[str], Sequen
 def reject_query(url: WebUrl, allowed: set[str] | tuple[()] = ()) -> None:
     """Reject a query or fragment, because it may contain a secret.
 
-    `allowed` parameters may be in the query; if there are any, a fragment is allowed, too.
+    Parameters in `allowed` may be in the query; if it is not empty, a fragment is allowed, too.
     Raises: SourceRejected.
     """
     keys = {key for key, _ in parse_qsl(url.query, keep_blank_values=True)}
@@ -250,12 +250,12 @@ def split_ref(text: str, source_text: str) -> tuple[str, str | None]:
 
 
 def _find_git_suffix(names: Sequence[str]) -> int | None:
-    """Return the number of names up to the first that ends in .git, if there is one."""
+    """Return how many names there are up to the first that ends in .git, or `None`."""
     return next((count for count, name in enumerate(names, 1) if name.endswith(".git")), None)
 
 
 def locate_repository(names: Sequence[str], ref: str | None, text: str) -> RepositoryLocation:
-    """Split names into the repository and a path in it, after the name ending in .git.
+    """Split names after the one that ends in .git, into a repository and a path in it.
 
     If there is no such name, all names belong to the repository. Raises: SourceRejected.
     """
@@ -309,7 +309,7 @@ def _percent_decode(text: str, source_text: str) -> str:
 
 
 def format_suffix(path: str, ref: str) -> str:
-    """Return the path and ref as they follow a repository in a source text."""
+    """Return the path and ref in the form that follows a repository in a source text."""
     names = _percent_encode(path).split("/") if path else []
     # A leading @ needs no encoding: it does not start a ref.
     suffix = "".join(f"/{name[:1]}{name[1:].replace('@', '%40')}" for name in names)

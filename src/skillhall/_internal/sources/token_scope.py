@@ -1,6 +1,6 @@
-"""Sources of clients: which repositories a server's git tokens may be sent to.
+"""Token scope: the repositories that a server's git tokens may be sent to.
 
-Clients of a server can name repositories too: in a query, an import or a followed repository. If
+Clients of a server can name repositories, too: in a query, an import or a followed repository. If
 tokens were sent for all of these, every client could read the operator's private repositories.
 """
 
@@ -69,7 +69,7 @@ def open_client_source(text: str, settings: Settings) -> OpenedSource:
     """
     reference = parse_source_ref(text, allow_loopback_http=bool(settings.allowed_networks))
     if not reference.is_remote:
-        problem = "a server accepts repositories and URLs only"
+        problem = "a server accepts only repositories and URLs"
         raise SourceRejected("path", text, problem, "upload a file or an archive instead")
     is_in_scope = False
     if reference.repository is not None:

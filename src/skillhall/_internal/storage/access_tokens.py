@@ -101,7 +101,10 @@ class TokenCache:
         self._subscribers = (*self._subscribers, subscriber)
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if events concern tokens, or were missed (`events` is empty)."""
+        """Poll at once if an event concerns tokens.
+
+        An empty sequence means that events were missed, which also triggers a poll.
+        """
         if not events or any(e.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for e in events):
             self._polling_thread.wake()
 

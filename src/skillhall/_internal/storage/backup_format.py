@@ -1,9 +1,9 @@
-"""Format of a backup: compressed JSON lines with a digest of each entry and of all lines.
+"""Format of a backup: compressed JSON lines, with digests to detect damage.
 
-The first line is the header. Then come the files, in chunks, and the rows of each table. The last
-line has totals and the digest of all lines before it, so that a truncated file is noticed. Format
-1, of earlier versions, has no files and no digests of tables. `docs/reference/backup-format.md`
-describes both.
+The first line is the header. Then come the files, in chunks, and the rows of each table; each chunk
+and table has a digest. The last line has totals and the digest of all lines before it, so that a
+truncated file is detected. Format 1, written by earlier versions, has no files and no digests of
+tables. `docs/reference/backup-format.md` describes both.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TableStart(NamedTuple):
 
 
 class FileChunk(NamedTuple):
-    """Bytes of a file. The part is the folder that it belongs to."""
+    """Chunk of a file. `part` names the folder that the file belongs to."""
 
     part: str
     path: RelativePath
@@ -99,7 +99,7 @@ class BackupWriter:
         )
 
     def write_chunk(self, chunk: FileChunk) -> None:
-        """Write a chunk of a file; the chunks of a file follow each other."""
+        """Write a chunk of a file. The chunks of one file must be consecutive."""
         entry: dict[str, object] = {
             "file": f"{chunk.part}/{chunk.path}",
             "mode": chunk.mode,
@@ -153,7 +153,7 @@ class BackupReader:
         self.header = _parse_header(next(self._read_lines(), b""))
 
     def entries(self) -> Iterator[BackupEntry]:
-        """Iterate over the entries, starting with the first one. The last has the totals.
+        """Iterate over all entries from the start. The last one contains the totals.
 
         Raises: BackupRejected.
         """
@@ -195,7 +195,7 @@ class BackupReader:
 
 
 class _ReaderState:
-    """What the lines so far require of the next one."""
+    """State of the reader, which decides what the next line may contain."""
 
     def __init__(self, is_format_1: bool) -> None:  # noqa: FBT001 - private
         self.is_complete = False
@@ -207,7 +207,7 @@ class _ReaderState:
         self._last_chunk: FileChunk | None = None
 
     def parse_line(self, line: bytes, digest: Any) -> BackupEntry | None:  # noqa: ANN401 - a hash
-        """Return the entry of a line; `None` at the end of a table."""
+        """Return the entry in a line; `None` if the line ends a table."""
         value = json.loads(line)
         if isinstance(value, list):
             return self._parse_row(line, value)
@@ -223,7 +223,7 @@ class _ReaderState:
 
     def _parse_row(self, line: bytes, value: list[object]) -> list[object]:
         if not self._table:
-            raise BackupRejected("it contains an unknown table")
+            raise BackupRejected("it contains a row that belongs to no table")
         self._rows += 1
         self._table_rows += 1
         self._table_digest.update(line)
@@ -238,7 +238,7 @@ class _ReaderState:
             return None
         name, columns = value.get("table"), value["columns"]
         if not isinstance(name, str) or not name or not isinstance(columns, list):
-            raise BackupRejected("it contains an unknown table")
+            raise BackupRejected("the start of a table is invalid")
         if self._table and not self._is_format_1:
             raise BackupRejected("the end of a table is missing")
         self._table, self._table_rows, self._table_digest = name, 0, hashlib.sha256()
@@ -265,7 +265,10 @@ class _ReaderState:
         return chunk
 
     def _check_order(self, chunk: FileChunk) -> None:
-        """Check that chunks follow each other and that no file comes twice or in another."""
+        """Check that chunks are consecutive, and files sorted and before all tables.
+
+        No file may occur twice or be inside another one.
+        """
         last = self._last_chunk
         if last is not None and not last.is_last:
             expected = (last.part, last.path, last.offset + len(last.data))
@@ -296,14 +299,14 @@ def _parse_header(line: bytes) -> BackupHeader:
     except (ValueError, RecursionError):
         raise BackupRejected("it is damaged or not a backup") from None
     if not isinstance(value, dict) or value.get("format") not in (FORMAT_1, FORMAT_2):
-        raise BackupRejected("it is not a Skillhall backup, or of a newer version of Skillhall")
+        raise BackupRejected("it is not a backup, or was written by a newer version of Skillhall")
     version, database = value.get("version"), value.get("database", "")
     if type(version) is not int or version < 1:
-        raise BackupRejected("it does not state its version")
+        raise BackupRejected("its schema version is missing or invalid")
     if value["format"] == FORMAT_1:
         return BackupHeader(FORMAT_1, version, str(value.get("at", "")), "")
     if database not in ("sqlite", "postgresql"):
-        raise BackupRejected("it does not say which database it comes from")
+        raise BackupRejected("its database type is missing or unknown")
     return BackupHeader(
         FORMAT_2, version, str(value.get("at", "")), database, _parse_texts(value.get("leftOut"))
     )

@@ -1,4 +1,4 @@
-"""Folders in a backup: reading them, and replacing their entries when a backup is restored.
+"""Folders in a backup: reads them, and replaces their entries in a restore.
 
 A restore writes the new entries to a staging folder inside the folder that they belong to, and
 records in a journal that it is going to replace the old ones. Whether the database was committed
@@ -51,7 +51,7 @@ class FolderPart(NamedTuple):
 
 @contextlib.contextmanager
 def lock_parts(parts: Sequence[FolderPart]) -> Iterator[None]:
-    """Lock the folders that exist, so that no other process writes to them. Raises: OSError."""
+    """Lock the existing folders against writes by other processes. Raises: OSError."""
     with contextlib.ExitStack() as stack:
         for part in parts:
             try:
@@ -113,7 +113,7 @@ def _read_entry(
 
 
 def _read_bytes(descriptor: int) -> bytes:
-    """Read a chunk; shorter only at the end of the file."""
+    """Read a full chunk; only the end of the file may be shorter."""
     data = os.read(descriptor, CHUNK_BYTES)
     # A read may return less than requested, for example on a network file system.
     while len(data) < CHUNK_BYTES and (more := os.read(descriptor, CHUNK_BYTES - len(data))):
@@ -159,10 +159,10 @@ class StagedPart:
             self._file = None
 
     def save_plan(self, removed: Collection[str]) -> None:
-        """Record that the staged entries replace the present ones. Raises: OSError.
+        """Record that the staged entries will replace the present ones. Raises: OSError.
 
-        Entries in `removed` that are not staged are removed. The inode numbers tell later which
-        entries were already moved to their place.
+        Entries in `removed` that are not staged will be removed. The recorded inode numbers show
+        later which entries have already been moved into place.
         """
         with WritableFolder(self._path) as staging:
             with staging.open_folder(_NEW) as new:
@@ -171,7 +171,7 @@ class StagedPart:
             staging.write_file(_PLAN, json.dumps(plan).encode(), 0o600)
 
     def apply(self) -> None:
-        """Move the new entries to their place and remove the old ones. Idempotent.
+        """Move the new entries into place and remove the old ones. Idempotent.
 
         Call `discard` afterwards. Raises: OSError.
         """
@@ -239,7 +239,7 @@ class RestoreJournal:
             folder.write_file(JOURNAL, json.dumps(data).encode(), 0o600)
 
     def read(self) -> tuple[str, list[FolderPart]] | None:
-        """Return the id and the parts of the recorded restore; `None` without one.
+        """Return the id and parts of the recorded restore; `None` if there is none.
 
         Raises: OSError.
         """
@@ -258,6 +258,6 @@ class RestoreJournal:
 
 
 def sync_disks() -> None:
-    """Write all cached data to disk: faster than a sync for each of many files."""
+    """Write all cached data to disk, which is faster than syncing many files."""
     if hasattr(os, "sync"):
         os.sync()

@@ -63,7 +63,7 @@ class HistoryChange(NamedTuple):
     entries: Mapping[str, HistoryEntry]  # by the key of the skill
 
     def digests(self) -> set[str]:
-        """Return the digests that undoing or repeating the change needs."""
+        """Return the digests that are needed to undo or redo the change."""
         versions = (files for e in self.entries.values() for files in (e.before, e.after))
         return {file.sha256 for files in versions if files is not None for file in files.values()}
 
@@ -91,7 +91,7 @@ class History:
         """
         data = _serialize_change(change, self._scope)
         if len(data) > MAX_SIZE or _parse_change(data, self._scope) != change:
-            raise ValueError("the change cannot be recorded")
+            raise ValueError("the change cannot be recorded: it is too large or invalid")
         os.makedirs(self._path, _FOLDER_MODE, exist_ok=True)
         with WritableFolder(self._path) as folder, folder.lock():
             folder.recover()
@@ -133,7 +133,7 @@ class History:
             folder.sync()
 
     def _read_files(self) -> Iterator[tuple[str, HistoryChange | None]]:
-        """Iterate over files, newest first, with their change; `None` if damaged."""
+        """Yield each file name, newest first, with its change; `None` if damaged."""
         try:
             names = _sort_change_files(os.listdir(self._path))
         except FileNotFoundError:
@@ -156,7 +156,7 @@ def scope_folder_name(scope: str) -> str:
 
 
 def move_change(data: bytes, scope: str) -> bytes:
-    """Return the file of a change with another scope; a damaged one is not changed."""
+    """Replace the scope in a change's file; damaged data is returned as it is."""
     try:
         value = json.loads(data)
         value["scope"] = scope
@@ -243,7 +243,7 @@ def _serialize_change(change: HistoryChange, scope: str) -> bytes:
 
 
 def _parse_change(data: bytes, scope: str) -> HistoryChange | None:
-    """Parse a change of this scope; `None` if it is damaged or of another scope."""
+    """Parse a change; `None` if it is damaged or belongs to another scope."""
     try:
         value = json.loads(data)
         if (value["format"], value["scope"]) != (FORMAT, scope):

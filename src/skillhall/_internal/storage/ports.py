@@ -57,10 +57,10 @@ class WorkspaceReader(Protocol):
         """Return the number of blocks that are not deleted."""
 
     def next_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        """Return id and position of the block after `position`, or of the first for ""."""
+        """Return the id and position of the block after `position`; "" is the start."""
 
     def previous_position(self, session: str, zone: Zone, position: str) -> tuple[str, str] | None:
-        """Return id and position of the block before `position`, or of the last for ""."""
+        """Return the id and position of the block before `position`; "" is the end."""
 
     def list_positions(self, session: str, zone: Zone) -> Sequence[tuple[str, str]]:
         """Return the ids and positions of the blocks in a zone, in order."""
@@ -118,7 +118,7 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Update a block."""
 
     def set_positions(self, session: str, positions: Sequence[tuple[str, str]]) -> None:
-        """Set the positions of blocks in one zone, given as pairs of id and position."""
+        """Set the positions of blocks in one zone; takes pairs of id and position."""
 
     def delete_blocks(self, session: str) -> None:
         """Delete all blocks of a session permanently."""
@@ -148,11 +148,14 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
         """Delete automatic snapshots except the last `keep` and the one with `keep_id`."""
 
     def add_events(self, *events: Event) -> int:
-        """Insert events, delivered after the commit; return a number that is never reused."""
+        """Insert events, which are delivered after the commit.
+
+        Returns a number that no other call returns.
+        """
 
 
 class WorkspaceStore(Protocol):
-    """Storage of a workspace. A write may call its function more than once."""
+    """Storage of a workspace. `write` may call `work` more than once."""
 
     def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
@@ -160,5 +163,5 @@ class WorkspaceStore(Protocol):
     def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         """Run a write transaction, all or nothing.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`.
         """

@@ -165,7 +165,10 @@ class StoredFile:
 
 
 def parse_time(text: str) -> int:
-    """Return a stored time in nanoseconds since 1970, without fractions of a second."""
+    """Convert a stored time to nanoseconds since 1970; 0 if it is invalid.
+
+    Fractions of a second are dropped.
+    """
     try:
         return int(datetime.fromisoformat(text).timestamp()) * 1_000_000_000
     except ValueError:  # a database that was edited by hand
@@ -184,7 +187,10 @@ class SharedSkill:
     times: Mapping[str, int] = field(default_factory=dict)  # of files that were restored
 
     def modified(self, path: str) -> int:
-        """Return the time of a file, in nanoseconds since 1970. Equal on all servers."""
+        """Return when a file was modified, in nanoseconds since 1970.
+
+        The result is the same on all servers.
+        """
         return self.times[path] if path in self.times else parse_time(self.updated)
 
 

@@ -1,7 +1,7 @@
-"""Usage log: which agent was offered, loaded or read which skill.
+"""Usage log: which skills were offered to agents, or loaded or read by them.
 
-It has one JSON object per line, without contents. A full file is rotated and replaces the file that
-was rotated before.
+Each line is a JSON object with names but no contents. When the file is full, it is rotated and
+replaces the previously rotated file.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
 class UsageRecord(NamedTuple):
-    """Names of the skills that an agent was offered, loaded or read."""
+    """Names of the skills that were offered to an agent, or loaded or read by it."""
 
     at: str  # ISO 8601, UTC
     agent: str
@@ -42,7 +42,7 @@ class UsageLog:
         self.directory = os.path.join(data_directory, FOLDER)
 
     def record(self, usage: UsageRecord) -> None:
-        """Append one line. Safe for several processes."""
+        """Append one line. Several processes may do so at the same time."""
         with suppress(OSError):
             os.makedirs(self.directory, _FOLDER_MODE, exist_ok=True)
             with WritableFolder(self.directory) as folder, folder.lock():

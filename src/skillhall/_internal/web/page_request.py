@@ -161,7 +161,7 @@ class PageRequest(Request):
 
     @cached_property
     def notice(self) -> Notice | None:
-        """Message about the last change, if this page is the first after it."""
+        """Message about the last change, if it has not been shown yet."""
         return Notice.parse(self.cookies.get(NOTICE_COOKIE, ""), self.translations)
 
     @property
@@ -172,7 +172,7 @@ class PageRequest(Request):
 
     @property
     def is_signed_in(self) -> bool:
-        """Whether there is a session cookie."""
+        """Whether the request has a session cookie."""
         return bool(self.cookies.get(SESSION_COOKIE))
 
     @property
@@ -197,7 +197,7 @@ PageHandler: TypeAlias = Callable[[PageRequest], Response]
 def on_error(page: PageHandler, form: str = "") -> Callable[[PageHandler], PageHandler]:
     """Show `page` again if the handler of one of its forms raises an error.
 
-    `form` is the name of that form, on a page with several.
+    `form` is the name of that form, on a page with several forms.
     """
 
     def decorate(handler: PageHandler) -> PageHandler:

@@ -44,11 +44,11 @@ def render(
     status: int | None = None,
     **values: object,
 ) -> HTMLResponse:
-    """Render a page with a template, which gets the page as `page`.
+    """Render a template as a page.
 
-    `page` has the values, `title`, `problem` and `failed_form`. The title defaults to the text
-    `<template>.title`. The error defaults to that of the request; it becomes `page.problem` and
-    sets the status, unless `status` is given.
+    The template gets `values`, `title`, `problem` and `failed_form` as attributes of `page`. The
+    title defaults to the translation of `<template>.title`, the error to `request.error`. The error
+    becomes `page.problem` and, unless `status` is given, determines the status.
     """
     error = error or request.error
     if title is None:
@@ -80,7 +80,7 @@ def render_error(request: PageRequest, error: SkillhallError) -> HTMLResponse:
 
 
 def render_problem(request: PageRequest, error: SkillhallError) -> HTMLResponse:
-    """Render only the box with an error, for scripts that insert it into their page."""
+    """Render only the error box, for scripts that insert it into the page."""
     html = render_macro("parts.html", "problem_box", describe_error(request, error))
     response = HTMLResponse(html, error_status(error).http_status, _PAGE_HEADERS)
     response.raw_headers.extend(error_headers(error))
@@ -93,14 +93,14 @@ def render_macro(template: str, macro: str, *values: object) -> str:
 
 
 def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
-    """Render the error of a request without a route, or of an unexpected exception."""
+    """Render the error page for an unknown route or an unexpected exception."""
     page_request = PageRequest(request.scope, request.receive)
     message = page_request.translations(f"error.{_UNROUTED_MESSAGES.get(error.code, 'broken')}")
     return render_error(page_request, HttpError(error.code, message, headers=error.headers))
 
 
 def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
-    """Describe an error in the visitor's language, as far as there are texts for it."""
+    """Describe an error in the visitor's language, as far as it is translated."""
     translations = request.translations
     code = error.code if f"error.{error.code}" in translations.messages else "other"
     key = "_".join(filter(None, (error.kind, error.variant)))
@@ -149,7 +149,7 @@ def jinja_environment() -> Environment:
 
 
 def capitalize(text: str) -> str:
-    """Capitalize the first word of a message of the library, which is in lower case."""
+    """Capitalize a message of the library if it starts with a lowercase word."""
     # `allowed-tools` or `pdf/SKILL.md` at the start is not a word.
     return text[0].upper() + text[1:] if re.match(r"[a-z]+[ ,:]", text) else text
 

@@ -172,7 +172,7 @@ def sign_out(request: PageRequest) -> Response:
 
 
 def _skipped_anchor(status: SourceStatus) -> str:
-    """Return the anchor of a source, which does not depend on the other sources."""
+    """Return the anchor of a source; it stays the same if other sources change."""
     return f"of-{sha256_hex(f'{status.role} {status.source}'.encode())[:12]}"
 
 

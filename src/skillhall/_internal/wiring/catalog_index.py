@@ -22,10 +22,10 @@ def index_catalog(
     settings: Settings | None,
     on_progress: Callable[[int], None] = lambda _: None,
 ) -> SearchIndex:
-    """Return the complete index of a catalog; a large one is stored in the cache folder.
+    """Return the search index of a catalog, with all its texts.
 
-    Without `settings`, the index is built in memory. `on_progress` is called with the number of
-    texts that are still to be read.
+    The index of a large catalog is stored in the cache folder; without `settings`, it is built in
+    memory. `on_progress` is called with the number of texts that are still to be read.
     """
     path, semantic = None, None
     if settings is not None:
@@ -39,7 +39,10 @@ def index_catalog(
 
 
 def open_configured_ranking(settings: Settings) -> SemanticRanking | None:
-    """Open the ranking by meaning if an embedding model is configured. Raises: ConfigInvalid."""
+    """Open the ranking by meaning; `None` if no embedding model is configured.
+
+    Raises: ConfigInvalid.
+    """
     if not settings.embeddings.model and not settings.embeddings.url:
         return None
     # The clients of models take longer to import than a search takes.
@@ -51,7 +54,7 @@ def open_configured_ranking(settings: Settings) -> SemanticRanking | None:
 
 
 def get_index_path(roots: Iterable[Root], profile: Profile, settings: Settings) -> str | None:
-    """Return the path of the search index of some roots; `None` if caches are disabled."""
+    """Return the path of the search index for `roots`; `None` if caches are disabled."""
     if not settings.use_head_cache:
         return None
     paths = [f"{root.path} {root.follow_links}" for root in roots]

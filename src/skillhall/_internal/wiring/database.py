@@ -47,7 +47,7 @@ DATABASE = "skillhall.db"  # in the data folder
 class DatabaseServices(NamedTuple):
     """Services on the database, which several servers may share.
 
-    `mirror`, `skill_store` and `uploads` are None unless the database is PostgreSQL.
+    `mirror`, `skill_store` and `uploads` are set only if the database is PostgreSQL.
     """
 
     database: Database
@@ -70,7 +70,7 @@ class DatabaseServices(NamedTuple):
 def open_database_services(settings: Settings) -> DatabaseServices:
     """Open the services on the database. Call `close` when done.
 
-    The database may be temporarily unavailable.
+    Succeeds even if the database is temporarily unavailable.
     Raises: ConfigInvalid, DatabaseNewer.
     """
     database = open_database(settings, allow_unavailable=True)
@@ -103,9 +103,9 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
     """Open the configured database. Call `close` when done.
 
-    Completes or undoes an interrupted restore first, which needs a database that is up.
-    The default is an SQLite file in the data folder. With `allow_unavailable`, a database that is
-    down is opened on first use.
+    Completes or undoes an interrupted restore first. The default is an SQLite file in the data
+    folder. With `allow_unavailable`, a database that is down is opened on first use, unless there
+    is such a restore.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118

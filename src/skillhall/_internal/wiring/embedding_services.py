@@ -30,7 +30,7 @@ _MAX_TIMEOUT = 60.0  # seconds
 
 
 class EmbeddingServices(NamedTuple):
-    """Configured model, the store of its vectors, and the ranking by both."""
+    """Configured model, the store of its vectors, and the ranking that uses both."""
 
     model: EmbeddingModel
     store: VectorStore
@@ -38,14 +38,14 @@ class EmbeddingServices(NamedTuple):
     price: float | None  # of a million tokens
 
     def open_background(self) -> BackgroundEmbedding:
-        """Return the job of a server that computes vectors; `start` starts it."""
+        """Return the background job that computes vectors; call `start` to start it."""
         return BackgroundEmbedding(self.model, self.store)
 
 
 def open_semantic_ranking(settings: Settings) -> SemanticRanking:
-    """Open the ranking of a search; disabled unless a model is configured.
+    """Open the ranking by meaning for a command; disabled if no model is configured.
 
-    A server uses the ranking of `open_embeddings`. Raises: ConfigInvalid.
+    A server uses the ranking of `open_embeddings` instead. Raises: ConfigInvalid.
     """
     embeddings = open_embeddings(settings)
     return DisabledRanking() if embeddings is None else embeddings.ranking
@@ -54,9 +54,10 @@ def open_semantic_ranking(settings: Settings) -> SemanticRanking:
 def open_embeddings(
     settings: Settings, database: Database | None = None
 ) -> EmbeddingServices | None:
-    """Open the embeddings; `None` unless a model is configured.
+    """Open the embedding services; `None` if no model is configured.
 
-    Servers on one PostgreSQL `database` share the vectors; otherwise, they are in the cache folder.
+    The vectors are stored in `database` if it is PostgreSQL, so that all its servers share them,
+    else in the cache folder.
     Raises: ConfigInvalid.
     """
     configured = settings.embeddings
@@ -79,7 +80,7 @@ def open_embeddings(
 
 
 def open_vector_store(settings: Settings) -> VectorStore:
-    """Return the store in the cache folder, which is created when it is first used."""
+    """Return the vector store in the cache folder; it is created on first use."""
     return SqliteVectors(os.path.join(settings.cache_directory, _FOLDER))  # noqa: PTH118
 
 

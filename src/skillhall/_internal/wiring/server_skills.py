@@ -27,7 +27,7 @@ def open_collection(
     """Open the collection: the skill store and the skills of the served repositories.
 
     With `embedding`, the vectors of its skills are computed in the background. With `semantic`,
-    they are searched by meaning, too.
+    search also matches by meaning.
     """
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:

@@ -29,7 +29,7 @@ def open_workspace(
 ) -> Workspace:
     """Open the workspace on the configured database, or on that of `services`.
 
-    Call `close` when done, which closes `services`, too. With `for_server`, the workspace imports
+    Call `close` when done; it also closes `services`. With `for_server`, the workspace imports
     only from remote sources and receives the events of other servers.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """

@@ -41,9 +41,9 @@ class BlockFilter(NamedTuple):
     text: str = ""  # to find in the content, or in the skill's name or description
 
     def matches(self, content: BlockContent) -> bool:
-        """Whether the content or its skill contains the text, ignoring case.
+        """Whether the content, or its skill's name or description, contains the text.
 
-        Zone and type are not compared; `Blocks.list` selects by them in the query.
+        Case is ignored. Zone and type are not compared; `Blocks.list` filters by them in its query.
         """
         if not self.text:
             return True

@@ -92,7 +92,7 @@ def compile_context(session: Session, blocks: Sequence[Block]) -> Context:
 def compute_spending(
     session: Session, sizes: Mapping[Zone, ZoneSize]
 ) -> dict[Zone | None, Spending]:
-    """Return the spending of each zone, and under None that of the session."""
+    """Return the spending of each zone, and of the session under the key None."""
     spent: dict[Zone | None, Spending] = {}
     for zone in Zone:
         tokens = sizes[zone].tokens if zone in sizes else 0

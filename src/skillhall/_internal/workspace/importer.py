@@ -40,7 +40,7 @@ _MARKDOWN = ".md"
 
 
 class ImportConflict(StrEnum):
-    """Handling of a skill if the session already has a block with its name."""
+    """What to do with a skill if the session already has a block with its name."""
 
     REFUSE = "refuse"
     REPLACE = "replace"  # at the position of the old block
@@ -100,7 +100,7 @@ class SkillImporter:
     working_directory: str
 
     def scan_folder(self, folder: str = "") -> FolderScan:
-        """Return the candidates in a local folder, even rejected ones.
+        """Return the candidates in a local folder, including rejected ones.
 
         Raises: FolderScanOff.
         """
@@ -160,7 +160,10 @@ class SkillImporter:
         return ImportChoices(tuple(map(read_candidate, bundles)), origin)
 
     def find_conflicts(self, session: str, choices: ImportChoices) -> frozenset[str]:
-        """Return the names of skills that the session already has. Raises: RecordNotFound."""
+        """Return the names of candidates that the session already has.
+
+        Raises: RecordNotFound.
+        """
         blocks = self.unit_of_work.store.read(
             lambda read: read.blocks(get_session(read, session).id, None, SKILL_TYPE)
         )
@@ -234,9 +237,10 @@ def _replace_block(
     contents: Sequence[BlockContent],
     on_conflict: ImportConflict,
 ) -> Block | None:
-    """Replace the older block of the skill and return it. Raises: Conflict.
+    """Replace the existing block of the skill and return the new one.
 
-    None if there is no such block, or if the import must not replace it.
+    Returns None if there is no such block, if the import keeps both, or if the candidate is an
+    exported session. Raises: Conflict if existing blocks must not be replaced.
     """
     if candidate.portable_session is not None or on_conflict is ImportConflict.KEEP:
         return None

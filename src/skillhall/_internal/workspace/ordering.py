@@ -1,4 +1,4 @@
-"""Order of blocks: positions are strings that sort, with room between any two."""
+"""Order of blocks: positions are sortable strings with room between any two."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def find_position(
     Raises: BlockMovedError if the neighbor is not in the zone, FieldRefused.
     """
     if bool(placement.after) + bool(placement.before) + placement.first > 1:
-        raise FieldRefused("place", "only one of after, before and first can be set")
+        raise FieldRefused("place", "only one of 'after', 'before' and 'first' can be set")
     if moved_id and moved_id in (placement.after, placement.before):
         raise FieldRefused("place", "a block cannot be placed next to itself")
     low, high = _find_neighbors(change, zone, placement, moved_id)
@@ -61,9 +61,9 @@ def find_position(
 def _find_neighbors(
     change: SessionChange, zone: Zone, placement: BlockPlacement, moved_id: str
 ) -> tuple[tuple[str, str], tuple[str, str]]:
-    """Return id and position of the blocks on both sides, ignoring the moved block.
+    """Return the id and position of the block on each side, except the moved block.
 
-    Both strings are "" where there is no block.
+    Both are "" on a side without a block.
     """
     neighbor = placement.after or placement.before
     start = ""
@@ -111,7 +111,7 @@ def positions_after(low: str, number: int) -> list[str]:
 
 
 def spread_positions(low: str, high: str, number: int) -> list[str]:
-    """Return `number` evenly spaced positions between two others."""
+    """Return `number` evenly spaced positions between `low` and `high`."""
     for digits in count(_MIN_DIGITS):
         first = _to_int(low, digits) if low else 0
         end = _to_int(high, digits) if high else _BASE**digits
@@ -124,10 +124,10 @@ def spread_positions(low: str, high: str, number: int) -> list[str]:
 
 
 def respread_window(rows: Sequence[tuple[str, str]], at: int) -> tuple[int, int, list[str]]:
-    """Return the range of neighbors of index `at` to move, and their new positions.
+    """Return a range of `rows` around index `at`, and new positions for it.
 
-    `rows` are the ids and positions of the zone. A block will be inserted before `rows[at]`, so
-    there is one position more than there are neighbors.
+    `rows` are the ids and positions of the zone. There is one position more than there are rows in
+    the range, because a block will be inserted before `rows[at]`.
     """
     reach = 8
     while True:

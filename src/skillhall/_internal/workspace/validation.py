@@ -49,15 +49,15 @@ def parse_zone(text: str) -> Zone:
     try:
         return Zone(text.upper())
     except ValueError:
-        known = ", ".join(Zone)
-        raise FieldRefused("zone", f"unknown zone {text[:MAX_NAME]!r}", known) from None
+        hint = f"use one of: {', '.join(Zone)}"
+        raise FieldRefused("zone", f"unknown zone {text[:MAX_NAME]!r}", hint) from None
 
 
 def validate_block_type(text: str) -> str:
     """Return `text` if it is the id of a block type. Raises: FieldRefused."""
     if text not in BLOCK_TYPES:
         known = ", ".join(BLOCK_TYPES)
-        raise FieldRefused("type", f"unknown type {text[:MAX_NAME]!r}", f"one of: {known}")
+        raise FieldRefused("type", f"unknown type {text[:MAX_NAME]!r}", f"use one of: {known}")
     return text
 
 

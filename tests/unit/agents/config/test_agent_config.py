@@ -92,19 +92,19 @@ def test_unknown_agent_error_lists_known_agents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ({"root": "x", "inline": "a"}, "agents[0].skills[1].inline must be a list of strings"),
+        ({"root": "x", "inline": "a"}, "'agents[0].skills[1].inline' must be a list of strings"),
         (
             {"root": "x", "available": [1]},
-            "agents[0].skills[1].available must be a list of strings",
+            "'agents[0].skills[1].available' must be a list of strings",
         ),
-        ({"root": ""}, "agents[0].skills[1].root must be the path of a folder"),
-        ({"root": "a\0b"}, "agents[0].skills[1].root must be the path of a folder"),
-        ({"root": "\ud800"}, "agents[0].skills[1].root must be the path of a folder"),
-        ({"root": 3}, "agents[0].skills[1].root must be a string"),
-        ({}, "agents[0].skills[1].root must be the path of a folder"),
-        ("x", "agents[0].skills[1] must be an object"),
-        ({"root": "x", "base": "home"}, "agents[0].skills[1].base must be 'config'"),
-        ({"root": "x", "inlne": []}, "agents[0].skills[1].inlne is not a known key"),
+        ({"root": ""}, "'agents[0].skills[1].root' must be the path of a folder"),
+        ({"root": "a\0b"}, "'agents[0].skills[1].root' must be the path of a folder"),
+        ({"root": "\ud800"}, "'agents[0].skills[1].root' must be the path of a folder"),
+        ({"root": 3}, "'agents[0].skills[1].root' must be a string"),
+        ({}, "'agents[0].skills[1].root' must be the path of a folder"),
+        ("x", "'agents[0].skills[1]' must be an object"),
+        ({"root": "x", "base": "home"}, "'agents[0].skills[1].base' must be 'config'"),
+        ({"root": "x", "inlne": []}, "unknown key 'agents[0].skills[1].inlne'"),
     ],
 )
 def test_invalid_source_error_names_its_key(tmp_path: Path, source: object, problem: str) -> None:
@@ -116,12 +116,12 @@ def test_invalid_source_error_names_its_key(tmp_path: Path, source: object, prob
     ("document", "problem"),
     [
         ([], "the document must be an object"),
-        ({}, "agents must be set"),
-        ({"agents": {}}, "agents must be a list"),
-        ({"agents": [1]}, "agents[0] must be an object"),
-        ({"agents": [{}]}, "agents[0].agentId must be a non-empty string"),
-        ({"agents": [{"id": 1}]}, "agents[0].id must be a string"),
-        ({"agents": [{"id": "a", "skills": {}}]}, "agents[0].skills must be a list"),
+        ({}, "'agents' must be set"),
+        ({"agents": {}}, "'agents' must be a list"),
+        ({"agents": [1]}, "'agents[0]' must be an object"),
+        ({"agents": [{}]}, "'agents[0].agentId' must be a non-empty string"),
+        ({"agents": [{"id": 1}]}, "'agents[0].id' must be a string"),
+        ({"agents": [{"id": "a", "skills": {}}]}, "'agents[0].skills' must be a list"),
         ({"agents": [{"id": "a"}, {"id": "a"}]}, "agents[1] has the same id 'a' as agents[0]"),
     ],
 )
@@ -155,23 +155,23 @@ def test_unparsable_file_is_named_in_the_error(
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [
-        ({"model": 1}, "agents[0].model must be a string"),
-        ({"instructions": []}, "agents[0].instructions must be a string"),
-        ({"name": {}}, "agents[0].name must be a string"),
-        ({"tools": "load_skill"}, "agents[0].tools must be a list of strings"),
-        ({"tools": ["shell"]}, "agents[0].tools[0] must be the name of a tool"),
-        ({"readExtensions": ".md"}, "agents[0].readExtensions must be a list of strings"),
+        ({"model": 1}, "'agents[0].model' must be a string"),
+        ({"instructions": []}, "'agents[0].instructions' must be a string"),
+        ({"name": {}}, "'agents[0].name' must be a string"),
+        ({"tools": "load_skill"}, "'agents[0].tools' must be a list of strings"),
+        ({"tools": ["shell"]}, "'agents[0].tools[0]' must be the name of a tool"),
+        ({"readExtensions": ".md"}, "'agents[0].readExtensions' must be a list of strings"),
         (
             {"readExtensions": [".md", "tar.gz"]},
-            "agents[0].readExtensions[1] must be a file extension such as .md",
+            "'agents[0].readExtensions[1]' must be a file extension such as '.md'",
         ),
-        ({"budgets": 5}, "agents[0].budgets must be an object"),
-        ({"budgets": {"catalog": 0}}, "agents[0].budgets.catalog must be a positive integer"),
+        ({"budgets": 5}, "'agents[0].budgets' must be an object"),
+        ({"budgets": {"catalog": 0}}, "'agents[0].budgets.catalog' must be a positive integer"),
         (
             {"budgets": {"tokens": True}},
-            "agents[0].budgets.tokens must be a positive integer",
+            "'agents[0].budgets.tokens' must be a positive integer",
         ),
-        ({"budgets": {"catlog": 1}}, "agents[0].budgets.catlog is not a known key"),
+        ({"budgets": {"catlog": 1}}, "unknown key 'agents[0].budgets.catlog'"),
     ],
 )
 def test_invalid_agent_key_is_rejected_by_parser_and_schema(
@@ -219,7 +219,9 @@ def test_json_error_names_the_line_of_the_key(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigInvalid) as caught:
         read_config(file)
-    assert str(caught.value) == (f"{file}:7: agents[1].skills[1].inline must be a list of strings")
+    assert str(caught.value) == (
+        f"{file}:7: 'agents[1].skills[1].inline' must be a list of strings"
+    )
 
 
 def test_toml_error_names_the_line_of_the_statement(tmp_path: Path) -> None:
@@ -231,7 +233,7 @@ def test_toml_error_names_the_line_of_the_statement(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigInvalid) as caught:
         read_config(file)
-    assert str(caught.value) == f"{file}:10: agents[1].tools[1] must be the name of a tool"
+    assert str(caught.value) == f"{file}:10: 'agents[1].tools[1]' must be the name of a tool"
 
 
 def test_missing_key_error_names_the_parents_line(tmp_path: Path) -> None:
@@ -261,5 +263,5 @@ def test_own_config_rejects_unknown_keys(tmp_path: Path) -> None:
     file.write_text('[[agents]]\nid = "a"\nbudget = 3\n', encoding="utf-8")
     with pytest.raises(ConfigInvalid) as caught:
         read_config(file)
-    assert str(caught.value) == f"{file}:3: agents[0].budget is not a known key"
+    assert str(caught.value) == f"{file}:3: unknown key 'agents[0].budget'"
     assert caught.value.hint.endswith("skills, tools, budgets, readExtensions")

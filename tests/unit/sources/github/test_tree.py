@@ -50,7 +50,7 @@ def test_dumped_tree_loads_unchanged() -> None:
 @pytest.mark.parametrize("size", [{}, {"size": None}, {"size": -1}, {"size": True}, {"size": "5"}])
 def test_file_without_size_is_rejected(size: dict[str, object]) -> None:
     file = {"path": "a", "mode": "100644", "sha": HELLO, **size}
-    with pytest.raises(ValueError, match="no size"):
+    with pytest.raises(ValueError, match="no valid 'size'"):
         parse_tree(json.dumps({"tree": [file], "truncated": False}).encode())
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class AnthropicSkillTool(BetaBuiltinFunctionTool):
     """A skill tool for the tool runner.
 
-    For a plain request, put the result of `to_dict()` into its `tools`.
+    For a plain request, add the result of `to_dict()` to its `tools`.
 
     >>> [tool.to_dict()["name"] for tool in skill_tools(Skills.load("skills"))][:3]
     ['list_skills', 'search_skills', 'load_skill']
@@ -29,7 +29,7 @@ class AnthropicSkillTool(BetaBuiltinFunctionTool):
         self._tool = tool
 
     def to_dict(self) -> BetaToolUnionParam:
-        """Return the tool as an entry for `tools`."""
+        """Return the definition of the tool, for the `tools` of a request."""
         entry = {
             "name": self._tool.name,
             "description": self._tool.description,

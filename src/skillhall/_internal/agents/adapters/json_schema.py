@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FunctionSchema(TypedDict):
-    """A function, described as most providers expect it."""
+    """The schema of a function, in the format that most providers expect."""
 
     name: str
     description: str
@@ -24,7 +24,7 @@ class FunctionSchema(TypedDict):
 
 
 class ToolSchema(TypedDict):
-    """An entry of a `tools` list."""
+    """An entry in the `tools` of a request."""
 
     type: str
     function: FunctionSchema

@@ -46,7 +46,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`, for async agents."""
+        """Like `wrap_model_call`, for async agents."""
         return await handler(await asyncio.to_thread(self._add_skills, request))
 
     def wrap_tool_call(
@@ -54,7 +54,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Call skill tools; pass others on."""
+        """Handle calls to skill tools; pass all others to `handler`."""
         return self._call_tool(request) if self._is_skill_tool(request) else handler(request)
 
     async def awrap_tool_call(
@@ -62,7 +62,7 @@ class SkillsMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """As `wrap_tool_call`, for async agents."""
+        """Like `wrap_tool_call`, for async agents."""
         if self._is_skill_tool(request):
             return await asyncio.to_thread(self._call_tool, request)
         return await handler(request)

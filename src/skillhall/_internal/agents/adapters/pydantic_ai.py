@@ -43,11 +43,11 @@ class SkillsToolset(AbstractToolset[Any]):
 
     @property
     def id(self) -> str:
-        """The id among the toolsets of an agent."""
+        """The id by which Pydantic AI tells the toolsets of an agent apart."""
         return self._name
 
     async def for_run(self, ctx: RunContext[Any]) -> SkillsToolset:
-        """Return the toolset of one run."""
+        """Return a copy for one run, which knows the skills loaded in its messages."""
         own = SkillsToolset(self._skills, self._shared_tools, self._name)
         prompts = [ctx.prompt] if isinstance(ctx.prompt, str) else []
         texts = [*iter_texts(ctx.messages), *prompts]
@@ -83,7 +83,7 @@ class SkillsToolset(AbstractToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> str:
-        """Call the tool. Errors are returned too, for the model to read."""
+        """Call the tool. An error is returned as text, so that the model reads it."""
         del ctx, tool
         result = await asyncio.to_thread(self.tools.call, name, tool_args)
         return result.text

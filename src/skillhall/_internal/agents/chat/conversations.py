@@ -66,11 +66,14 @@ class Conversations:
 
     @property
     def status(self) -> PoolStatus:
-        """Numbers of replies; each has a thread until the model has answered or timed out."""
+        """Numbers of running and rejected replies, for metrics.
+
+        A stopped reply counts as running until its thread ends.
+        """
         return PoolStatus("model", MAX_RUNNING_REPLIES, self._running, 0, self._rejected)
 
     def find(self, identity: str) -> Conversation | None:
-        """Return the conversation with this id; `None` if it does not exist or expired."""
+        """Return the conversation with this id; `None` if it is missing or has expired."""
         with self._lock:
             self._evict()
             return self._by_id.get(identity)
@@ -81,7 +84,7 @@ class Conversations:
             self._by_id.pop(identity, None)
 
     def check_capacity(self) -> None:
-        """Check that a reply can begin, before anything is prepared for it. Raises: Busy."""
+        """Check that another reply may start, before preparing it. Raises: Busy."""
         with self._lock:
             self._check_capacity()
 

@@ -78,7 +78,7 @@ def open_model(name: str) -> Model:
 
 
 def to_model_unavailable(error: AgentRunError | UserError, model_name: str) -> ModelUnavailable:
-    """Return the error for users.
+    """Return the error to show to users.
 
     It does not contain the provider's text, which may contain the API key.
     """

@@ -73,7 +73,7 @@ class AgentConfig:
         for agent in self.agents:
             if agent.id == identity:
                 return agent
-        known = ", ".join(agent.id for agent in self.agents)
+        known = ", ".join(agent.id for agent in self.agents) or "none"
         raise ConfigInvalid(
             self.path, f"agent not found: {identity!r}", f"agents in this file: {known}"
         )
@@ -140,7 +140,7 @@ def _parse_tools(node: ConfigNode) -> tuple[str, ...]:
     for entry in node.as_list():
         if entry.value not in AGENT_TOOL_NAMES:
             raise entry.build_requirement_error(
-                "be the name of a tool", f"tools: {', '.join(AGENT_TOOL_NAMES)}"
+                "be the name of a tool", f"available tools: {', '.join(AGENT_TOOL_NAMES)}"
             )
     return tuple(name for name in AGENT_TOOL_NAMES if name in names)
 
@@ -151,7 +151,7 @@ def _parse_extensions(node: ConfigNode) -> tuple[str, ...]:
         try:
             normalize_extensions(entry.as_string())
         except ValueError:
-            raise entry.build_requirement_error("be a file extension such as .md") from None
+            raise entry.build_requirement_error("be a file extension such as '.md'") from None
     return normalize_extensions(node.as_strings() or ())
 
 
@@ -162,7 +162,7 @@ def _parse_source(node: ConfigNode) -> InstructionSource:
     base = node.child("base")
     if base.as_string() not in ("", "config"):
         raise base.build_requirement_error(
-            "be 'config'", "remove it to start at the working directory"
+            "be 'config'", "remove it if 'root' is relative to the working directory"
         )
     node.reject_unknown_keys(_SOURCE_KEYS)
     return InstructionSource(

@@ -57,7 +57,7 @@ def read_config_document(file: Path) -> ConfigNode:
 class ConfigNode:
     """A value of the document and its key path.
 
-    The methods that return a value raise ConfigInvalid if it has another type.
+    The methods that return a value raise ConfigInvalid if it has the wrong type.
     """
 
     value: object
@@ -77,7 +77,8 @@ class ConfigNode:
 
     def build_requirement_error(self, requirement: str, hint: str = "") -> ConfigInvalid:
         """Return an error that says what the value must be."""
-        return self.build_error(f"{self.display_path or 'the document'} must {requirement}", hint)
+        subject = repr(self.display_path) if self.path else "the document"
+        return self.build_error(f"{subject} must {requirement}", hint)
 
     def child(self, name: str) -> ConfigNode:
         """Return the member `name`; its value is `None` if it is missing."""
@@ -98,7 +99,7 @@ class ConfigNode:
         for name in self.value if isinstance(self.value, dict) else ():
             if name not in known:
                 child = self.child(name)
-                problem = f"{child.display_path} is not a known key"
+                problem = f"unknown key {child.display_path!r}"
                 raise child.build_error(problem, f"known keys: {', '.join(known)}")
 
     def require(self) -> ConfigNode:

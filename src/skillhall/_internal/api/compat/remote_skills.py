@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MAX_PARALLEL = 8  # concurrent downloads
-_ONE_SKILL_HINT = "write owner/repo/skill for one skill of a repository on GitHub"
+_ONE_SKILL_HINT = "write owner/repo/skill to name one skill in a GitHub repository"
 
 
 def fetch_skill(ref: str, *, settings: Settings | None = None) -> SkillBundle:

@@ -57,7 +57,7 @@ class Sandbox(Protocol):
 
 @runtime_checkable
 class SupportsExecutable(Protocol):
-    """Optional part of a sandbox: executable files."""
+    """A sandbox that supports executable files, which is optional."""
 
     def set_executable(self, path: str, executable: bool) -> None:  # noqa: FBT001 - a setter
         """Set or clear the executable bit of a file.

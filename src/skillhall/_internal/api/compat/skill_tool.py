@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Activation(TypedDict):
-    """A skill's instructions; empty if they were returned before in the conversation."""
+    """A skill's instructions; empty if the conversation already contains them."""
 
     name: str
     instructions: str

@@ -192,7 +192,7 @@ def load_skill_bundle(directory: str | os.PathLike[str]) -> SkillBundle:
 
 
 def read_skill_bundle(bundle: Bundle, folder: str, separator: str = "/") -> SkillBundle:
-    """Read all files of a bundle; the result has the name in its SKILL.md.
+    """Read all files of a bundle; its name is taken from the SKILL.md.
 
     Raises: SkillFileNotFound, SkillParseError, TooLarge.
     """

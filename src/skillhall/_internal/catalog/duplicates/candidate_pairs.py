@@ -1,7 +1,7 @@
-"""Pairs of texts that may be copies of each other, found by the hashes of their sketches.
+"""Pairs of texts that may be copies, found by the hashes in their sketches.
 
-Time and memory are linear in the number of texts, whatever they have in common: a text is paired
-with a few others at most.
+Time and memory are linear in the number of texts, however similar they are: each text is paired
+with only a few others.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _TEXT_MASK = (1 << _TEXT_BITS) - 1
 class CandidatePairs(NamedTuple):
     """Pairs of text numbers, the lower one first, and the number of common phrases.
 
-    Phrases that are in many texts are not used to find pairs, except for texts that hardly contain
-    others.
+    Phrases that occur in many texts are not used to find pairs, except for texts that contain
+    hardly any others.
     """
 
     best_pairs: list[Pair]  # of each text with an earlier one, if any
@@ -65,7 +65,7 @@ def find_candidate_pairs(sketches: Sequence[Sequence[int]]) -> CandidatePairs:
 
 
 class _Parts:
-    """Rows of 64 bits, distributed by their higher half."""
+    """64-bit rows of a key and a text number, distributed by key."""
 
     def __init__(self) -> None:
         self.rows = [array("Q") for _ in range(_PARTS)]
@@ -75,7 +75,7 @@ class _Parts:
 
 
 def _find_buckets(sketches: Iterable[Iterable[int]]) -> Iterator[list[int]]:
-    """Yield the texts of each hash that several have, in order."""
+    """For each hash that several texts share, yield these texts in order."""
     parts = _Parts()
     for text, sketch in enumerate(sketches):
         for value in sketch:
@@ -103,7 +103,7 @@ def _link_neighbors(texts: Sequence[int], links: _Parts) -> None:
 def _rank_pairs(
     part: array[int], sketches: Sequence[Sequence[int]]
 ) -> Iterator[tuple[int, list[int]]]:
-    """Yield texts, each with the earlier ones that share most with it."""
+    """Yield each text with the earlier texts that share the most hashes with it."""
     candidates: dict[int, list[tuple[int, int]]] = {}
     for row, equal in groupby(sorted(part)):
         shared, text, earlier = sum(1 for _ in equal), row >> _TEXT_BITS, row & _TEXT_MASK

@@ -52,7 +52,7 @@ _R = TypeVar("_R")
 
 
 class RunStep(Protocol):
-    """Applies a function to all items, in order, and reports progress of a step."""
+    """Applies a function to all items, in order, and reports the step's progress."""
 
     def __call__(
         self, step: str, function: Callable[[_T], _R], items: Sequence[_T], /
@@ -94,8 +94,8 @@ def find_duplicates(
 ) -> DuplicateReport:
     """Find the skills that are copies of each other.
 
-    `policy` decides which files belong to a skill. `threshold` is the least similarity, from 0 to
-    1, of near and overlapping skills. `run_step` may use several cores.
+    `policy` decides which files belong to a skill. `threshold` is the minimum similarity, up
+    to 1, of near and overlapping skills. `run_step` may use several cores.
     Raises: ValueError if the threshold is out of range.
     """
     if not 0 < threshold <= 1:
@@ -160,7 +160,7 @@ def _read_facts(location: _TextLocation) -> _TextFacts | None:
 def _group_by_text(
     skills: Sequence[CatalogSkill], facts: Sequence[_TextFacts | None]
 ) -> list[list[int]]:
-    """Return the numbers of the skills with each text; linked skills count once."""
+    """Group the numbers of skills with the same text; linked skills count once."""
     texts: dict[bytes, list[int]] = {}
     for number, found in enumerate(facts):
         if found is not None:
@@ -186,7 +186,7 @@ def _compare_texts(locations: tuple[_TextLocation, ...]) -> TextComparison:
 
 
 class _TextClusters:
-    """Near texts as disjoint sets, and texts that are contained in others."""
+    """Disjoint sets of near copies, and texts that are contained in others."""
 
     def __init__(self, count: int, threshold: float) -> None:
         self._threshold = threshold
@@ -195,7 +195,7 @@ class _TextClusters:
         self._containers: dict[int, list[tuple[int, float]]] = {}
 
     def add(self, pair: tuple[int, int], comparison: TextComparison) -> None:
-        """Join two texts if they are near; record whether one contains the other."""
+        """Join two texts that are near copies; else record if one contains the other."""
         if comparison.similarity >= self._threshold:
             self._similarities[pair] = min(comparison.similarity, _MAX_NEAR)
             first, second = sorted(map(self._find_root, pair))
@@ -205,7 +205,7 @@ class _TextClusters:
             self._containers.setdefault(small, []).append((large, comparison.containment))
 
     def is_joined(self, first: int, second: int) -> bool:
-        """Whether two texts are in one set."""
+        """Whether two texts are in the same set."""
         return self._find_root(first) == self._find_root(second)
 
     def list_copies(self) -> list[list[tuple[int, float | None]]]:
@@ -218,7 +218,7 @@ class _TextClusters:
         return [*sets.values()]
 
     def list_overlaps(self) -> Iterator[list[tuple[int, float]]]:
-        """Yield each contained text with those that contain it, without its copies."""
+        """Yield each contained text with the texts that contain it, except its copies."""
         for small, containers in sorted(self._containers.items()):
             others = [found for found in containers if not self.is_joined(small, found[0])]
             if others:
@@ -253,12 +253,12 @@ class _LoadedSkill:
 
     @cached_property
     def phrases(self) -> list[int]:
-        """The phrases of its text."""
+        """Hashes of the phrases in its text."""
         return hash_phrases(read_words(self.data))
 
     @cached_property
     def lines(self) -> Counter[bytes]:
-        """The lines of its body, without blanks around them."""
+        """The non-blank lines of its body, stripped, with their counts."""
         block = find_frontmatter(self.data)
         start = block.body_start if isinstance(block, FrontmatterBlock) else 0
         lines = Counter(map(bytes.strip, self.data[start:].splitlines()))

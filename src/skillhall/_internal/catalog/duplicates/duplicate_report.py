@@ -21,7 +21,7 @@ class DuplicateKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillDifferences:
-    """What differs between a skill and the first one of its group.
+    """Differences between a skill and the first skill of its group.
 
     >>> SkillDifferences(fields=("name",), added_lines=2, files=("run.py",)).describe()
     'name differs, 2 lines added, run.py differs'
@@ -65,7 +65,7 @@ class SkillCopy:
 class DuplicateGroup:
     """Skills that are copies of each other, in the order of the catalog.
 
-    In a group of overlapping skills, the others contain most of the first one.
+    In a group of overlapping skills, the other skills contain most of the first skill.
 
     ```python
     from skillhall import Skills

@@ -37,7 +37,7 @@ class PresentSkill(NamedTuple):
 
 
 def summarize_text(data: bytes) -> str:
-    """Return some hashes of the text of a SKILL.md; empty for a short text."""
+    """Return a few hashes of a SKILL.md's text, as a string; "" for a short text."""
     words = read_words(data)
     if len(words) < MIN_WORDS:
         return ""
@@ -47,10 +47,10 @@ def summarize_text(data: bytes) -> str:
 
 
 def find_near_copy(data: bytes, skill_id: str, present: Iterable[PresentSkill]) -> Finding | None:
-    """Return the finding about the skill that is most similar to a new SKILL.md.
+    """Return a finding about the most similar existing skill, if it is a near copy.
 
-    The summaries of all skills are compared, and the texts of a few. The skill with the same id
-    does not count: it stays or is replaced.
+    All skills are compared by their summaries, and the best few by their texts. A skill with the
+    same id is ignored, because it stays or is replaced.
     """
     wanted = {*_read_summary(summarize_text(data))}
     if not wanted:

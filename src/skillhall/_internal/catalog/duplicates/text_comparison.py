@@ -1,4 +1,4 @@
-"""Comparison of two texts by the phrases they share, and sketches that find candidates."""
+"""Comparison of texts by shared phrases, and sketches to find candidates."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SKETCH_MASK = (1 << SKETCH_BITS) - 1
 
 
 class TextComparison(NamedTuple):
-    """Numbers of words of two texts, and of those in three-word phrases that both contain."""
+    """Word counts of two texts: in total, and in three-word phrases that both have."""
 
     shared: int  # words of the first text
     other_shared: int  # words of the second text
@@ -34,7 +34,7 @@ class TextComparison(NamedTuple):
 
     @property
     def containment(self) -> float:
-        """The same share for only one of the texts, whichever is higher."""
+        """The share of words in shared phrases, for the text where it is higher."""
         return max(self.shared / self.words, self.other_shared / self.other_words)
 
 
@@ -44,7 +44,7 @@ def format_similarity(similarity: float) -> str:
 
 
 def read_words(data: bytes) -> list[bytes]:
-    """Return the words of a SKILL.md that are compared: of its description and body."""
+    """Return the words to compare: those of the description and the body."""
     return split_words(find_copied_text(data))
 
 
@@ -60,8 +60,8 @@ def hash_phrases(words: Sequence[bytes]) -> list[int]:
 def compare_phrases(phrases: Sequence[int], other: Sequence[int]) -> TextComparison:
     """Compare two texts by the hashes of their phrases, in linear time.
 
-    The result is close to the share of unchanged words, also if changes are spread over the
-    complete text; the Jaccard similarity of longer shingles is close to zero then.
+    The result is close to the share of unchanged words, even if changes are spread over the
+    complete text. In that case, the Jaccard similarity of longer shingles would be close to zero.
     """
     shared = set(phrases).intersection(other)
     return TextComparison(
@@ -73,7 +73,7 @@ def compare_phrases(phrases: Sequence[int], other: Sequence[int]) -> TextCompari
 
 
 def _count_words(phrases: Sequence[int], shared: Collection[int]) -> int:
-    """Count the words that are part of one of the shared phrases."""
+    """Count the words that are part of at least one shared phrase."""
     # One byte for each word: 1 where a phrase starts, then also for the next two words. Shifting
     # one large number is twenty times as fast as a loop.
     flags = int.from_bytes(bytes(map(shared.__contains__, phrases)), "little")
@@ -81,10 +81,10 @@ def _count_words(phrases: Sequence[int], shared: Collection[int]) -> int:
 
 
 def sketch_words(words: Sequence[bytes]) -> list[int]:
-    """Return the lowest hashes of the shingles of five words, in order.
+    """Return the lowest hashes of the five-word shingles, in order.
 
-    Similar texts have hashes in common. A text of any length gets about `SAMPLE_SIZE` hashes,
-    except that a long text gets more: a short text that it contains has to be found, too. Python's
+    Similar texts have hashes in common. Most texts get up to about `SAMPLE_SIZE` hashes. A long
+    text gets more, so that a short text that it contains is found, too. Python's
     hash of integers does not depend on the process.
     """
     ids = [*map(crc32, words)]

@@ -1,4 +1,4 @@
-"""Search index whose texts are read by a thread, so that requests never wait for them."""
+"""Search index whose texts are read by a thread, so that requests do not wait."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BackgroundIndex:
         min_stored: int = MIN_STORED,
         semantic: SemanticRanking | None = None,
     ) -> None:
-        """Create the index; it is opened at the first use.
+        """Create the index, which is opened on first use.
 
         An index of fewer than `min_stored` skills is not stored, and its texts are read at once.
         """
@@ -53,7 +53,7 @@ class BackgroundIndex:
         self._lock = threading.Lock()
 
     def get_index(self, state: IndexInput) -> SearchIndex:
-        """Return the index of a state; texts that are not read yet are not searched."""
+        """Return the index of a state; texts that have not been read are not searched."""
         with self._lock:
             index = self._update(state)
             if index.pending_count:

@@ -39,7 +39,7 @@ class Term(NamedTuple):
 
     @property
     def is_unspaced(self) -> bool:
-        """Whether the script of the term has no spaces: it may occur anywhere in a word."""
+        """Whether its script has no spaces, so that it may occur inside a word."""
         return _UNSPACED_RUN.match(self.text) is not None
 
 
@@ -53,12 +53,12 @@ class Query(NamedTuple):
 
     @property
     def is_short(self) -> bool:
-        """Whether it is a few keywords, not a sentence."""
+        """Whether the query consists of a few keywords rather than a sentence."""
         return len(self.terms) <= SHORT_QUERY
 
     @property
     def name_key(self) -> str:
-        """The query as the key of a name."""
+        """Name key of the query, to find names that are equal to it."""
         return build_name_key(self.text)
 
 
@@ -94,7 +94,7 @@ def build_name_key(name: str) -> str:
 
 
 def split_name(name: str) -> str:
-    """Return a name as text for the index: folded, and with the words of camel case apart."""
+    """Return the folded name for the index, followed by its camel-case words if any."""
     folded = fold_line(name)
     words = fold_line(_CAMEL_CASE.sub(" ", name))
     return folded if words == folded else f"{folded} {words}"
@@ -108,17 +108,17 @@ def separate_unspaced(folded: str) -> str:
 
 
 def decode_separated(data: bytes) -> str:
-    """Decode UTF-8 and separate unspaced scripts. The tokenizer folds case and accents."""
+    """Decode UTF-8 and separate unspaced scripts, without folding case or accents."""
     text = data.decode("utf-8", "replace")
     others = data.translate(None, _ASCII)  # usually few, so that the search is cheap
     return separate_unspaced(text) if _UNSPACED_LEAD_BYTE.search(others) else text
 
 
 def parse_query(text: str) -> Query:
-    """Parse a query; every text is valid.
+    """Parse a query; any text is valid.
 
-    Stop words are left out unless there is nothing else. The last word of a short query is
-    unfinished: it matches names that start with it. A star makes any word a prefix.
+    Stop words are left out unless there is nothing else. The last word of a short query may be
+    unfinished, so it also matches names that start with it. A trailing `*` makes a word a prefix.
     """
     text = text[:MAX_QUERY_LENGTH].strip()
     folded = fold_line(text)
@@ -136,7 +136,7 @@ def parse_query(text: str) -> Query:
 
 
 def loosen_terms(terms: tuple[Term, ...]) -> tuple[Term, ...]:
-    """Return terms to match any of; runs of unspaced scripts are split into bigrams."""
+    """Return alternative terms: the given ones, and bigrams of unspaced ones."""
     loose: dict[Term, None] = {}
     for term in terms:
         text = term.text

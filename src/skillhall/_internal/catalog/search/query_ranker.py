@@ -1,4 +1,4 @@
-"""Query ranker: the locations of matching skills, best first.
+"""Query ranker: finds the skills that match a query, and scores them.
 
 Each ranking has its own strength: names and descriptions say what a skill is for, a section
 contains the rare words of a long prompt, and for a short query exact words are better than words
@@ -44,7 +44,7 @@ _FUSED_SCORE, _NAME_SCORE = 0.8, 0.1
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Settings of the rankings. `benchmarks finding` measures each by leaving it out."""
+    """Settings of the rankings. `benchmarks finding` measures the effect of each."""
 
     use_head_stems: bool = True  # names and descriptions, by word stems
     use_sections: bool = True  # sections of whole texts, by word stems
@@ -61,7 +61,7 @@ DEFAULT_RANKING = Ranking()
 
 
 class MatchedSkill(NamedTuple):
-    """Location of a matching skill, with its ranks by the name of the ranking."""
+    """Location and score of a matching skill, and its rank in each ranking."""
 
     location: bytes
     score: float  # from 0 to 1
@@ -69,7 +69,7 @@ class MatchedSkill(NamedTuple):
 
 
 class _ScoredSkills(NamedTuple):
-    """Skills of one ranking."""
+    """Skills found by one ranking."""
 
     weight: float
     scores: Mapping[bytes, float]
@@ -93,12 +93,12 @@ class QueryRanker:
         self._embeddings: Mapping[str, list[bytes]] | None = None
 
     def forget(self) -> None:
-        """Forget what was read about all skills, after the index has changed."""
+        """Clear cached data about all skills. Call it after the index has changed."""
         self._name_words = None
         self._embeddings = None
 
     def rank(self, query: Query) -> list[MatchedSkill]:
-        """Return the matching skills in no particular order."""
+        """Return the matching skills with their scores, in no particular order."""
         rankings = dict(self._rank_all(query))
         total_weight = sum(ranking.weight for ranking in rankings.values()) or 1.0
         found: dict[bytes, float] = {}
@@ -157,14 +157,17 @@ class QueryRanker:
         return _ScoredSkills(1.0 if query.is_short else self._ranking.section_weight, scores, ranks)
 
     def _find_names(self, query: Query) -> Iterator[tuple[Sequence[int], float]]:
-        """Yield the heads whose names are or start with the query, with their lowest score."""
+        """Yield the heads whose name is or starts with the query, and their minimum score."""
         key = query.name_key
         if " " in key and query.unfinished:
             yield self._database.find_heads_with_prefix(key, self._ranking.depth), _FUSED_SCORE
         yield self._database.find_heads(key), _FUSED_SCORE + _NAME_SCORE
 
     def _find_parts(self, query: Query) -> Iterable[bytes]:
-        """Find the terms inside words; a single letter is a part of almost every text."""
+        """Find skills with all terms inside words; none if a term is a single letter.
+
+        Almost every text contains a single letter.
+        """
         parts = [term.text for term in query.terms] or [query.folded_text]
         if query.terms and any(len(part) == 1 for part in parts):
             return ()
@@ -246,7 +249,7 @@ class QueryRanker:
     ) -> _ScoredSkills:
         """Return the skills of some rows, with their ranks and scores relative to `best`.
 
-        By default, that is the best score of these rows.
+        By default, `best` is the highest score of these rows.
         """
         locations = self._database.locate(column, [row for row, _ in rows])
         best = best or (rows[0][1] if rows else 1.0)
@@ -268,7 +271,7 @@ def format_term(term: Term) -> str:
 
 
 def _match_word(word: str, words: Container[str], unfinished: str) -> float:
-    """Return 1 for a word of the query, and less for a word that starts with the last one."""
+    """Return 1 for a word of the query, less for one that starts with `unfinished`."""
     if word in words:
         return 1.0
     is_longer = bool(unfinished) and word.startswith(unfinished)

@@ -13,7 +13,7 @@ _MIN_LENGTH_FOR_TWO = 8  # two mistakes are corrected from this length
 
 
 def correct_word(word: str, known: Mapping[str, int]) -> str | None:
-    """Return the most frequent known word that is one mistake away, or two for a long word.
+    """Return the most frequent known word within one mistake, or two in long words.
 
     A mistake is a missing, added or wrong letter, or two letters in the wrong order.
     """

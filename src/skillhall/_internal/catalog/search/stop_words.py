@@ -1,7 +1,7 @@
-"""Stop words: words that say nothing about the topic of a query, in eight languages.
+"""Stop words in eight languages: words that say nothing about a query's topic.
 
-Words that are common in the skills themselves are found by counting. These are also left out where
-they are rare: German prompts over English skills, for example.
+Words that are common in the skills themselves are found by counting. Stop words are left out even
+where they are rare, as in a German query for English skills.
 """
 # ruff: noqa: RUF001 - Russian letters look like Latin ones
 

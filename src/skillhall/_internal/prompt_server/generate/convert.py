@@ -181,7 +181,7 @@ def _choose_prompts(
 
 
 def to_folder_name(name: str) -> str:
-    """Return a folder name for a prompt's name that follows the specification."""
+    """Convert a prompt's name to a folder name that follows the specification."""
     text = suggest_name(name).encode()[:MAX_FOLDER_NAME].decode(errors="ignore").strip("-")
     try:
         return RelativePath.parse(text).text

@@ -77,7 +77,7 @@ def open_prompt_client(
 
 
 def _is_token_host(repo: str, settings: Settings) -> bool:
-    """Whether the repository is on a host that the user's token is for."""
+    """Whether the user's token is meant for the host of the repository."""
     try:
         reference = parse_source_ref(repo, allow_loopback_http=bool(settings.allowed_networks))
         if reference.repository is None:

@@ -179,7 +179,7 @@ def generate(
 
 @dataclass(slots=True)
 class _GeneratePlan:
-    """Planned changes of a folder; building the plan changes nothing."""
+    """Planned changes to a folder; building the plan changes nothing."""
 
     batch: PromptBatch
     path: str
@@ -193,7 +193,7 @@ class _GeneratePlan:
     report: GenerateReport = field(default_factory=GenerateReport)
 
     def build(self) -> GenerateReport:
-        """Plan the change of every skill."""
+        """Plan what to do with every skill."""
         self.after = {name: skill for name, skill in self.before.items() if name in self.names}
         self.report.skipped += [
             item._replace(path=os.path.join(self.path, item.path)) for item in self.batch.skipped
@@ -268,7 +268,7 @@ class _GeneratePlan:
         self.report.removed.append(GeneratedResult(generated.prompt, path))
 
     def _read_skill(self, name: str) -> InstalledFiles:
-        """Read a skill's files, except bytecode; an unreadable folder is unrestorable."""
+        """Read a skill's files except bytecode; an unreadable one counts as unrestorable."""
         try:
             installed = read_installed_folder(os.path.join(self.path, name), name)
         except SkillhallError:  # another process is changing it

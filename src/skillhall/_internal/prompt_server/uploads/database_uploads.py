@@ -32,7 +32,7 @@ _EXPIRED = float("-inf")
 
 
 class _CachedVersion(NamedTuple):
-    """Last known version of a source, and how long it is valid."""
+    """Last known version of a source, and until when it is valid."""
 
     version: str
     valid_until: float  # of the monotonic clock
@@ -117,7 +117,7 @@ class DatabaseUploads:
     def handle_events(self, events: Sequence[Event]) -> None:
         """Invalidate the sources that the events name, or all after a restore.
 
-        An empty sequence means that events were missed: all sources are invalidated.
+        An empty sequence means that events were missed, so all sources are invalidated.
         """
         changed = [e.subject for e in events if e.kind in (UPLOAD_CHANGED, UPLOAD_DELETED)]
         if not events or any(event.kind == DATABASE_RESTORED for event in events):

@@ -28,13 +28,13 @@ _MAX_SHOWN_PATH = 100  # characters of a path in a message
 
 
 def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
-    """Return the content and mode of each file, by path.
+    """Check an upload; return the content and mode of each file, by path.
 
     Raises: UploadRejected, TooLarge.
     """
     validate_source_name(upload.source)
     if len(upload.content_hash) > MAX_HASH or not upload.content_hash.isprintable():
-        raise UploadRejected(f"contentHash must be at most {MAX_HASH} printable characters")
+        raise UploadRejected(f"'contentHash' must be at most {MAX_HASH} printable characters")
     if not upload.files:
         raise UploadRejected("an upload needs at least one file")
     if len(upload.files) > MAX_FILES:
@@ -58,7 +58,7 @@ def validate_upload(upload: Upload) -> dict[str, tuple[bytes, int]]:
 def normalize_source_name(source: str) -> str:
     """Return the stored name of a source, without the credentials of a URL.
 
-    Names that differ only in their credentials are one source.
+    Names that differ only in their credentials refer to the same source.
     """
     return label_without_credentials(source.strip())
 
@@ -66,7 +66,7 @@ def normalize_source_name(source: str) -> str:
 def validate_source_name(name: str) -> None:
     """Check the name of a source. Raises: UploadRejected."""
     if not name.strip() or len(name) > MAX_NAME or not name.isprintable():
-        raise UploadRejected(f"source must be a name of 1 to {MAX_NAME} printable characters")
+        raise UploadRejected(f"'source' must be a name of 1 to {MAX_NAME} printable characters")
 
 
 def _validate_path(text: str) -> str:
@@ -75,7 +75,7 @@ def _validate_path(text: str) -> str:
     except UnsafePath as error:
         raise _path_error(text, f"is rejected: {error.reason}") from None
     if len(path.parts) > MAX_DEPTH + 1:
-        raise _path_error(text, f"is rejected: it is deeper than {MAX_DEPTH} folders")
+        raise _path_error(text, f"is rejected: it is nested deeper than {MAX_DEPTH} folders")
     if any(len(part.encode()) > _MAX_PART_BYTES for part in path.parts):
         raise _path_error(text, "is rejected: one of its names is too long")
     return path.text
@@ -86,7 +86,9 @@ def _check_path_conflicts(paths: Sequence[str]) -> None:
     files: set[str] = set()
     for path in paths:
         if fold_name(path) in files:
-            raise _path_error(path, "occurs twice, at least on case-insensitive systems")
+            raise _path_error(
+                path, "occurs twice, or is the same as another path on some file systems"
+            )
         files.add(fold_name(path))
     spellings: dict[str, str] = {}
     for path in paths:
@@ -94,7 +96,9 @@ def _check_path_conflicts(paths: Sequence[str]) -> None:
             if fold_name(folder) in files:
                 raise _path_error(folder, "is both a file and a folder")
             if spellings.setdefault(fold_name(folder), folder) != folder:
-                raise _path_error(folder, "is a folder spelled in two ways")
+                raise _path_error(
+                    folder, "is spelled in two ways, which are the same folder on some file systems"
+                )
 
 
 def _path_error(path: str, problem: str) -> UploadRejected:

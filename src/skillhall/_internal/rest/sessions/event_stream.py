@@ -45,7 +45,7 @@ router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATAB
 
 def _check_session(session: str | None) -> str | None:
     if session is not None and not is_id(session):
-        raise ValueError("session must be the id of a session")
+        raise ValueError("'session' must be the id of a session")
     return session
 
 
@@ -74,12 +74,12 @@ def stream_events(
 ) -> Response:
     """Stream new events, starting after Last-Event-ID or `after` if one is sent.
 
-    If that event is unknown or too old, a `reset` event comes first. It also comes when a backup
-    was restored.
+    If that event is unknown or too old, a `reset` event comes first. A `reset` event is also sent
+    when a backup is restored.
     """
     text = (last_event_id or "").strip() or after or ""
     if text and not (text.isascii() and text.isdigit() and len(text) <= 18):  # noqa: PLR2004
-        raise HttpError("invalid_argument", "after must be the id of an event")
+        raise HttpError("invalid_argument", "'after' or Last-Event-ID is not the id of an event")
     opened = workspace.open()
     first, last = opened.event_range()
     # The event may have been pruned, or belong to a database that was restored since.

@@ -85,7 +85,7 @@ class _Import(NamedTuple):
         return Work.DATABASE if self.source is None else Work.FETCH
 
     def read(self, importer: SkillImporter) -> ImportChoices:
-        """Read the skills. Raises: the errors of the importer."""
+        """Read the skills. Raises: errors from the importer."""
         if self.upload is not None:
             return importer.read_upload(*self.upload)
         if self.source is not None:
@@ -118,7 +118,7 @@ async def _read_import(
         body = await read_model(request, requests.SessionImportRequest)
         options = _build_import_options(body.zone, body.same, tuple(body.skills))
         if (body.source is None) == (body.folder is None):
-            raise HttpError("invalid_argument", "name either a source or a folder")
+            raise HttpError("invalid_argument", "specify exactly one of 'source' and 'folder'")
         return _Import(options, source=body.source, folder=body.folder or "")
     names = tuple(name.strip() for name in (skills or "").split(",") if name.strip())
     options = _build_import_options(zone, same, names)
@@ -133,7 +133,7 @@ def _build_import_options(
     zone: str | None, on_conflict: str, names: tuple[str, ...]
 ) -> ImportOptions:
     if on_conflict not in tuple(ImportConflict):
-        raise HttpError("invalid_argument", f"same must be one of: {', '.join(ImportConflict)}")
+        raise HttpError("invalid_argument", f"'same' must be one of: {', '.join(ImportConflict)}")
     return ImportOptions(
         None if zone is None else parse_zone(zone), ImportConflict(on_conflict), names
     )

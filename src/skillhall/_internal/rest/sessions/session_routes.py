@@ -95,7 +95,7 @@ def create_session(workspace: WorkspaceDep, body: Json[requests.CreateSessionReq
         budgets = NO_BUDGETS if body.budgets is None else body.budgets.to_budgets()
         session = opened.sessions.create(body.name, budgets)
     elif body.budgets is not None:
-        raise HttpError("invalid_argument", "budgets cannot be combined with template")
+        raise HttpError("invalid_argument", "'budgets' cannot be combined with 'template'")
     else:
         session = opened.templates.create_session(body.template, body.name)
     return versioned_response(serialize_session(session), 201)
@@ -155,7 +155,7 @@ def duplicate_session(
 
 def _check_format(text: str) -> str:
     if text not in ("json", "text"):
-        raise ValueError("format must be json or text")
+        raise ValueError("'format' must be 'json' or 'text'")
     return text
 
 

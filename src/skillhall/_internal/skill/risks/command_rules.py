@@ -1,7 +1,7 @@
 """Rules for risky commands, and for requests to paste a command into a terminal.
 
-Every quantifier is bounded and no repeated part contains another long one, so that no line can
-make a pattern slow. There is no rule for sudo, network use and eval: they are too common.
+Every quantifier is bounded and no repeated group contains another long repetition, so that no line
+can make a pattern slow. There is no rule for sudo, network use and eval: they are too common.
 """
 
 from __future__ import annotations

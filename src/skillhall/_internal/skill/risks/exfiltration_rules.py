@@ -1,7 +1,7 @@
 """Rules for exfiltration: credentials that are read or packed, and then sent.
 
-Every quantifier is bounded and no repeated part contains another long one, so that no line can
-make a pattern slow.
+Every quantifier is bounded and no repeated group contains another long repetition, so that no line
+can make a pattern slow.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def find_invisible_characters(lines: ScannedText) -> Iterator[RuleHit]:
 
 
 def find_escaped_hidden_text(value: str, text: str) -> Iterator[str]:
-    """Yield excerpts of hidden text in a field whose source spells it with escapes."""
+    """Yield excerpts of hidden text that a field's source spells with escapes."""
     if value.isascii():
         return
     for run in _find_invisible_runs(value):

@@ -1,7 +1,7 @@
 """Rules for risky phrases and links.
 
-Every quantifier is bounded and no repeated part contains another long one, so that no line can
-make a pattern slow. There is no rule for words like "always" and "must": every skill has them.
+Every quantifier is bounded and no repeated group contains another long repetition, so that no line
+can make a pattern slow. There is no rule for words like "always" and "must": every skill has them.
 """
 
 from __future__ import annotations

@@ -143,7 +143,7 @@ class _MarkdownLine(NamedTuple):
 
 
 class MentionDetector:
-    """Tells uses from mentions in one file."""
+    """Distinguishes instructions from mere mentions of attacks in one file."""
 
     def __init__(self, lines: ScannedText, path: str, *, is_markdown: bool) -> None:
         self._text = lines.lower
@@ -254,7 +254,7 @@ class MentionDetector:
         return number
 
     def _is_judged_after(self, line: _MarkdownLine, start: int, before: str) -> bool:
-        """Whether a comment on the rest of the line calls this an attack.
+        """Whether the rest of the line calls the match an attack.
 
         After an instruction, the match is a use: "run this; some tools call it dangerous".
         """

@@ -132,7 +132,7 @@ class ScannedText:
 
     @cached_property
     def symbols(self) -> str:
-        """The text without ASCII letters, digits and spaces: a fifth of it."""
+        """The text without ASCII letters, digits and spaces: usually a fifth of it."""
         data = self.lower_bytes.translate(None, _LETTERS_DIGITS_SPACE)
         return data.decode("utf-8", "surrogatepass")
 
@@ -199,7 +199,7 @@ class ScannedText:
     def build_hit(
         self, rule: RiskRule, at: int, piece: Piece | None = None, *, is_mention: bool
     ) -> RuleHit:
-        """Build the hit for a match at `at` in a piece, by default its line.
+        """Build the hit for a match at `at`, with an excerpt from `piece` or its line.
 
         A mention has the code `QUOTED_RISK`, whatever the rule.
         """

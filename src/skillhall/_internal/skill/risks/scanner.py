@@ -127,7 +127,7 @@ _DESCRIPTIONS = {
 
 
 def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
-    """Scan a skill. Findings are sorted by path, relative to its folder, and line."""
+    """Scan a skill; findings are sorted by path (relative to its folder) and line."""
     heads, texts, unread = _read_files(bundle)
     files = [_FileHits(path, _scan_file(path, data, front)) for path, data in texts.items()]
     findings = [*_check_bundle(bundle, heads, front)]
@@ -207,7 +207,7 @@ def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
 
 
 def apply_rules(lines: ScannedText, path: str, codes: Collection[Code]) -> Iterator[RuleHit]:
-    """Apply the rules with these codes to a file."""
+    """Yield the hits of the rules with these codes in a file."""
     name = path.lower()
     is_markdown = name.endswith(_MARKDOWN)
     mentions = MentionDetector(lines, path, is_markdown=is_markdown)
@@ -295,7 +295,7 @@ def _build_finding(hit: RuleHit, path: str, hint: str) -> Finding:
 def _check_bundle(
     bundle: Bundle, heads: Mapping[str, bytes], front: Frontmatter
 ) -> Iterator[Finding]:
-    """Yield one finding per kind of file, given their first bytes, and per field."""
+    """Yield a finding for each risky kind of file, judged by its head, and each field."""
     paths_by_code: dict[Code, list[str]] = {}
     for path, file in bundle.files.items():
         for code in _classify_file(path, heads.get(path, b"")):
@@ -315,7 +315,7 @@ def _check_bundle(
 
 
 def _format_names(paths: Sequence[str]) -> str:
-    """Format the first few paths and the number of the others."""
+    """Return the first few paths and the number of others."""
     names = [truncate(escape_invisible(path), _MAX_NAME_LENGTH) for path in paths[:_MAX_NAMES]]
     more = len(paths) - _MAX_NAMES
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")

@@ -20,11 +20,11 @@ _TO_WORDS = bytes(byte if byte in _WORD_CHARACTERS else ord(" ") for byte in ran
 
 
 class Trigger(NamedTuple):
-    r"""Words and a literal that a text contains if a rule matches in it.
+    r"""Words and a literal that a text must contain for a rule to match.
 
-    A word consists of ASCII letters and digits, and has none directly before or after it: the
-    pattern must have `\b` or another character on both sides. If it has a dot before it, as in
-    ".ssh", so has the word in the text. A literal may be part of a word.
+    A word is a complete run of ASCII letters and digits, so the pattern of the rule must have `\b`
+    or another character on both sides of it. A word with a leading dot, such as ".ssh", matches
+    only with the dot. A literal may be part of a word.
     """
 
     words: tuple[str, ...]  # lowercase, the rarest first
@@ -32,22 +32,22 @@ class Trigger(NamedTuple):
 
 
 def all_words(*triggers: str) -> tuple[Trigger, ...]:
-    """Build triggers from words, separated by spaces; a text must contain all of them."""
+    """Build a trigger from each argument: space-separated words that must all occur."""
     return tuple(Trigger(tuple(words.split())) for words in triggers)
 
 
 def any_word(words: str) -> tuple[Trigger, ...]:
-    """Build triggers of one word each."""
+    """Build a trigger from each of the space-separated words."""
     return all_words(*words.split())
 
 
 def combine_words(*groups: str) -> tuple[Trigger, ...]:
-    """Build triggers from one word of each group, in all combinations."""
+    """Build a trigger for every combination of one word from each group."""
     return tuple(map(Trigger, product(*map(str.split, groups))))
 
 
 def with_literals(literals: Mapping[str, str]) -> tuple[Trigger, ...]:
-    """Build triggers from literals, each with the words that a match also contains."""
+    """Build a trigger from each literal and the words that must occur with it."""
     return tuple(Trigger(tuple(words.split()), literal) for literal, words in literals.items())
 
 

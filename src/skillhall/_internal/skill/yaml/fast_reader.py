@@ -1,4 +1,4 @@
-"""Fast reader for the simple YAML of most skills, at a tenth of the usual cost.
+"""Fast reader for the simple YAML of most skills; takes a tenth of the usual time.
 
 It supports one-line values (plain or quoted), maps and lists by indentation, flat flow lists and
 maps, and evenly indented block scalars. If in doubt, it returns `None`, and the full reader takes
@@ -6,8 +6,7 @@ over. A differential test compares the two.
 
 It also reads the most common errors: a plain value that contains ": ", text on the line of a block
 indicator (`> text`), text after a closing quote, a backtick at the start, and an unclosed quote or
-bracket. No YAML parser accepts those, so the value
-is read as plain text and reported.
+bracket. No YAML parser accepts those, so the value is read as plain text and reported.
 """
 
 from __future__ import annotations
@@ -88,10 +87,10 @@ def read_simple_yaml(block: str) -> SimpleYamlResult | None:
 def _read_usual_lines(  # noqa: C901, PLR0911, PLR0912, PLR0915 - a call per line is too slow
     block: str,
 ) -> SimpleYamlResult | None:
-    """Read values at the top and in maps one level below; `None` if anything is unusual.
+    """Read top-level values and maps one level deep; `None` if there is anything else.
 
-    Nearly all public skills contain nothing else. One function takes a third of the time of
-    `_SimpleYamlReader`, which reads all that is simple. Raises: _NotSimple.
+    This covers nearly all public skills. A single function takes a third of the time of
+    `_SimpleYamlReader`, which reads all simple YAML. Raises: _NotSimple.
     """
     lines = block.split("\n")
     if len(lines) > _MAX_LINES:
@@ -208,7 +207,7 @@ def _learn_key(start: str) -> tuple[int, str] | None:
 
 
 def _label(key: str, margin: int, *, in_metadata: bool) -> str:
-    """Return the name of a field where text is expected, else ""."""
+    """Return the full name of a field if its value should be text, else ""."""
     if margin:
         return f"metadata.{key}" if in_metadata else ""
     return key if key in TEXT_FIELDS else ""
@@ -263,7 +262,7 @@ class _SimpleYamlReader:
         return fields
 
     def _read_value(self, key: str, text: str, indent: str, label: str) -> YamlValue:
-        """Read one value. A `label` means that text is expected."""
+        """Read one value; it should be text if there is a `label`, its name in findings."""
         if not text:
             return self._read_nested(indent, as_text=key == "metadata" and not indent)
         if text[-1] == " ":
@@ -286,7 +285,7 @@ class _SimpleYamlReader:
         return _read_scalar(text, label, self.position, self.findings)
 
     def _record_if_invalid(self, key: str, text: str) -> bool:
-        """Record a value that no YAML parser accepts; return whether it is one."""
+        """Record the value if no YAML parser accepts it; return whether it was recorded."""
         if explain_invalid_value(text) is None:
             return False
         # A later line may close the quote or bracket: only the full reader can tell. The opening
@@ -405,7 +404,7 @@ def _read_scalar(text: str, label: str, line: int, findings: list[Finding]) -> Y
 
 
 def _read_plain_scalar(text: str, label: str, line: int, findings: list[Finding]) -> YamlValue:
-    """Read a plain scalar. A `label` means that text is expected."""
+    """Read a plain scalar; it should be text if there is a `label`."""
     if ": " in text or " #" in text or text[-1] == ":":
         raise _NotSimple
     is_word = len(text) <= _LONGEST_TYPED_WORD and text.lower() in _TYPED_WORDS

@@ -158,7 +158,7 @@ class _NodeReader:
         return list(pairs.items())
 
     def _read_text_or_value(self, label: str, node: Any, depth: int) -> YamlValue:  # noqa: ANN401
-        """Read a value that should be text; a typed scalar is a finding."""
+        """Read a value that should be text; report a number, boolean or date as a finding."""
         if node.id != "scalar" or node.style or node.value in _NULLS:
             value: YamlValue = self._read_value(node, depth)
             return value

@@ -48,7 +48,7 @@ class PythonLoader(_TextNodes, Reader, Scanner, Parser, Composer):
     """Loader for installations of PyYAML without its C library."""
 
     def __init__(self, stream: str) -> None:
-        """Initialize the bases, which do not call each other."""
+        """Initialize each base class, since they do not call each other."""
         Reader.__init__(self, stream)
         Scanner.__init__(self)
         Parser.__init__(self)

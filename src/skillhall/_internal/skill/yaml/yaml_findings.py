@@ -25,7 +25,7 @@ PLAIN_TAGS = (STR_TAG, SEQ_TAG, MAP_TAG)  # of nodes without an explicit tag
 
 
 class YamlReadError(Exception):
-    """A YAML block cannot be read; it is repairable if only its syntax is wrong."""
+    """A YAML block that cannot be read; it is repairable if only its syntax is wrong."""
 
     def __init__(self, finding: Finding, *, is_repairable: bool = False) -> None:
         super().__init__(finding.message)

@@ -76,7 +76,7 @@ REPOSITORY_LIMITS = ArchiveLimits(entries=200_000, total=2048 * _MIB, ratio_min_
 def read_archive(
     data: bytes, name: str, limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS
 ) -> tuple[Bundle, ...]:
-    """Read the skills of a zip, tar.gz or tar file, sorted by folder.
+    """Read the skills in a zip, tar.gz or tar file, sorted by folder.
 
     A bundle's folder is its path in the archive, or the archive's name if it is at the root.
     Raises: ArchiveRejected, TooLarge.
@@ -87,14 +87,14 @@ def read_archive(
     kind = extension.lastgroup if extension else None
     if data.startswith(_GZIP) or is_tar(data):
         if kind == "zip":
-            extraction.reject("confusion", "it is named like a zip file, but is a tar file")
+            extraction.reject("confusion", "it has the extension of a zip file, but is a tar file")
         is_packed = data.startswith(_GZIP)
         # A generator: nothing is unpacked yet.
         packed = extraction.inflate(memoryview(data), _GZIP_WINDOW)
         read_tar(packed if is_packed else extraction.read_stored(data), extraction)
     elif is_zip(data):
         if kind == "tar":
-            extraction.reject("confusion", "it is named like a tar file, but is a zip file")
+            extraction.reject("confusion", "it has the extension of a tar file, but is a zip file")
         read_zip(data, extraction)
     else:
         extraction.reject("malformed", "it is neither a zip nor a tar file")
@@ -102,7 +102,7 @@ def read_archive(
 
 
 def read_archive_file(path: str) -> tuple[Bundle, ...]:
-    """Read the skills of a local archive.
+    """Read the skills in a local archive.
 
     Raises: SkillFileNotFound, NotAFile, and as `read_archive`.
     """
@@ -118,7 +118,7 @@ def read_archive_file(path: str) -> tuple[Bundle, ...]:
 def read_loose_files(
     files: Sequence[tuple[str, bytes]], name: str, limits: ArchiveLimits = DEFAULT_ARCHIVE_LIMITS
 ) -> tuple[Bundle, ...]:
-    """Read the skills from (path, content) pairs, by the rules for archives.
+    """Read the skills in (path, content) pairs, by the rules for archives.
 
     `name` is treated as the archive's name. Raises: ArchiveRejected, TooLarge.
     """
@@ -133,7 +133,7 @@ def read_loose_files(
 
 
 class _Claim(Enum):
-    """Kind of entry that has claimed a path."""
+    """Kind of entry that a path is reserved for."""
 
     FILE = "file"
     FOLDER = "folder"
@@ -141,7 +141,7 @@ class _Claim(Enum):
 
 
 class ArchivedFile(NamedTuple):
-    """File of an archive."""
+    """File in an archive."""
 
     data: bytes
     executable: bool
@@ -182,7 +182,7 @@ class ArchiveExtraction:
             raise TooLarge(self.name, self.limits.ratio, "times its packed size")
 
     def claim_path(self, raw: bytes, *, is_folder: bool) -> str:
-        """Check the path of an entry and claim it: each path is used once.
+        """Check the path of an entry and reserve it, so that no other entry can have it.
 
         Raises: ArchiveRejected.
         """

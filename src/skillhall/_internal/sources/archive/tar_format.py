@@ -49,7 +49,7 @@ def read_tar(chunks: Iterator[bytes], extraction: ArchiveExtraction) -> None:
 
 
 class TarMember(NamedTuple):
-    """File or link of a repository's archive; read `content` before the next member."""
+    """File or link in a repository's archive; read `content` before the next member."""
 
     path: bytes  # below the top folder; not checked
     size: int
@@ -92,7 +92,7 @@ class _Header(NamedTuple):
 
 @dataclass(slots=True)
 class _ChunkReader:
-    """Reader of exact numbers of bytes from chunks of any size."""
+    """Reads exact numbers of bytes from chunks of any size."""
 
     chunks: Iterator[bytes]
     buffer: bytearray = field(default_factory=bytearray)
@@ -108,7 +108,7 @@ class _ChunkReader:
 
 @dataclass(slots=True)
 class _TarReader:
-    """Reader of a tar file, with the extension headers of the next member."""
+    """Reads a tar file, and keeps the extension headers of the next member."""
 
     stream: _ChunkReader
     extraction: ArchiveExtraction
@@ -135,7 +135,7 @@ class _TarReader:
         return _Header(block[156:157], name, self._parse_octal(size), mode)
 
     def read_extension(self, header: _Header) -> bool:
-        """Read an extension header; return False if it is the header of a member.
+        """Read `header` if it is an extension header; return whether it was one.
 
         Raises: ArchiveRejected, TooLarge.
         """
@@ -216,7 +216,7 @@ class _TarReader:
             record = data[position : position + length]
             key, equals, value = record.partition(b" ")[2][:-1].partition(b"=")
             if len(record) < length or not record.endswith(b"\n") or not equals:
-                self.extraction.reject("malformed", "the pax records of a member are malformed")
+                self.extraction.reject("malformed", "a pax record is malformed")
             if key in records:
                 self.extraction.reject(
                     "confusion", "a header has two pax records with the same key"
@@ -255,7 +255,7 @@ class _TarReader:
         rest = self._read_exactly(_BLOCK)
         while rest:
             if rest.strip(b"\x00"):
-                self.extraction.reject("confusion", "it has data after its end")
+                self.extraction.reject("confusion", "it has data after its end marker")
             rest = self.stream.read(128 * _BLOCK)
 
     def _parse_octal(self, digits: bytes) -> int:

@@ -1,4 +1,4 @@
-"""Skills of uploads and downloads: a SKILL.md, an archive, or a folder's files."""
+"""Skills in uploads and downloads: a SKILL.md, an archive, or a folder's files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_bundles(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
 
 
 def read_upload(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
-    """Read the skills of an upload: a SKILL.md, an archive, or the files of a folder.
+    """Read the skills in an upload: a SKILL.md, an archive, or the files of a folder.
 
     Raises: ArchiveRejected, TooLarge, SourceRejected.
     """
@@ -59,7 +59,7 @@ def read_upload(files: Sequence[tuple[str, bytes]]) -> tuple[Bundle, ...]:
 
 
 def read_archive_or_skill_md(data: bytes, name: str) -> tuple[Bundle, ...]:
-    """Read the skills of one file: an archive, or a Markdown file used as SKILL.md.
+    """Read the skills in one file: an archive, or a Markdown file used as SKILL.md.
 
     Raises: ArchiveRejected, TooLarge.
     """

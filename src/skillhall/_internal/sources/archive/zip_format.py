@@ -109,7 +109,7 @@ def _read_zip(data: bytes, extraction: ArchiveExtraction) -> None:
         entry, position = _read_entry(table, position, extraction)
         entries.append(entry)
     if position != len(table):
-        extraction.reject("confusion", "its directory is longer than its end record says")
+        extraction.reject("confusion", "its directory has data after the last entry")
     for entry in entries:
         _check_entry(entry, extraction)
     paths = [extraction.claim_path(entry.raw_name, is_folder=entry.is_folder) for entry in entries]
@@ -151,7 +151,7 @@ def _read_zip64_end(
 ) -> tuple[int, tuple[int, ...]]:
     """Return the position of the zip64 end record, and its numbers.
 
-    The plain end record must agree, because some readers do not know the zip64 one.
+    The plain end record must have the same numbers, because some readers ignore zip64.
     """
     _, disk, offset, disks = _LOCATOR.unpack_from(data, locator)
     start = locator - _ZIP64_END.size
@@ -187,7 +187,7 @@ def _find_end(data: bytes, extraction: ArchiveExtraction) -> int:
 
 
 def _end_record_length(data: bytes, end: int) -> int:
-    """Return the length of the end record with its comment, as far as it is known."""
+    """Return the length of the end record, with its comment unless it is truncated."""
     if len(data) - end < _END.size:
         return _END.size
     comment: int = _END.unpack_from(data, end)[-1]
@@ -221,7 +221,7 @@ def _read_entry(
 def _read_zip64_field(extra: bytes, raw_name: bytes, extraction: ArchiveExtraction) -> bytes:
     """Check all extra fields and return the zip64 field, if there is one."""
     if len(extra) > _MAX_EXTRA:
-        extraction.reject("malformed", f"an extra field has more than {_MAX_EXTRA} bytes")
+        extraction.reject("malformed", f"an entry has more than {_MAX_EXTRA} bytes of extra fields")
     zip64_field = b""
     while len(extra) >= _EXTRA.size:
         kind, size = _EXTRA.unpack_from(extra)
@@ -326,7 +326,7 @@ def _check_local_header(header: bytes, entry: _ZipEntry, extraction: ArchiveExtr
 
 
 def _allowed_gaps(entry: _ZipEntry) -> Sequence[bytes]:
-    """Return the possible bytes after an entry: none, or forms of its data descriptor."""
+    """Return the bytes that may follow an entry: none, or forms of a data descriptor."""
     if not entry.flags & _STREAMED:
         return (b"",)
     numbers = (entry.crc, entry.packed_size, entry.size)

@@ -47,14 +47,14 @@ _T = TypeVar("_T")
 
 
 def open_bundle(location: FolderHandle, policy: ScanPolicy) -> Bundle:
-    """Return the bundle of a folder, files in path order. Raises: SkillFileNotFound."""
+    """Return the bundle of a folder, sorted by path. Raises: SkillFileNotFound."""
     return call_with_bundle(location, policy, lambda bundle: bundle)
 
 
 def call_with_bundle(
     location: FolderHandle, policy: ScanPolicy, callback: Callable[[Bundle], _T]
 ) -> _T:
-    """Call `callback` with a bundle of one version of the folder; return its result.
+    """Call `callback` with a consistent bundle of the folder; return its result.
 
     If the folder is replaced during the call, `callback` reads the old files. If one of them is
     missing, it is called again with the new files.
@@ -70,7 +70,7 @@ def call_with_bundle(
 
 
 def _pause_before_retry(attempt: int) -> None:
-    """Pause after the first attempts: a writer may be replacing the folder in a loop."""
+    """Pause before later retries: a writer may be replacing the folder in a loop."""
     if attempt >= _ATTEMPTS_WITHOUT_PAUSE:
         time.sleep(_PAUSE)
 
@@ -140,7 +140,7 @@ class _FolderReplaced(OSError):
 
 
 class _FolderVersion(NamedTuple):
-    """Version of a skill's folder; a replacement has another one."""
+    """Version of a skill's folder, which changes when the folder is replaced."""
 
     identity: tuple[int, int]  # device and inode
     volume: str = ""  # the dated folder of a Kubernetes volume
@@ -161,7 +161,7 @@ def _open_unchanged(location: FolderHandle, version: _FolderVersion) -> Iterator
 
 
 def _is_at_path(location: FolderHandle, version: _FolderVersion) -> bool:
-    """Whether the path still has this version of the folder; always false for volumes."""
+    """Whether this version of the folder is still at its path; false for volumes."""
     try:
         status = os.lstat(location.path)
     except OSError:
@@ -203,7 +203,7 @@ def _build_skill_file(
 def read_file_at(
     location: FolderHandle, path: RelativePath, max_bytes: int = MAX_FILE_SIZE
 ) -> bytes:
-    """Read one file; if its folder is replaced during the call, from the new folder.
+    """Read one file, from the new folder if its folder is replaced during the call.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
@@ -223,7 +223,7 @@ def read_file_at(
 
 @dataclass(slots=True)
 class _FileReader:
-    """Reads files of one version of a folder, from its handle while that is open."""
+    """Reads files of one version of a folder, through its handle while it is open."""
 
     location: FolderHandle
     version: _FolderVersion
@@ -240,7 +240,7 @@ class _FileReader:
             raise SkillFileNotFound(path.text) from None
 
     def release_folder(self) -> None:
-        """Open the folder again for each file from now on."""
+        """Forget the open folder; later reads open it again for each file."""
         self.folder = None
 
 

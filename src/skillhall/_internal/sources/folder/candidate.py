@@ -29,7 +29,7 @@ Signature: TypeAlias = tuple[int, int, int, int]
 
 
 def to_signature(stat_result: os.stat_result) -> Signature:
-    """Return the signature of a file."""
+    """Return the signature of a file, which shows whether the file has changed."""
     return stat_result.st_mtime_ns, stat_result.st_ctime_ns, stat_result.st_size, stat_result.st_ino
 
 

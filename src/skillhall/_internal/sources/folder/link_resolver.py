@@ -33,7 +33,7 @@ _FOLDER_OUTSIDE = _FILE_OUTSIDE._replace(
 
 
 class LinkResolver:
-    """Resolves links below one root; a link that is not followed gives a finding."""
+    """Resolves links below one root; a link that is not followed becomes a finding."""
 
     def __init__(self, root: Root, policy: ScanPolicy, real_roots: Sequence[str]) -> None:
         self._root = root
@@ -42,12 +42,12 @@ class LinkResolver:
         self._outside_folders: list[str] = []  # real paths of linked folders outside the roots
 
     def resolve_file(self, path: str) -> FolderHandle | Finding:
-        """Return the location of a link's target file, or a finding if not followed."""
+        """Return the location of the file, or a finding if the link is not followed."""
         target = self._resolve(path)
         return _FILE_OUTSIDE if target is None else target
 
     def resolve_folder(self, path: str, linked: FolderHandle | None) -> FolderHandle | Finding:
-        """Return the location of a link's target folder, or a finding if not followed.
+        """Return the location of the folder, or a finding if the link is not followed.
 
         `linked` is the location of the link itself, if it was reached through another link. If the
         root allows links to folders outside all roots, later links into such a folder are followed,

@@ -1,4 +1,4 @@
-"""Skills of a local folder, whose files can change while they are read."""
+"""Skills in a local folder, whose files can change while they are read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def read_folder(
     """Return the bundles of a folder, and a function that loads one of them.
 
     That function reads all files as one consistent version. `text` names the folder in errors, and
-    `build_hint` returns the hint for one without skills. Raises: SourceRejected, SkillFileNotFound.
+    `build_hint` returns the hint for a folder without skills.
+    Raises: SourceRejected, SkillFileNotFound.
     """
     handles = _find_skill_folders(path, text, follow_links=follow_links)
     if not handles:
@@ -49,7 +50,7 @@ def read_folder(
 
 
 def _find_skill_folders(path: str, text: str, *, follow_links: bool) -> dict[str, FolderHandle]:
-    """Return the folder itself if it is a skill, else all candidates below, by path."""
+    """Return the folder itself if it is a skill, else all candidates in it, by path."""
     if not os.path.lexists(path):
         raise SkillFileNotFound(text, SOURCE_HINT)
     if not os.path.isdir(path):

@@ -1,7 +1,7 @@
 """Folder walker: finds the candidates below a root.
 
 A subfolder is probed for SKILL.md before its entries are listed. Only the head of that file is
-read, and not even that if its stat signature is known. Every skipped entry gives one finding.
+read, and not even that if its stat signature is known. Every skipped entry becomes a finding.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class ScanContext(NamedTuple):
 def scan_root(root: Root, policy: ScanPolicy, context: ScanContext) -> Scan:
     """Scan a root under a policy.
 
-    Unreadable or unsafe content gives findings, not errors.
+    Unreadable or unsafe content is reported as findings, not raised.
     """
     walker = _FolderWalker(root, policy, context)
     walker.walk()
@@ -123,7 +123,7 @@ class _ReplacedDuringScan(Exception):
 
 
 def _is_replaced(parent: Folder, name: str, identity: tuple[int, int]) -> bool:
-    """Whether `parent` now has another folder of this name."""
+    """Whether `parent` now has a different folder with this name."""
     try:
         status = parent.stat(name)
     except FileNotFoundError:
@@ -162,7 +162,7 @@ class _FolderWalker:
         self.root_entries: Entries = []  # empty if the root is a skill
 
     def walk(self) -> None:
-        """Walk the root, or report that it cannot be opened, unless it may be missing."""
+        """Walk the root; report it if it cannot be opened, unless optional and missing."""
         with ExitStack() as stack:
             try:
                 folder = stack.enter_context(folder_at(self.root.location))
@@ -194,7 +194,7 @@ class _FolderWalker:
 
     @staticmethod
     def _find_entries(folder: Folder, names: Iterable[str]) -> Iterator[tuple[str, EntryKind]]:
-        """Yield some entries of the root; the backup of one that is being replaced."""
+        """Yield these entries of the root, or the backups of those being replaced."""
         for name in names:
             for candidate in (name, f"{REPLACED_PREFIX}{name}"):
                 with suppress(OSError):
@@ -233,7 +233,7 @@ class _FolderWalker:
                     self._scan_entries(folder, step, self._list_entries(folder, step) or [])
 
     def _report_empty_folders(self) -> None:
-        """Report folders in the root that contain no skill; next to skills, reject them."""
+        """Report folders in the root without a skill; reject those next to skills."""
         parents = {c.folder.rpartition("/")[0] for c in self.candidates if c.file}
         has_siblings = "" in parents and not self._is_repository()
         is_rejected = self._root_name() == SKILLS_FOLDER or has_siblings
@@ -326,9 +326,9 @@ class _FolderWalker:
         return remaining
 
     def _visit_plain_folder(self, parent: Folder, name: str, path: str, depth: int) -> bool:
-        """Visit a folder without links; return `False` if anything is unusual about it.
+        """Visit an ordinary folder; return `False` if it needs `_visit_folder`.
 
-        `_visit_folder` can do all of this. This is shorter, since nearly all folders are plain.
+        `_visit_folder` handles every folder. This is the fast path for nearly all of them.
         """
         if name[0] in "._" or name in self.policy.skip_names or not name.isprintable():
             return False
@@ -405,9 +405,9 @@ class _FolderWalker:
     ) -> None:
         """Probe an open folder and descend where the policy allows it.
 
-        `is_probed` means that it has no SKILL.md.
+        `is_probed` means that it was probed already and has no SKILL.md.
 
-        Raises: OSError, _ReplacedDuringScan if `parent` now has another folder of this name.
+        Raises: OSError, _ReplacedDuringScan if `parent` now has a different folder with this name.
         """
         if step.real_folder is not None and folder.device_and_inode() in self.visited_folders:
             message = "the link points to a folder that was already searched"
@@ -462,7 +462,7 @@ class _FolderWalker:
             self.too_deep_count += sum(reason is None for reason in skipped)
 
     def _probe(self, folder: Folder, step: _FolderStep, name: str) -> Candidate | RawHead | None:
-        """Return the candidate of an open folder, or `None` if it has no entry SKILL.md."""
+        """Return the candidate of an open folder; `None` if it contains no SKILL.md."""
         try:
             return read_head(folder, step.path, name, real_folder=step.real_folder)
         except FileNotFoundError:
@@ -477,7 +477,7 @@ class _FolderWalker:
     def _probe_case_variant(
         self, folder: Folder, step: _FolderStep, name: str, entries: Entries
     ) -> Candidate | RawHead | None:
-        """Return the candidate if its file is named SKILL.md in another case, else `None`."""
+        """Return the candidate if its file has a name like `skill.md`, else `None`."""
         variants = [
             entry
             for entry, kind in entries
@@ -495,7 +495,7 @@ class _FolderWalker:
         return head._replace(finding=Finding(Code.CASE_VARIANT, message, 1, hint))
 
     def _probe_volume(self, folder: Folder, step: _FolderStep, name: str) -> RawHead | None:
-        """Read a SKILL.md that links into a Kubernetes volume; `None` if it does not.
+        """Read a SKILL.md that is a link into a Kubernetes volume, else return `None`.
 
         Such a link never leads out of the skill's folder.
         """
@@ -508,7 +508,7 @@ class _FolderWalker:
             return None
 
     def _probe_link(self, step: _FolderStep, name: str) -> Candidate | RawHead:
-        """Read a SKILL.md that is a link; a broken candidate if it is not followed."""
+        """Read a SKILL.md that is a link; if it is not followed, the candidate is broken."""
         target = self.links.resolve_file(os.path.join(self._real_path(step), SKILL_MD))
         if isinstance(target, Finding):
             return build_broken_candidate(step.path, target)
@@ -521,7 +521,7 @@ class _FolderWalker:
         return head._replace(file=SKILL_MD, real_file=target)
 
     def _follow_links(self) -> None:
-        """Visit pending links, after all folders: a folder's own path has precedence."""
+        """Visit pending links after all folders, so that a folder's own path wins."""
         while self.pending_links:
             links, self.pending_links = sorted(self.pending_links), []
             for step in links:
@@ -636,7 +636,7 @@ class _FolderWalker:
         self._add_finding(Finding(code, message, hint=hint, path=self._absolute_path(path)))
 
     def _add_finding(self, finding: Finding) -> None:
-        """Add a finding; of those about a limit, only the first one."""
+        """Add a finding, unless it is about a limit and not the first such finding."""
         is_limit = finding.code is Code.BOUND_REACHED
         if not is_limit or not any(other.code is finding.code for other in self.findings):
             self.findings.append(finding)

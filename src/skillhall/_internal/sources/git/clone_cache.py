@@ -39,7 +39,7 @@ _LEFTOVER_PATTERNS = ("objects/pack/tmp_*", "objects/tmp_*", "*.lock", "refs/ski
 
 
 class CachedRef(NamedTuple):
-    """Commit of a ref at the time it was checked."""
+    """Commit that a ref had when it was last checked."""
 
     commit: str
     checked_at: float  # Unix time
@@ -96,7 +96,7 @@ class CachedClone:
             os.unlink(os.path.join(self.folder, "seen", ref_file_name(ref)))
 
     def remove_leftovers(self) -> None:
-        """Remove files of an interrupted run, and a clone that was never read completely."""
+        """Remove files of an interrupted run, and the clone if it was never fully read."""
         _remove_tree(os.path.join(self.folder, "new"))
         for pattern in _LEFTOVER_PATTERNS:
             for path in glob.glob(os.path.join(glob.escape(self.repository_path), pattern)):
@@ -124,7 +124,7 @@ def is_cached(cache_directory: str, key: str) -> bool:
 
 @contextlib.contextmanager
 def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[CachedClone]:
-    """Lock the clone of a key; a failed read leaves no new files behind.
+    """Lock the clone with this key; a failed read leaves no new files behind.
 
     Raises: TimeoutError if another process holds the lock past the deadline, OSError.
     """
@@ -148,7 +148,7 @@ def lock_clone(cache_directory: str, key: str, deadline: float) -> Iterator[Cach
 
 
 def delete_clone(cache_directory: str, key: str) -> None:
-    """Delete the clone of a key, unless it is in use."""
+    """Delete the clone with this key, unless it is in use."""
     folder = os.path.join(cache_directory, "git", key)
     if os.path.isdir(folder):
         with contextlib.suppress(OSError), _lock_folder(folder, time.monotonic()):

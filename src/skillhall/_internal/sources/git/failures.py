@@ -51,7 +51,7 @@ class GitFailureKind(Enum):
 
 _PATTERNS = [(kind, re.compile(kind.value, re.IGNORECASE)) for kind in GitFailureKind]
 _PROBLEMS = {
-    GitFailureKind.MOVED: "it redirects to another URL",
+    GitFailureKind.MOVED: "it redirects to a different URL",
     GitFailureKind.FORBIDDEN: "access is forbidden",
     GitFailureKind.HOST_KEY: "its host key is not in known_hosts, or has changed",
     GitFailureKind.UNREACHABLE: "the connection failed",
@@ -71,7 +71,7 @@ _HINTS = {
 
 
 class GitCommandError(Exception):
-    """Failed git command of a remote operation."""
+    """A failed git command that uses the remote."""
 
     def __init__(self, stderr: str) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ def _build_authentication_error(remote: Remote) -> SourceUnavailable:
 def redact_git_output(stderr: str, secrets: Iterable[str]) -> str:
     """Return git's last message on one line, without secrets and local paths.
 
-    Control characters are replaced, too.
+    Control characters are replaced.
     """
     for secret in secrets:
         stderr = stderr.replace(secret, "***")

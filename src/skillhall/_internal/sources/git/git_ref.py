@@ -39,7 +39,7 @@ _REPOSITORY_SEGMENT = re.compile(r"[A-Za-z0-9._~+][A-Za-z0-9._~+-]*")
 
 @dataclass(frozen=True, slots=True)
 class GitRef(RepositoryRef):
-    """Repository on any host, by https or ssh."""
+    """Git repository on any host, accessed by https or ssh."""
 
     url: str
     path: str = ""
@@ -61,7 +61,7 @@ class GitRef(RepositoryRef):
         return self.url
 
     def at(self, path: str, ref: str) -> Self:
-        """Return the reference for another path and ref; "" keeps the ref."""
+        """Return a copy with this path and ref; an empty ref keeps the current one."""
         return replace(self, path=path, ref=ref or self.ref)
 
     def open(self, context: SourceContext) -> OpenedSource:

@@ -46,7 +46,7 @@ class CorruptRepository(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Local bare repository, and the remote one that it is fetched from."""
+    """Local bare repository, and the remote repository that it is fetched from."""
 
     folder: str
     repository: RemoteRepository
@@ -83,7 +83,7 @@ class ObjectStore:
         return commit[0]
 
     def fetch_blobs(self, ids: Collection[str], ref: str) -> None:
-        """Fetch the contents of files in one request. Raises: GitCommandError."""
+        """Fetch the contents of files with these ids. Raises: GitCommandError."""
         arguments = (*_FETCH, "--filter=blob:none", "--stdin", "origin")
         stdin = "".join(f"{object_id}\n" for object_id in sorted(ids)).encode("ascii")
         try:
@@ -146,7 +146,7 @@ class ObjectStore:
         return lines
 
     def resolve_remote_ref(self, ref: str) -> str | None:
-        """Return a ref's commit at the remote without fetching it, or `None`.
+        """Return the commit of a ref on the remote, or `None` if the ref does not exist.
 
         Raises: GitCommandError.
         """
@@ -216,7 +216,7 @@ class ObjectStore:
 
 
 def _full_ref_names(ref: str) -> list[str]:
-    """Return the full names that git tries for a ref; `^{}` is the commit of a tag."""
+    """Return the names that git tries for a ref; `^{}` resolves a tag to its commit."""
     if not ref:
         return ["HEAD"]
     names = [f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}"]

@@ -102,7 +102,7 @@ def token_for(endpoint: Endpoint, access: GitAccess) -> Secret | None:
 
 
 def cache_key(endpoint: Endpoint, access: GitAccess) -> str:
-    """Return the cache key of a repository and token: each token has its own clone."""
+    """Return the cache key of a repository, which differs for each token."""
     token = token_for(endpoint, access)
     secret = hashlib.sha256(token.reveal().encode()).hexdigest() if token else ""
     return hashlib.sha256(f"1\n{endpoint.url}\n{secret}".encode()).hexdigest()
@@ -110,7 +110,7 @@ def cache_key(endpoint: Endpoint, access: GitAccess) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Repository whose addresses were checked."""
+    """Remote repository whose IP addresses were checked."""
 
     endpoint: Endpoint
     addresses: tuple[IpAddress, ...]
@@ -119,7 +119,7 @@ class Remote:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The token, as it is and as git sends it; empty if there is no token."""
+        """The token in plain text and as git encodes it; empty if there is none."""
         return () if self.token is None else (self.token.reveal(), _encode_basic_auth(self.token))
 
     def build_configuration(self, *, partial: bool = True) -> list[str]:
@@ -139,7 +139,7 @@ class Remote:
         return lines
 
     def build_environment(self) -> dict[str, str]:
-        """Return the environment for this remote. Only here does the token reach git."""
+        """Return the environment for git, the only way in which it gets the token."""
         variables = {"GIT_ALLOW_PROTOCOL": self.endpoint.scheme}
         if self.endpoint.scheme == "ssh":
             variables["GIT_SSH_COMMAND"] = shlex.join(_build_ssh_command(self))
@@ -227,7 +227,7 @@ class RemoteRepository:
         return self._remote
 
     def follow_redirect(self) -> Remote:
-        """Return the remote that a redirect leads to; another host gets no token.
+        """Return the remote that a redirect leads to; a different host gets no token.
 
         Raises: SourceRejected, SourceUnavailable, RateLimited.
         """

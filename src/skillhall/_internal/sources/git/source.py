@@ -1,7 +1,7 @@
-"""Skills of any git repository, read with git from a cached partial clone.
+"""Skills in any git repository, read with git from a cached partial clone.
 
 The clone is bare: no file is ever written to a work tree, so links, filters, hooks and submodules
-have no effect. The first request fetches the commit and its trees, without files; the second one
+have no effect. The first request fetches the commit and its trees, without files; the second
 fetches the files of the requested skills, which are read from git's object store.
 
 A ref is resolved as git does it: a tag before a branch of the same name; `""` is HEAD. Full commit
@@ -59,7 +59,7 @@ _SHA256_LENGTH = 64  # hexadecimal digits of a SHA-256 id
 
 
 def read_git(reference: GitRef, access: GitAccess, *, source_text: str) -> RepositorySkills:
-    """Read skills of a repository at the current commit of the reference's ref.
+    """Read the skills of a reference at the current commit of its ref.
 
     If the host is unavailable, the cached version is used and marked as stale. `source_text` names
     the source in errors. Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited,
@@ -81,7 +81,7 @@ def read_git_level(
 
 
 def open_git(reference: GitRef, context: SourceContext, source_text: str) -> RepositorySkills:
-    """Read skills of a repository with the access that the settings allow.
+    """Read the skills of a reference with the access that the settings allow.
 
     Raises: as `read_git`.
     """
@@ -112,12 +112,12 @@ def _read_selected(
                 reference, repository, cache, requested_at, select
             ).read()
     except TimeoutError:
-        problem = "another process has been reading it for too long"
+        problem = "timed out waiting for another process that uses the cached clone"
         raise SourceTimedOut(repository.endpoint.authority, problem) from None
 
 
 def resolve_commit(reference: GitRef, access: GitAccess) -> str:
-    """Return the current commit of the reference's ref, without caching.
+    """Return the current commit of the reference's ref, without using the cache.
 
     Raises: SourceRejected, SourceNotFound, SourceUnavailable, RateLimited.
     """
@@ -136,7 +136,7 @@ def resolve_commit(reference: GitRef, access: GitAccess) -> str:
 
 
 def _open_repository(reference: GitRef, access: GitAccess, source_text: str) -> RemoteRepository:
-    """Return the repository, without a connection. Raises: SourceRejected."""
+    """Return the repository, without connecting to it. Raises: SourceRejected."""
     if reference.ref and not is_valid_ref(reference.ref):
         raise SourceRejected("ref", reference.text, "its ref is not valid")
     return RemoteRepository(parse_endpoint(reference.url), access, source_text)

@@ -1,4 +1,4 @@
-"""Client of GitHub's REST API for one repository."""
+"""Client for one repository in GitHub's REST API."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class GitHubAccess:
 
 @dataclass(frozen=True, slots=True)
 class GitHubClient:
-    """API client of one repository; `source_text` names it in errors."""
+    """API client for one repository; `source_text` names it in errors."""
 
     access: GitHubAccess
     repository: str  # owner/repo

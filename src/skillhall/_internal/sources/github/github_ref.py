@@ -66,7 +66,7 @@ class GitHubRef(RepositoryRef):
         return f"{github_url}/{self.owner}/{self.name}.git"
 
     def at(self, path: str, ref: str) -> Self:
-        """Return the reference for another path and ref; "" keeps the ref."""
+        """Return a copy with this path and ref; an empty ref keeps the current one."""
         return replace(self, path=path, ref=ref or self.ref)
 
     def open(self, context: SourceContext) -> OpenedSource:
@@ -85,7 +85,7 @@ def parse_github(source: SourceText) -> GitHubRef | None:
         if location is None:
             return None
         if len(location.names) != _OWNER_AND_NAME:
-            raise SourceRejected("path", url.without_query, "it is not a repository on GitHub")
+            raise SourceRejected("path", url.without_query, "it is not a GitHub repository")
         return _build_github_ref(location, url.without_query)
     text = source.text
     if text.startswith(_PREFIX):
@@ -107,7 +107,7 @@ def parse_github(source: SourceText) -> GitHubRef | None:
 def _build_github_ref(location: RepositoryLocation, text: str) -> GitHubRef:
     owner, name = location.names[0], location.names[1].removesuffix(".git")
     if not _OWNER.fullmatch(owner):
-        raise SourceRejected("path", text, f"{owner!r} is not a valid GitHub account")
+        raise SourceRejected("path", text, f"{owner!r} is not a valid GitHub account name")
     if not _NAME.fullmatch(name) or name.endswith(".git") or name in {".", ".."}:
-        raise SourceRejected("path", text, f"{name!r} is not a valid GitHub repository")
+        raise SourceRejected("path", text, f"{name!r} is not a valid GitHub repository name")
     return GitHubRef(owner, name, location.path, location.ref)

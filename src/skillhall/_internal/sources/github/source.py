@@ -1,4 +1,4 @@
-"""Skills of GitHub repositories, read without git from GitHub's API and archives.
+"""Skills in GitHub repositories, read without git from GitHub's API and archives.
 
 The tree of a commit lists its files, and every file is verified against its hash in the tree.
 Names, modes and sizes in the archive are not trusted.
@@ -138,7 +138,7 @@ class _GitHubRepositoryReader:
         """Read the current version or, in an outage, the cached one.
 
         `limit` is the maximum total size in bytes. With `needs_time`, a cached version is used only
-        if the time when it was current is known. Raises: as `read_github`.
+        if it is known when it was current. Raises: as `read_github`.
         """
         try:
             commit, ref = self.resolve()
@@ -168,7 +168,7 @@ class _GitHubRepositoryReader:
         return CommitFiles(skills, findings, contents, commit, ref.ref)
 
     def resolve(self) -> tuple[str, GitHubRef]:
-        """Return the current commit, and the interpretation of the reference that exists."""
+        """Return the current commit, and the interpretation of the reference that has it."""
         for ref in self.reference.interpretations():
             try:
                 return self._resolve_commit(ref.ref), ref
@@ -226,7 +226,7 @@ class _GitHubRepositoryReader:
             contents |= self._read_from_archive(commit, skills, set(missing))
             missing = {e.id: e for e in iterate_files(skills) if e.id not in contents}
         if len(missing) > _MAX_MISSING:
-            problem = f"{len(missing)} files are missing from its archive of {self.api.repository}"
+            problem = f"{len(missing)} files are missing from the archive of {self.api.repository}"
             raise SourceUnavailable(self.api.host, problem)
         with ThreadPoolExecutor(_MAX_PARALLEL_REQUESTS) as pool:
             contents |= dict(pool.map(self._fetch_blob, missing.values()))
@@ -281,7 +281,7 @@ class _GitHubRepositoryReader:
     def _find_last_read(self) -> tuple[str, GitHubRef, float]:
         """Return the commit, interpretation and time of the last read of this reference.
 
-        If there was none, the last known commit of its ref is returned, with time 0. The commit is
+        If it was never read, returns the last known commit of its ref, with time 0. The commit is
         "" if none is known.
         """
         refs = list(self.reference.interpretations())

@@ -1,4 +1,4 @@
-"""Trees of commits: GitHub's JSON, the cached form, object ids of files. No I/O."""
+"""Trees of commits: GitHub's JSON, the cached form, and object ids. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
 def start_blob_hash(size: int, algorithm: str = "sha1") -> hashlib._Hash:
-    """Return a hash that gives git's object id once the content has been added."""
+    """Return a hash whose digest is git's object id once the content has been added."""
     # Git's algorithm. Here, it only verifies that the content is the one in the host's tree.
     return hashlib.new(algorithm, b"blob %d\x00" % size, usedforsecurity=False)
 
@@ -51,14 +51,14 @@ def parse_tree(data: bytes) -> tuple[Sequence[TreeEntry], bool]:
 
 def _build_entry(path: object, mode: object, sha: object, size: object) -> TreeEntry:
     if not (isinstance(path, str) and isinstance(mode, str) and isinstance(sha, str)):
-        raise ValueError("an entry lacks a field")  # noqa: TRY004 - as above
+        raise ValueError("an entry has no valid 'path', 'mode' or 'sha'")  # noqa: TRY004 - as above
     if not path or not _ID.fullmatch(sha):
         raise ValueError("an entry is malformed")
     if type(size) is int and size >= 0:
         return TreeEntry(path, mode, sha, size)
     entry = TreeEntry(path, mode, sha)
     if entry.is_file or size is not None:  # submodules have no size
-        raise ValueError("an entry has no size")
+        raise ValueError("an entry has no valid 'size'")
     return entry
 
 

@@ -1,1 +1,1 @@
-"""Skills of MCP servers."""
+"""Skills from MCP servers."""

@@ -47,7 +47,7 @@ _VERSION_HINT = "check that the server is up to date and supports the MCP skills
 
 
 class McpSkillClient:
-    """Client of a server with skills. Create it with `open_skill_client`."""
+    """Client for a server with skills. Create it with `open_skill_client`."""
 
     def __init__(self, transport: McpTransport, timeouts: McpTimeouts) -> None:
         self.transport = transport
@@ -79,7 +79,7 @@ class McpSkillClient:
         raise self._build_malformed_response_error("the listing has too many pages, or repeats one")
 
     def get_entry(self, uri: str) -> object | None:
-        """Return the entry of a skill, `None` if there is none. Raises: as `list_entries`."""
+        """Return the entry of a skill; `None` if there is none. Raises: as `list_entries`."""
         result = self._call_with_uri("skills/get", uri, MAX_PAGE_BYTES)
         if result is None:
             return None
@@ -88,9 +88,9 @@ class McpSkillClient:
         return result["skill"]
 
     def read_file(self, uri: str, size: int, timeout: Timeout | None = None) -> bytes | None:
-        """Return the bytes of a file, `None` if there is none. Raises: as `list_entries`.
+        """Return the bytes of a file; `None` if there is none. Raises: as `list_entries`.
 
-        `size` only limits the response: callers check the size of the file.
+        `size` only limits the size of the response; callers check the size of the file.
         """
         limit = _MAX_ESCAPE_FACTOR * size + _RESPONSE_OVERHEAD
         result = self._call_with_uri("resources/read", uri, limit, timeout)
@@ -104,7 +104,7 @@ class McpSkillClient:
         fields = contents[0] if isinstance(contents[0], dict) else {}
         if fields.get("uri") != uri:
             raise self._build_malformed_response_error(
-                "it contains a different file than requested"
+                "it contains a different file from the one requested"
             )
         text, blob = fields.get("text"), fields.get("blob")
         with suppress(UnicodeEncodeError, binascii.Error, ValueError):
@@ -188,11 +188,11 @@ class McpSkillClient:
             error = response["error"]
             code = error.get("code") if isinstance(error, dict) else None
             number = code if isinstance(code, int) and not isinstance(code, bool) else 0
-            problem = f"{method} failed with error {number}"
+            problem = f"{method!r} failed with error {number}"
             raise McpCallError(self.transport.host, problem, number)
         result = response["result"]
         if not isinstance(result, dict) or result.get("resultType", "complete") != "complete":
-            raise self._build_malformed_response_error(f"{method} returned an incomplete result")
+            raise self._build_malformed_response_error(f"{method!r} returned an incomplete result")
         return result
 
     def _require_list(self, result: Message, name: str) -> list[object]:

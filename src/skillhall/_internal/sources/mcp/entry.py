@@ -112,12 +112,12 @@ def parse_entry(value: object) -> McpSkillEntry:
 
 def _add_frontmatter(entry: McpSkillEntry, value: object) -> McpSkillEntry:
     if not isinstance(value, dict):
-        raise _InvalidEntry(Code.MCP_ENTRY, "'frontmatter' of the entry is not an object")
+        raise _InvalidEntry(Code.MCP_ENTRY, "the entry's 'frontmatter' is not an object")
     name, description = value.get("name"), value.get("description")
     if not (isinstance(name, str) and isinstance(description, str)):
-        raise _InvalidEntry(Code.MCP_ENTRY, "'name' or 'description' of the entry is not a string")
+        raise _InvalidEntry(Code.MCP_ENTRY, "the entry's 'name' or 'description' is not a string")
     if name != entry.name:
-        message = f"the name is {name[:_MAX_QUOTED_LENGTH]!r}, but {entry.name!r} in the URI"
+        message = f"the name is {name[:_MAX_QUOTED_LENGTH]!r}, but the URI has {entry.name!r}"
         raise _InvalidEntry(Code.MCP_NAME, message)
     if len(description) > MAX_FRONTMATTER_BYTES:
         raise _InvalidEntry(
@@ -149,7 +149,7 @@ def _parse_file(uri: SkillUri, value: object) -> McpFileEntry:
         and type(size) is int
         and 0 <= size <= _MAX_JSON_INTEGER
     ):
-        message = "a file of the entry has no valid 'uri', 'digest' or 'size'"
+        message = "a file in the entry has no valid 'uri', 'digest' or 'size'"
         raise _InvalidEntry(Code.MCP_ENTRY, message)
     if not _DIGEST.fullmatch(digest):
         message = f"{digest[:_MAX_QUOTED_LENGTH]!r} is not a SHA-256 digest"
@@ -177,7 +177,7 @@ def _check_files(entry: McpSkillEntry) -> None:
 
 
 def cross_check_entries(entries: Sequence[McpSkillEntry]) -> list[McpSkillEntry]:
-    """Check the entries of one server against each other; adds findings only."""
+    """Add findings about duplicate and nested skills to a server's entries."""
     uris = Counter(entry.uri for entry in entries)
     names = Counter(entry.name for entry in entries)
     nested = _find_nested_skills(entries)
@@ -218,7 +218,7 @@ def _find_nested_skills(entries: Sequence[McpSkillEntry]) -> dict[str, list[str]
 def verify_file(file: McpFileEntry, data: bytes) -> Finding | None:
     """Return a finding if the bytes do not match the entry of the file."""
     if len(data) != file.size:
-        message = f"{file.path!r} has {len(data)} bytes, but {file.size} in its entry"
+        message = f"{file.path!r} has {len(data)} bytes, but its entry says {file.size}"
         return Finding(Code.MCP_SIZE, message, path=file.uri)
     if f"sha256:{sha256_hex(data)}" != file.digest:
         message = f"{file.path!r} does not match the digest in its entry"
@@ -249,7 +249,7 @@ def find_differing_fields(
     """Return the names of fields that differ or are missing on one side.
 
     YAML parsers disagree about values that are not strings: `1.10` may be 1.1, `yes` may be true.
-    Values that are equal for one of these parsers do not differ.
+    Values that any of these parsers reads as equal are not reported.
     """
     return [
         name

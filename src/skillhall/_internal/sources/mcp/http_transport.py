@@ -148,13 +148,13 @@ class HttpTransport:
         return send_request(request, self.policy, data, max_bytes)
 
     def _check_status(self, response: HTTPResponse) -> None:
-        """Raise the error for a status whose body is not read. Raises: SourceError."""
+        """Raise an error if the status makes the body irrelevant. Raises: SourceError."""
         status = response.status
         if status in _UNAUTHORIZED_STATUSES:
             raise NotAuthenticated(self.host, self.token_variable)
         if status in _REDIRECTS:
             hint = "use the URL that it redirects to"
-            raise SourceUnavailable(self.host, "it redirects", hint, status=status)
+            raise SourceUnavailable(self.host, "it responded with a redirect", hint, status=status)
         if status == _TOO_MANY_REQUESTS:
             retry = response.headers.get("Retry-After", "")
             seconds = int(retry) if _SECONDS.fullmatch(retry) else _DEFAULT_RETRY_AFTER
@@ -166,7 +166,7 @@ class HttpTransport:
     def _read_response(
         self, response: HTTPResponse, request: Message, max_bytes: int
     ) -> Message | None:
-        """Return the message that answers the request, if the body has one.
+        """Return the response to the request; `None` if the body does not contain it.
 
         Raises: SourceUnavailable, TooLarge.
         """

@@ -23,7 +23,7 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,30}[a-z0-9])?")
 
 @dataclass(frozen=True, slots=True)
 class McpRef(Ref):
-    """Configured MCP server, and one or all of its skills."""
+    """One skill of a configured MCP server, or all of them."""
 
     label: str
     skill: str = ""  # URI, path or name; "" is all skills
@@ -36,7 +36,7 @@ class McpRef(Ref):
         return f"{_PREFIX}{self.label}/{self.skill}" if self.skill else f"{_PREFIX}{self.label}"
 
     def for_bundle(self, bundle: Bundle) -> tuple[McpRef, str]:
-        """Return the reference of the skill itself, and therefore an empty path."""
+        """Return the reference to the skill itself, which needs no path."""
         return McpRef(self.label, bundle.path or ""), ""
 
     def open(self, context: SourceContext) -> OpenedSource:
@@ -48,7 +48,7 @@ class McpRef(Ref):
 
 
 def check_mcp_label(text: str) -> str:
-    """Return the label if it is valid, also as a folder name. Raises: SourceRejected."""
+    """Return the label if it is valid, even as a folder name. Raises: SourceRejected."""
     try:
         if _LABEL.fullmatch(text):
             return RelativePath.parse(text).text

@@ -73,7 +73,7 @@ def parse_server(
 ) -> McpServer:
     """Build a server from a URL, or from a command and its arguments.
 
-    A relative path of the command starts at `base_folder`. Raises: SourceRejected, ConfigInvalid.
+    A relative path to the command starts at `base_folder`. Raises: SourceRejected, ConfigInvalid.
     """
     if len(arguments) == 1 and _URL_PATTERN.match(arguments[0]):
         if variables:
@@ -84,7 +84,7 @@ def parse_server(
         return _check_server(McpServer(label, url=arguments[0], token_variable=token_variable))
     if token_variable:
         raise ConfigInvalid(
-            label, "tokens are for URLs; pass one to a command as an environment variable"
+            label, "a token needs a server URL; pass it to a command as an environment variable"
         )
     command = tuple(arguments)
     if command and os.path.dirname(command[0]):
@@ -105,7 +105,7 @@ def _check_server(server: McpServer) -> McpServer:
             raise SourceRejected("url", server.url, problem)
         return server._replace(url=url.without_query)
     if not server.command or not server.command[0] or any("\0" in word for word in server.command):
-        raise ConfigInvalid(server.label, "it has neither a URL nor a command")
+        raise ConfigInvalid(server.label, "it has neither a URL nor a valid command")
     return server
 
 
@@ -127,13 +127,13 @@ def read_servers(settings: Settings) -> dict[str, McpServer]:
     servers = fields.get("servers")
     if not isinstance(servers, dict) or fields.get("version") != VERSION:
         raise ConfigInvalid(
-            SERVERS_FILE, f"it has no 'servers', or its version is not {VERSION}", _FIX_HINT
+            SERVERS_FILE, f"it has no 'servers', or its 'version' is not {VERSION}", _FIX_HINT
         )
     return {label: _parse_server_entry(label, entry) for label, entry in servers.items()}
 
 
 def find_server(settings: Settings, label: str) -> McpServer:
-    """Return the server with a label.
+    """Return the server with this label.
 
     Raises: UnknownMcpServer, ConfigInvalid, OSError.
     """
@@ -144,7 +144,7 @@ def find_server(settings: Settings, label: str) -> McpServer:
 
 
 def add_server(settings: Settings, server: McpServer, *, overwrite: bool = False) -> None:
-    """Add a server; if its label had a different server, clear the cache of that one.
+    """Add a server; if it replaces a different one, clear the cache.
 
     Raises: Conflict, ConfigInvalid, OSError.
     """

@@ -1,4 +1,4 @@
-"""Skills of an MCP server, listed and read file by file without installing them.
+"""Skills from an MCP server, listed and read file by file without installing them.
 
 The server's label and the URI identify a skill. Its files are verified against its entry: a file
 that is not listed there, or does not match, is rejected.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class McpSkill(NamedTuple):
-    """Skill of a server, with its entry.
+    """Skill on an MCP server, with its entry.
 
     >>> with open_mcp_source("acme") as source:
     ...     skill = source.find("pdf")
@@ -64,7 +64,7 @@ class McpSkill(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Name for models, with the server's label: a bare name could be a local skill's."""
+        """Name for models, with the server's label to tell it from local skills."""
         is_shared = any(finding.code is Code.SAME_NAME for finding in self.entry.findings)
         return f"{self.label}:{self.entry.path if is_shared else self.entry.name}"
 
@@ -95,7 +95,7 @@ class McpSkill(NamedTuple):
 
 
 class McpSkillSource:
-    r"""Skills of one connected server. Create it with `open_mcp_source`.
+    r"""Skills on one connected server. Create it with `open_mcp_source`.
 
     >>> with open_mcp_source("acme") as source:
     ...     source.read(source.find("pdf"), "references/forms.md")
@@ -120,7 +120,7 @@ class McpSkillSource:
         return tuple(skill for skill in self.list() if is_visible_to_models(skill))
 
     def find(self, reference: str) -> McpSkill:
-        """Return the skill with this URI, path or name, as the server has it now.
+        """Return the skill that now has this URI, path or name on the server.
 
         Raises: SkillNotFound, SourceRejected if a name is ambiguous, SkillhallError.
         """
@@ -131,7 +131,7 @@ class McpSkillSource:
         matches = matches or [skill for skill in skills if skill.entry.name == reference]
         if len(matches) > 1:
             uris = ", ".join(skill.entry.uri for skill in matches)
-            problem = "several skills of the server have this name"
+            problem = "several skills on the server have this name"
             raise SourceRejected("path", reference, problem, f"use one of these URIs: {uris}")
         if matches:
             return matches[0]
@@ -163,7 +163,7 @@ class McpSkillSource:
     def activate(self, skill: McpSkill) -> str:
         """Return the instructions for a model, with their source. Raises: as `read`.
 
-        Requests of the skill, such as `allowed-tools`, are not granted.
+        Permissions that the skill requests, such as `allowed-tools`, are not granted.
         """
         body = self.parse(skill).body
         folder = skill.location.removesuffix(f"/{SKILL_MD}")

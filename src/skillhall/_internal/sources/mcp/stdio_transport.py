@@ -1,4 +1,4 @@
-"""Stdio transport of MCP: a command that the user configured, and its pipes."""
+"""Stdio transport of MCP: pipes to a command that the user configured."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class StdioTransport:
     def request(self, request: Message, max_bytes: int, timeout: Timeout) -> Message:
         """Send a request and return its response. Raises: SourceUnavailable, TooLarge."""
         if self._is_out_of_sync:
-            raise SourceUnavailable(self.host, "an earlier response had more data than requested")
+            raise SourceUnavailable(self.host, "an earlier response exceeded the size limit")
         self._send(request)
         remaining = max_bytes
         while (line := self._read_line(remaining, timeout)) is not None:
@@ -117,7 +117,7 @@ class StdioTransport:
         self._outbox.put(serialize_message(message) + b"\n")
 
     def _write_loop(self) -> None:
-        """Send the messages in the outbox up to an empty one, then close the input."""
+        """Send messages from the outbox until an empty one, then close the input."""
         with contextlib.suppress(OSError):  # the reader notices that the command exited
             while data := self._outbox.get():
                 self._stdin.write(data)
@@ -149,9 +149,9 @@ class StdioTransport:
             raise TooLarge(self.host, max_bytes)
 
     def _reply_to_server(self, message: Message) -> None:
-        """Answer pings and reject other requests of the server; ignore notifications.
+        """Answer pings and reject other requests from the server; ignore notifications.
 
-        Raises: SourceUnavailable if there are too many.
+        Raises: SourceUnavailable if there are too many requests, or one has a very long id.
         """
         if "method" not in message or "id" not in message:
             return

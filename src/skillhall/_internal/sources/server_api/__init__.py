@@ -1,1 +1,1 @@
-"""Client of another Skillhall server."""
+"""Client for another Skillhall server."""

@@ -33,7 +33,7 @@ _UNROUTABLE_NAMES: Final = frozenset({"", ".", ".."})  # not possible as the end
 
 
 class RemoteSourceSelector(NamedTuple):
-    """Query parameters that select another repository or an upload."""
+    """Query parameters that replace the server's default source."""
 
     repo: str = ""
     branch: str = ""
@@ -61,7 +61,7 @@ class RemotePrompt(NamedTuple):
 
     @property
     def has_route(self) -> bool:
-        """Whether the prompt has its own URL: some names are routes or not valid in paths."""
+        """Whether the prompt has its own URL; reserved names and `..` have none."""
         return self.name not in PROMPT_REPOSITORY.reserved_names | _UNROUTABLE_NAMES
 
 
@@ -74,7 +74,7 @@ class RemotePromptList(NamedTuple):
 
     @property
     def is_fallback(self) -> bool:
-        """Whether built-in prompts replace a repository that was never read."""
+        """Whether the prompts are built-in because the server never read its repository."""
         return bool(self.stale) and self.source == BUILT_IN
 
 
@@ -97,7 +97,7 @@ class SkippedEntry(NamedTuple):
 
 
 class RefreshResult(NamedTuple):
-    """Result of a refresh of the server's repository."""
+    """Result of refreshing the server's repository."""
 
     prompts: int  # number of prompts after the refresh
     source: str
@@ -118,7 +118,7 @@ class UploadResult(NamedTuple):
 
 
 class FileToUpload(NamedTuple):
-    """File of an upload."""
+    """File in an upload."""
 
     path: str
     data: bytes
@@ -220,7 +220,7 @@ class PromptClient:
 
 
 class _ResponseObject(NamedTuple):
-    """JSON object of a response, with validated access to its fields."""
+    """JSON object in a response, with validated access to its fields."""
 
     server: ServerConnection
     fields: Mapping[str, object]
@@ -253,12 +253,12 @@ class _ResponseObject(NamedTuple):
         return [_ResponseObject(self.server, item, self.label) for item in value]
 
     def build_field_error(self, name: str) -> Exception:
-        detail = f"{name!r} of {self.label} is missing or invalid"
+        detail = f"{name!r} in {self.label} is missing or invalid"
         return self.server.build_malformed_response_error(detail)
 
 
 def _parse_skipped(data: _ResponseObject) -> tuple[tuple[SkippedEntry, ...], int]:
-    """Return the skipped entries and their total; some servers do not send them."""
+    """Return the skipped entries and their total, which some servers do not send."""
     entries = tuple(
         SkippedEntry(*(item.get_text(name, "") for name in SkippedEntry._fields))
         for item in data.get_objects("skipped", is_required=False)
@@ -307,7 +307,7 @@ def _parse_path(item: _ResponseObject) -> str:
 
 
 def _build_path_error(data: _ResponseObject, path: str, reason: str) -> SourceRejected:
-    problem = f"{data.server.host} sent it with {data.label}: {reason}"
+    problem = f"{reason} (sent by {data.server.host} with {data.label})"
     return SourceRejected("path", path, problem)
 
 

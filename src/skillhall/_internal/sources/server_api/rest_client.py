@@ -55,7 +55,7 @@ class ApiResponse(NamedTuple):
 
 
 class ServerTimeouts(NamedTuple):
-    """Timeouts for the connection, and for the response: the server may clone first."""
+    """Timeouts for connecting and for the response, which may wait for a git clone."""
 
     connect: NetworkSettings = NetworkSettings(total=10, idle=10)
     response: NetworkSettings = NetworkSettings(total=180, idle=150)
@@ -66,7 +66,7 @@ DEFAULT_SERVER_TIMEOUTS: Final = ServerTimeouts()
 
 @dataclass(frozen=True, slots=True)
 class ServerConnection:
-    """Client of one server. Create it with `from_url`."""
+    """Client for one server. Create it with `from_url`."""
 
     url: WebUrl
     token: str = field(default="", repr=False)
@@ -81,7 +81,7 @@ class ServerConnection:
         token: Secret | None = None,
         timeouts: ServerTimeouts = DEFAULT_SERVER_TIMEOUTS,
     ) -> ServerConnection:
-        """Build the client of a server. Raises: SourceRejected, ConfigInvalid."""
+        """Build the client for a server. Raises: SourceRejected, ConfigInvalid."""
         url = WebUrl.parse(text.rstrip("/"))
         if url.query or url.fragment:
             raise SourceRejected(
@@ -151,7 +151,7 @@ class ServerConnection:
             raise NotAuthenticated(self.host, TOKEN_VARIABLE)
         if status in _REDIRECTS:
             hint = "use the URL that it redirects to"
-            raise SourceUnavailable(self.host, "it redirects", hint, status=status)
+            raise SourceUnavailable(self.host, "it responded with a redirect", hint, status=status)
         envelope = parse_response_json(data)
         if isinstance(envelope, dict) and envelope.get("success") is True and status in _OK:
             content, meta = envelope.get("data"), envelope.get("meta")
@@ -165,7 +165,7 @@ class ServerConnection:
         raise self.build_malformed_response_error()
 
     def _redact_tokens(self, message: object) -> str:
-        """Return a message of the server without our tokens, which it may repeat."""
+        """Return a message from the server without our tokens, which it may repeat."""
         text = message if isinstance(message, str) and message else "no reason given"
         for token in filter(None, (self.token, self.git_token)):
             text = text.replace(token, "***")

@@ -1,4 +1,4 @@
-"""Tables in a backup, for SQLite and PostgreSQL. A backup of either can be restored to either."""
+"""Tables in a backup. SQLite and PostgreSQL can restore each other's backups."""
 
 from __future__ import annotations
 
@@ -84,14 +84,14 @@ def allow_long_transaction(connection: Connection) -> None:
 
 
 class KeepAlive:
-    """Sends a query now and then while a transaction works on files."""
+    """Keeps a transaction from timing out as idle while files are processed."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._last = time.monotonic()
 
     def send(self) -> None:
-        """Send a query if the last one was a while ago."""
+        """Send a query if the last one was sent a while ago."""
         if time.monotonic() - self._last > _KEEP_ALIVE_SECONDS:
             self._connection.exec_driver_sql("SELECT 1")
             self._last = time.monotonic()
@@ -112,7 +112,7 @@ def check_rows(header: BackupHeader, entries: Iterable[BackupEntry]) -> Iterator
     """
     if header.version > LATEST_VERSION:
         message = (
-            f"its version is {header.version}; "
+            f"its schema version is {header.version}; "
             f"this version of Skillhall supports up to {LATEST_VERSION}"
         )
         raise BackupRejected(message)
@@ -134,8 +134,8 @@ def replace_rows(
 ) -> int:
     """Replace the content of the database in the open transaction.
 
-    Returns the sequence number of the event that announces it. Readers see the old content until
-    the commit; writers wait. Raises: BackupRejected.
+    Returns the sequence number of the event that announces the restore. Readers see the old
+    content until the commit; writers wait. Raises: BackupRejected.
     """
     allow_long_transaction(connection)
     lock_schema(connection)
@@ -170,7 +170,7 @@ def recover_restore(database: Database, data_directory: str) -> None:
 
 
 def finish_restore(database: Database, journal: RestoreJournal) -> None:
-    """Move the restored files to their place if the database was committed, else drop them.
+    """Move restored files into place if the restore was committed, else delete them.
 
     Call it with the folders locked. Raises: DatabaseUnavailable, OSError.
     """
@@ -204,7 +204,7 @@ def _lock_tables(connection: Connection) -> None:
 
 
 def _empty_tables(connection: Connection, plan: RestorePlan) -> None:
-    """Delete all rows. For a backup of an older schema, create the tables of that schema."""
+    """Delete all rows. For an older backup, create the tables of its schema version."""
     if plan.header.version == LATEST_VERSION:
         for table in reversed(backup_tables()):
             connection.execute(table.delete())
@@ -249,7 +249,7 @@ class _InsertBatch:
         self._size = 0
 
     def add(self, table: Table, row: dict[str, object]) -> None:
-        """Insert a row, at the latest with `flush`."""
+        """Add a row. It is inserted when the batch is full, or by `flush`."""
         is_full = len(self._rows) >= _ROWS_PER_QUERY or self._size >= _MAX_BATCH_BYTES
         if table is not self._table or is_full:
             self.flush()
@@ -258,14 +258,14 @@ class _InsertBatch:
         self._size += sum(len(value) for value in row.values() if isinstance(value, str | bytes))
 
     def flush(self) -> None:
-        """Insert the rows that are not yet inserted."""
+        """Insert the pending rows."""
         if self._table is not None and self._rows:
             self._connection.execute(insert(self._table), self._rows)
         self._rows, self._size = [], 0
 
 
 class _TableChecker:
-    """Checks that tables and rows have the form of a schema."""
+    """Checks that tables and rows match a schema."""
 
     def __init__(self, tables: MetaData) -> None:
         self._tables = tables
@@ -274,7 +274,10 @@ class _TableChecker:
         self._columns: list[str] = []
 
     def check(self, entry: BackupEntry) -> dict[str, object] | None:
-        """Return the row of an entry by column key, or `None`. Raises: BackupRejected."""
+        """Check an entry; return a row by column key, and `None` for other entries.
+
+        Raises: BackupRejected.
+        """
         if isinstance(entry, TableStart):
             self._start_table(entry)
         elif isinstance(entry, list):
@@ -295,7 +298,7 @@ class _TableChecker:
 
     def _start_table(self, start: TableStart) -> None:
         if start.name not in self._missing:
-            raise BackupRejected("it contains an unknown table, or a table twice")
+            raise BackupRejected("it contains an unknown or duplicate table")
         self._missing.discard(start.name)
         self.table = self._tables.tables[start.name]
         self._columns = start.columns

@@ -123,7 +123,7 @@ class Database:
 
     @property
     def path(self) -> str:
-        """File of an SQLite database."""
+        """Path of the file, if this is an SQLite database."""
         return self._url.database or ""
 
     @property
@@ -133,9 +133,9 @@ class Database:
         return f"{host}:{self._url.port or ''}/{self._url.database}"
 
     def find_problem(self) -> str:
-        """Return why the database cannot be read and written at this moment, or "".
+        """Return why the database cannot be used right now, or "" if it can.
 
-        It is written to; an SQLite file is also checked for damage.
+        This tests a write; an SQLite file is also checked for damage.
         """
         try:
             self._open()
@@ -160,7 +160,7 @@ class Database:
     def write(self, work: Callable[[Connection], _T]) -> _T:
         """Run a write transaction; after a conflict, `work` is called again.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`.
         """
         self._open()
         return self._run_write(work)
@@ -249,7 +249,7 @@ class Database:
 def lift_limits(connection: Connection) -> None:
     """Let a transaction take as long as it needs, for example to copy all rows.
 
-    It must not be idle: the server still ends it if this process is frozen.
+    The server still ends it if it is idle, for example because this process is frozen.
     """
     if connection.dialect.name == "postgresql":
         connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
@@ -327,9 +327,9 @@ def _sqlite_engine(url: URL, timeouts: DatabaseTimeouts) -> Engine:
 
 
 def _find_file_problem(path: str) -> str:
-    """Return the damage of an SQLite file, or "".
+    """Return what is wrong with an SQLite file, or "" if no damage is found.
 
-    A new connection is used, because open ones have pages in memory.
+    A new connection is used, because open ones have cached pages.
     """
     deadline = time.monotonic() + _FILE_CHECK_LIMIT
     try:

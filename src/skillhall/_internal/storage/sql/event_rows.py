@@ -30,8 +30,8 @@ _PROVISIONAL_SEQ = -func.nextval(func.pg_get_serial_sequence("events", "seq"))
 def add_events(connection: Connection, *new: Event) -> int:
     """Insert events and return a number that no other call returns.
 
-    SQLite numbers them at once; the number is that of the last one. PostgreSQL numbers them at the
-    commit, and notifies other connections after it.
+    SQLite numbers events when they are inserted; the result is the number of the last one.
+    PostgreSQL numbers them at the commit, then notifies other connections.
     """
     is_postgres = connection.dialect.name == "postgresql"
     statement = insert(events).returning(events.c.seq)

@@ -50,7 +50,7 @@ class SqliteEventSignal:
         return was_notified or is_changed
 
     def close(self) -> None:
-        """Stop waiting."""
+        """Stop waiting and close the connection."""
         self._unsubscribe()
         self._changed.set()
         if self._connection is not None:
@@ -71,7 +71,7 @@ class SqliteEventSignal:
 class PostgresEventSignal:
     """Listens to PostgreSQL's notifications.
 
-    A reconnect counts as one, because notifications may have been missed.
+    A reconnect counts as a notification, because some may have been missed.
     """
 
     def __init__(self, database: Database) -> None:
@@ -97,7 +97,7 @@ class PostgresEventSignal:
             return False
 
     def close(self) -> None:
-        """Stop waiting."""
+        """Stop waiting and close the connection."""
         self._closed.set()
         self._disconnect()
 

@@ -1,4 +1,4 @@
-"""Files of shared skills and uploads, which are called their owners.
+"""Files of shared skills and uploads. The skill or upload is the owner of a file.
 
 Equal contents are stored once, by digest.
 """

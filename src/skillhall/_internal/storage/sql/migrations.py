@@ -1,7 +1,7 @@
 """Migrations for SQLite and PostgreSQL: one list of functions, forward only.
 
-New databases run all of them, older ones those that they lack. A released migration never changes,
-so it is written out instead of derived from `tables`. A test compares both.
+A new database runs all of them, an older one those that it lacks. A released migration never
+changes, so it is written out instead of derived from `tables`. A test compares both.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _m5_event_order(connection: Connection) -> None:
 
 
 def _m6_file_times(connection: Connection) -> None:
-    """Create the times of restored files."""
+    """Create the table with the modification times of restored files."""
     _execute(
         connection,
         """CREATE TABLE shared_file_times (

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 
 class LimitedConnection(Connection[tuple[Any, ...]]):
-    """Connection that is closed if the server sends nothing for `response_limit` seconds.
+    """Connection that closes if the server sends nothing for `response_limit` seconds.
 
     The server enforces its own timeouts, and TCP notices a host that is gone. Neither helps if the
     processes of the server are stopped: its kernel still acknowledges every packet.
@@ -39,7 +39,7 @@ class LimitedConnection(Connection[tuple[Any, ...]]):
             raise OperationalError("the server does not respond") from None
 
     def ping(self, limit: float) -> None:
-        """Check that the server responds; if not, close the connection. Raises: psycopg.Error."""
+        """Check the connection; close it if there is no response. Raises: psycopg.Error."""
         previous, self.response_limit = self.response_limit, limit
         self.autocommit = True  # without a transaction, it is one round trip
         self.execute("")
@@ -52,7 +52,7 @@ class _SilenceError(Exception):
 
 
 def connect(timeouts: DatabaseTimeouts, *arguments: Any, **named: Any) -> LimitedConnection:  # noqa: ANN401 - passed on
-    """Open a connection with the limits. Raises: psycopg.Error."""
+    """Open a connection with these timeouts. Raises: psycopg.Error."""
     limits = {
         "statement_timeout": timeouts.statement,
         "lock_timeout": timeouts.lock,
@@ -76,7 +76,7 @@ def connect(timeouts: DatabaseTimeouts, *arguments: Any, **named: Any) -> Limite
 
 
 def _limit_silence(gen: PQGen[_T], limit: float) -> PQGen[_T]:
-    """Yield what `gen` waits for. Raises: _SilenceError if nothing arrives."""
+    """Run `gen`. Raises: _SilenceError if nothing arrives for `limit` seconds."""
     deadline = time.monotonic() + limit
     try:
         wait_for = next(gen)

@@ -71,7 +71,7 @@ def to_budgets_row(record: Session | Template | SessionSnapshot) -> Values:
 
 
 def to_block(row: Values) -> Block:
-    """Convert a row of `blocks`, or of `snapshot_blocks` with its session."""
+    """Convert a row of `blocks`, or of `snapshot_blocks` plus the session's id."""
     return Block(content=_pop_content(row), **row)
 
 

@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 class SqlSharedSkillTable:
     """Skills shared by all servers of a database.
 
-    A write may call its function more than once.
+    `write` may call `work` more than once.
     """
 
     def __init__(self, database: Database) -> None:
@@ -46,7 +46,7 @@ class SqlSharedSkillTable:
     def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
         """Run a write transaction and publish its events.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`; then nothing is changed.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`; then nothing is changed.
         """
 
         def run(connection: Connection) -> _T:

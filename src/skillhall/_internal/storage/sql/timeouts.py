@@ -1,4 +1,4 @@
-"""Time limits of database calls."""
+"""Timeouts of database calls."""
 
 from __future__ import annotations
 
@@ -14,56 +14,58 @@ _MAX_TIMEOUT = 3600
 
 @dataclass(frozen=True, slots=True)
 class DatabaseTimeouts:
-    """Limits of the steps of a database call, as shares of one timeout in seconds.
+    """Timeouts in seconds for the steps of a database call, as shares of a total.
 
-    A call ends within the timeout if the database hangs at any step: getting a connection takes at
-    most three quarters (`pool`, `ping` and `connect`), a statement `response`.
+    If the database hangs at any one step, the call still ends within the total: getting a
+    connection takes at most three quarters of it (`pool`, `ping` and `connect`), and waiting for
+    a statement takes at most `response`.
     """
 
     total: float = DEFAULT_TIMEOUT
 
     @property
     def pool(self) -> float:
-        """Limit of the wait for a free connection."""
+        """Maximum wait for a free connection."""
         return self.total * 0.25
 
     @property
     def ping(self) -> float:
-        """Limit of the check of an open connection before it is used."""
+        """Maximum time to check an open connection before it is used."""
         return self.total * 0.25
 
     @property
     def connect(self) -> int:
-        """Limit of opening a connection, in full seconds, as drivers require."""
+        """Maximum time to open a connection, in whole seconds, as drivers require."""
         return max(2, int(self.total * 0.25))
 
     @property
     def idle(self) -> float:
-        """Limit between two statements of a transaction.
+        """Maximum time between two statements of a transaction.
 
-        The server then ends it, so that others can go on if a process was frozen or cut off. It is
-        shorter than `lock`: those that wait for the same record get it.
+        The server then ends the transaction, so that others can continue if this process is frozen
+        or disconnected. It is shorter than `lock`, so that those waiting for the same record get
+        it.
         """
         return self.total * 0.3
 
     @property
     def lock(self) -> float:
-        """Limit of the wait for a lock."""
+        """Maximum wait for a lock."""
         return self.total * 0.6
 
     @property
     def statement(self) -> float:
-        """Limit of a statement, enforced by the server."""
+        """Maximum duration of a statement, enforced by the server."""
         return self.total * 0.75
 
     @property
     def response(self) -> float:
-        """Limit of the wait for the server, enforced by this process."""
+        """Maximum wait for a response from the server, enforced by this process."""
         return self.total * 0.8
 
     @property
     def busy(self) -> float:
-        """Limit of the wait for the other writers of an SQLite file, for one attempt."""
+        """Maximum wait for other writers of an SQLite file, per attempt."""
         return self.total * 0.2
 
     def allows_retry(self, elapsed: float, *, is_postgres: bool) -> bool:
@@ -72,7 +74,7 @@ class DatabaseTimeouts:
 
 
 def parse_timeout(text: str) -> DatabaseTimeouts:
-    """Parse the timeout that users configure. Raises: ConfigInvalid."""
+    """Parse the configured timeout. Raises: ConfigInvalid."""
     try:
         seconds = float(text)
     except ValueError:

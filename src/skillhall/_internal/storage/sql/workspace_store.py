@@ -74,7 +74,7 @@ class SqlWorkspaceStore:
     def write(self, work: Callable[[WorkspaceWriter], _T]) -> _T:
         """Run a write transaction.
 
-        Raises: DatabaseUnavailable, DatabaseFull, and errors of `work`.
+        Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`.
         """
         return self._database.write(lambda connection: work(_Writer(connection)))
 

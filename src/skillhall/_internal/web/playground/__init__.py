@@ -1,1 +1,1 @@
-"""Playground."""
+"""Playground pages."""

@@ -34,7 +34,7 @@ _STREAM_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no", **CSP
 
 
 def is_stream(request: PageRequest) -> bool:
-    """Whether the browser reads the reply as a stream."""
+    """Whether the browser requests the reply as a stream."""
     return request.headers.get("accept") == NDJSON_TYPE
 
 
@@ -57,7 +57,7 @@ class TraceStep(NamedTuple):
 
 
 class TurnRow(NamedTuple):
-    """Turn of a conversation, rendered."""
+    """Rendered turn of a conversation."""
 
     message: str
     steps: tuple[TraceStep, ...]

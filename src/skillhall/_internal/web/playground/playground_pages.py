@@ -70,7 +70,7 @@ def show(request: PageRequest) -> Response:
 
 
 def show_prompt(request: PageRequest) -> Response:
-    """Return the system prompt of an agent as plain text, exactly as it is sent."""
+    """Return the system prompt of an agent, without a task, as plain text."""
     agent = _read_config(request.site).find_agent(request.query_params.get("agent", ""))
     text = _skills_for(request.site, agent).system_prompt()
     return PlainTextResponse(text.encode("utf-8", "replace"), headers=CSP_HEADER)
@@ -83,7 +83,7 @@ def start_over(request: PageRequest) -> Response:
 
 
 def send_message(request: PageRequest) -> Response:
-    """Send a message; scripts get the reply as a stream, others a redirect."""
+    """Send a message; scripts get the reply as a stream, plain forms a redirect."""
     try:
         request.site.conversations.check_capacity()
     except Busy as error:
@@ -114,7 +114,7 @@ def _find_conversation(request: PageRequest) -> Conversation | None:
 
 
 def _get_conversation(request: PageRequest) -> Conversation:
-    """Continue the conversation, or start one for another agent or model.
+    """Return the conversation with the chosen agent and model; start it if needed.
 
     Raises: SkillhallError.
     """
@@ -133,9 +133,7 @@ def _get_conversation(request: PageRequest) -> Conversation:
     chat_class = load_chat_class()
     if chat_class is None:
         hint = request.translations("playground.install", command=INSTALL_COMMAND)
-        raise ModelUnavailable(
-            model, "the packages for chats are not installed", hint, code="not_ready"
-        )
+        raise ModelUnavailable(model, "the chat packages are not installed", hint, code="not_ready")
     return Conversation(agent.id, model, chat_class(_skills_for(request.site, agent), model))
 
 

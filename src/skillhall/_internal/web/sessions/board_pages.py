@@ -79,7 +79,7 @@ class BoardZone(NamedTuple):
 
 
 def show(request: PageRequest) -> Response:
-    """Show the board, also with the error of an action on one of its cards."""
+    """Show the board, and the error if an action on one of its cards has failed."""
     board_filter = BoardFilter.from_query(request.fields or request.query_params)
     workspace, session_id = request.workspace, request.path_params["id"]
     # Read before the blocks: a change in between is then sent again, never missed.

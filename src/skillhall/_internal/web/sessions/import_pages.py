@@ -65,7 +65,7 @@ def import_folder(request: PageRequest) -> Response:
 
 @on_error(show_form, "skills")
 def import_from_collection(request: PageRequest) -> Response:
-    """Import skills of this server."""
+    """Import skills from this server's collection."""
     importer, candidates = _open_importer(request), []
     for skill_id in request.fields.getlist("skill")[:MAX_LISTED_SKILLS]:
         provenance = Provenance(LOCAL_SOURCE, skill_id)
@@ -84,10 +84,10 @@ def _open_importer(request: PageRequest) -> SkillImporter:
 def _import_or_review(
     request: PageRequest, choices: ImportChoices, *, is_explicit: bool = False
 ) -> Response:
-    """Import the candidates if there is nothing to decide, else start a review.
+    """Import the candidates if they need no review, else start one.
 
-    There is something to decide if a candidate has findings, is rejected or already exists, or if
-    there are several and the user has not chosen them (`is_explicit`).
+    A review is needed if a candidate has findings, is rejected or already exists, or if there are
+    several candidates and the user did not choose them (`is_explicit`).
     """
     session_id = request.path_params["id"]
     is_clean = not any(row.findings or row.reasons for row in choices.candidates)

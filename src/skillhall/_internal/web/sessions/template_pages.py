@@ -79,7 +79,7 @@ def delete_snapshot(request: PageRequest) -> Response:
 
 @on_error(show_saved_states, "template")
 def save_template(request: PageRequest) -> Response:
-    """Save the blocks of a session as a new template, or replace those of a template."""
+    """Save the blocks of a session as a template, new or existing."""
     session_id, templates = request.path_params["id"], request.workspace.templates
     if request.field("template"):
         old = templates.find(request.field("template")).template

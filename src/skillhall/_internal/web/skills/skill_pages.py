@@ -126,7 +126,7 @@ class TableQuery(NamedTuple):
 
     @classmethod
     def from_request(cls, request: PageRequest) -> Self:
-        """Parse the query of a request; invalid values count as absent."""
+        """Parse the query of a request; invalid values become the defaults."""
         query = request.query_params
         source, sort = query.get("source", ""), query.get("sort", "id")
         return cls(
@@ -137,7 +137,7 @@ class TableQuery(NamedTuple):
         )
 
     def url(self, source: str | None = None, sort: str = "", page: int = 1) -> str:
-        """Return the URL of the table with other parameters."""
+        """Return the URL of the table with another source, order or page."""
         parameters = {
             "q": self.text,
             "source": self.source if source is None else source,
@@ -151,7 +151,7 @@ class TableQuery(NamedTuple):
 def _find_ids(
     collection: Collection, snapshot: CollectionSnapshot, query: TableQuery
 ) -> tuple[Sequence[str], Mapping[str, int]]:
-    """Return the ids of the table in order, and the number of matches of each source."""
+    """Return the ids to show, in order, and the number of matches per source."""
     skills, source = snapshot.skills, query.source
     if query.text:  # search results are sorted by relevance
         found = collection.search_ids(snapshot, query.text)

@@ -165,7 +165,7 @@ def test_config_error_names_its_line(cli: Cli, tmp_path: Path) -> None:
     write_config(tmp_path, 'tools = ["shell"]')
     result = cli("prompt", "--agent", "coding")
     assert result.code == 3
-    assert "skillhall.toml:3: agents[0].tools[0] must be the name of a tool" in result.err
+    assert "skillhall.toml:3: 'agents[0].tools[0]' must be the name of a tool" in result.err
 
 
 def test_agent_without_config_is_not_found(cli: Cli) -> None:

@@ -83,11 +83,11 @@ def _open_chat(skills: AgentSkills, model: str) -> Chat:
         raise CommandFailed(
             "usage",
             "no model selected",
-            "name one with --model or SKILLHALL_MODEL: openai-chat:gpt-5, ollama:qwen3, …",
+            "name one with --model or SKILLHALL_MODEL, such as openai-chat:gpt-5 or ollama:qwen3",
         )
     chat_class = load_chat_class()
     if chat_class is None:
-        raise CommandFailed("usage", "the packages for chats are not installed", INSTALL_COMMAND)
+        raise CommandFailed("usage", "the chat packages are not installed", INSTALL_COMMAND)
     return chat_class(skills, model)
 
 

@@ -52,7 +52,7 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
     "task",
     default="",
     metavar="TEXT",
-    help="List the skills for this task first if they do not all fit into the budget.",
+    help="List the skills that match this task first, if not all skills fit into the budget.",
 )
 @click.option(
     "--max-tokens",
@@ -88,10 +88,11 @@ def command(
     excluded: tuple[str, ...],
     schema: bool,
 ) -> CommandResult | None:
-    """Print the listing of the skills below each ROOT for a system prompt.
+    """Print a listing of the skills below each ROOT, for a system prompt.
 
-    Hidden skills are omitted. If there are no skills, nothing is printed. With --max-tokens and
-    --for, the skills that matter for a task come first, and a last line counts the others.
+    Without ROOT, list the skills in the default skill folders. Hidden skills are omitted. If there
+    are no skills, nothing is printed. With --max-tokens and --for, the skills that match a task
+    come first, and a last line counts the others.
     """
     chosen = _ListingOptions(task, max_tokens, pinned, excluded)
     if schema:
@@ -156,7 +157,7 @@ def _render_within_budget(
     options: _ListingOptions,
     search: SearchOptions,
 ) -> tuple[str, Sequence[ClearedSkill]]:
-    """Return the text and the skills in it."""
+    """Return a listing within the token budget, and the skills in it."""
     # Other listings need none of these.
     from skillhall._internal.catalog.skill_view import MAX_RANKED
     from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt

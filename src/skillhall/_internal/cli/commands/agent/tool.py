@@ -25,7 +25,7 @@ _EXAMPLE = """skillhall tool call ReadFile '{"path": "README.md"}'"""
 
 command = command_group(
     "tool",
-    "Call the tools that agents use. 'list' and 'call' accept --json.",
+    "List and call the tools that agents use. All commands accept --json.",
     epilog=f"Example: {_EXAMPLE}",
 )
 _agent_option = configured_agent_option(

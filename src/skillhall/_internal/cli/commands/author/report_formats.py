@@ -20,7 +20,7 @@ _COLORS = {Effect.REJECT: "\x1b[1;31m", Effect.WARN: "\x1b[33m", Effect.ACCEPT: 
 def format_text(
     findings: Iterable[JudgedFinding], working_directory: str, *, color: bool = False
 ) -> Iterator[str]:
-    """Yield lines in the format of compilers, each followed by its hint."""
+    """Yield a line per finding, in the format of compilers, followed by its hint."""
     for finding, effect in findings:
         label = f"{effect}[{finding.code}]"
         if color:
@@ -54,7 +54,7 @@ class SarifResult(NamedTuple):
 
 
 def to_sarif_results(findings: Iterable[JudgedFinding]) -> list[SarifResult]:
-    """Return SARIF results whose levels follow from the effects."""
+    """Return the findings as SARIF results; the effect determines the level."""
     return [SarifResult(finding, _SARIF_LEVELS[effect]) for finding, effect in findings]
 
 

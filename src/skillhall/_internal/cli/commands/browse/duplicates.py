@@ -1,4 +1,4 @@
-"""`skillhall duplicates`: finds copies among skills."""
+"""`skillhall duplicates`: finds duplicate skills."""
 
 from collections.abc import Callable, Iterator, Sequence
 from math import isnan
@@ -41,10 +41,11 @@ _R = TypeVar("_R")
     help="Report skills that share at least this much of their text, from 0 to 1.",
 )
 def command(*, search: SearchOptions, threshold: float) -> CommandResult:
-    """Find copies among the skills below each ROOT, or in the default skill folders.
+    """Find duplicate skills below each ROOT, or in the default skill folders.
 
-    A group is equal (all files), same-text (the words of description and body), near (most of the
-    words) or overlapping (most of one skill is in the other). Names and layout do not matter.
+    Groups of skills are equal (the same files), same-text (the same words in description and body),
+    near (most words in common) or overlapping (most of one skill is in the other). Names and layout
+    do not matter.
     """
     if isnan(threshold):  # click compares it with the limits
         raise click.BadParameter("'nan' is not a number from 0 to 1", param_hint="'--threshold'")

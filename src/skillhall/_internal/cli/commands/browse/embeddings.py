@@ -31,7 +31,9 @@ from skillhall._internal.wiring.embedding_services import (
 )
 
 _RETRIES = RetryPolicy(max_failures=6, max_pause=60.0)
-_SETUP_HINT = "set SKILLHALL_EMBEDDINGS_MODEL and SKILLHALL_EMBEDDINGS_URL"
+_SETUP_HINT = (
+    "set SKILLHALL_EMBEDDINGS_MODEL and, for a model on a server, SKILLHALL_EMBEDDINGS_URL"
+)
 
 command = command_group(
     "embeddings",
@@ -75,10 +77,10 @@ def estimate(*, search: SearchOptions) -> CommandResult:
 @skill_search_options
 @yes_option
 def build(*, search: SearchOptions, yes: bool) -> CommandResult:
-    """Send the texts of skills without a vector to the model, and store their vectors.
+    """Build the missing vectors. The texts of the skills are sent to the model.
 
-    Shows what would be sent, and asks first. Every batch is stored at once: after an
-    interruption, the next build continues.
+    Shows how much will be sent, and asks for confirmation. Every batch is stored immediately, so
+    that the next build continues after an interruption.
     """
     services = _open_services()
     inputs = _list_inputs(search)
@@ -95,7 +97,7 @@ def build(*, search: SearchOptions, yes: bool) -> CommandResult:
         raise CommandFailed(
             "upstream_error",
             f"{status.problem} ({status.done:,} of {status.total:,} texts have vectors)",
-            "the next build continues where this one ended",
+            "run the build again to continue where it stopped",
         )
     messages = [
         f"{status.embedded:,} vectors built, {status.rate:.1f} texts per second",
@@ -110,7 +112,7 @@ def build(*, search: SearchOptions, yes: bool) -> CommandResult:
 @json_command("clear", "skillhall embeddings clear --yes", group=command)
 @yes_option
 def clear(*, yes: bool) -> CommandResult:
-    """Delete all stored vectors, of all models."""
+    """Delete the stored vectors of all models."""
     store = open_vector_store(read_settings())
     if not yes:
         confirm(f"delete {store.measure().vectors:,} vectors?")

@@ -19,7 +19,7 @@ from skillhall._internal.wiring.catalog import get_head_cache_directory
 @click.argument("which", required=False, type=click.Choice(["index"]), metavar="[index]")
 @profile_option()
 def command(*, which: str | None, profile: str) -> CommandResult:
-    """Show the searched folders in order of precedence, and the cache folder ('index').
+    """Show the searched folders in order of precedence, and the cache ('index').
 
     'path index' prints only the cache folder; you can delete it at any time.
     """

@@ -39,7 +39,10 @@ _MIN_PROGRESS = 1000  # texts to read; fewer take less than a second
     show_default=True,
     help="Skip this many of the best matches.",
 )
-@flag("--explain", help="Show why each skill matches: its words by field, and its ranks.")
+@flag(
+    "--explain",
+    help="Show why each skill matches: the matching words of each field, and its ranks.",
+)
 @flag("--body", help="No effect: bodies are always searched.")
 def command(
     *,
@@ -50,11 +53,11 @@ def command(
     explain: bool,
     body: bool,
 ) -> CommandResult:
-    """Search the names, descriptions and instructions of skills. QUERY can be any text.
+    """Search the names, descriptions and instructions of skills.
 
-    Use a few words, or describe a task as you would to an agent. Copies of a skill are shown once.
-    In a pipe, the output is name, description and location, separated by tabs. The exit code is 1
-    if nothing is found.
+    QUERY can be any text: a few words, or a task as you would describe it to an agent. Copies of a
+    skill are shown once. In a pipe, the output is name, description and location, separated by
+    tabs. The exit code is 1 if nothing is found.
     """
     del body
     catalog = load_with_progress(search)

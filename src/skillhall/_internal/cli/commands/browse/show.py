@@ -26,7 +26,7 @@ from skillhall._internal.skill.token_count import estimate_tokens
 @click.argument("file", required=False)
 @skill_search_options
 def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult:
-    """Print the instructions of the skill NAME as an agent gets them, or its file FILE.
+    """Print the instructions of the skill NAME as agents get them, or its file FILE.
 
     FILE is relative to the skill's folder and cannot be outside of it.
     """

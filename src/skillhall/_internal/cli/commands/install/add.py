@@ -70,7 +70,7 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
     "--dir",
     "directory",
     metavar="DIR",
-    help="Add to this folder of skills.  [default: .agents/skills]",
+    help="Add the skills to this folder.  [default: .agents/skills]",
 )
 @click.option(
     "-s",
@@ -106,7 +106,7 @@ def command(
     SOURCE is one of:
       ./folder, skills.zip, skills.tar.gz
       owner/repo, owner/repo/skill, owner/repo/path@ref, or a GitHub or GitLab page
-      github:owner/repo, if a folder owner/repo exists as well
+      github:owner/repo, if there is also a folder owner/repo
       https://host/group/repo.git, git@host:owner/repo.git
       https://host/SKILL.md, https://host/skills.zip
       python:package, for skills in an installed Python package
@@ -232,13 +232,18 @@ def _list_bundles(
 
 def _to_command_result(report: AddReport, messages: list[str], verb: str) -> CommandResult:
     error = None
-    names = ", ".join(skill.id for skill in report.skipped)
-    if any(skill.reason == "exists" for skill in report.skipped):
-        error = ErrorInfo(
-            "conflict", f"already exists: {names}", "use --overwrite to replace existing skills"
-        )
-    elif report.skipped:
-        error = ErrorInfo("invalid_skill", f"rejected: {names}")
+    existing = [skill.id for skill in report.skipped if skill.reason == "exists"]
+    rejected = [skill.id for skill in report.skipped if skill.reason != "exists"]
+    problems = [
+        f"{problem}: {', '.join(names)}"
+        for problem, names in (("already exists", existing), ("rejected", rejected))
+        if names
+    ]
+    if existing:
+        hint = "use --overwrite to replace existing skills"
+        error = ErrorInfo("conflict", "; ".join(problems), hint)
+    elif rejected:
+        error = ErrorInfo("invalid_skill", "; ".join(problems))
     messages += [f"note: {note}" for note in report.notes]
     for skipped in report.skipped:
         exists = "already exists (use --overwrite to replace it)"

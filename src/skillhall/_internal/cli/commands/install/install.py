@@ -82,7 +82,7 @@ def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
 
 @json_command("agents", "skillhall agents --json")
 def agents() -> CommandResult:
-    """List the supported coding agents with their folders, and mark those detected here."""
+    """List the supported coding agents and their folders; mark those detected here."""
     settings = read_settings()
     detected = {
         agent.id

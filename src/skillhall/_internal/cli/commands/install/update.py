@@ -100,7 +100,7 @@ def _summarize(
 
 
 def _format_details(results: Sequence[UpdateResult]) -> Iterator[str]:
-    """Yield details per skill: stale sources, changed files, and what to do."""
+    """Yield details per skill: stale source, changed files and hints."""
     for result in results:
         if result.stale:
             yield f"warning: {result.key}: {result.stale}"

@@ -1,4 +1,4 @@
-"""`skillhall backup` and `restore`: copy everything of a server to a file and back."""
+"""`skillhall backup` and `restore`: copy the data of a server to a file and back."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _run_directory = click.option(
     "--run-dir",
     metavar="DIR",
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
-    help="Run directory of the server.  [default: the working directory]",
+    help="Use this run directory of the server.  [default: the working directory]",
 )
 
 
@@ -45,10 +45,11 @@ _run_directory = click.option(
 @flag("--overwrite", help="Replace FILE if it exists.")
 @_run_directory
 def command(*, file: Path, overwrite: bool, run_dir: str | None) -> CommandResult:
-    """Back up everything of a server that cannot be fetched again to FILE.
+    """Back up the data of a server to FILE.
 
-    That is the database, and the folders with skills, uploads, followed repositories and the undo
-    history. Servers can keep running. 'skillhall restore' restores it, to SQLite or PostgreSQL.
+    The backup contains everything that cannot be fetched again: the database, and the folders with
+    skills, uploads, followed repositories and the undo history. Servers can keep running.
+    'skillhall restore' restores the backup, to SQLite or PostgreSQL.
     """
     settings = read_settings()
     settings = settings._replace(working_directory=run_dir or settings.working_directory)
@@ -91,7 +92,7 @@ def command(*, file: Path, overwrite: bool, run_dir: str | None) -> CommandResul
 def restore(*, file: Path, overwrite: bool, dry_run: bool, run_dir: str | None) -> CommandResult:
     """Restore the backup in FILE, completely or not at all.
 
-    Restore only backups that you trust: they contain skills, and commands of MCP servers.
+    Restore only backups that you trust: they contain skills, and commands that start MCP servers.
     """
     if not file.is_file():
         raise CommandFailed("not_found", f"file not found: {file.name!r}")

@@ -79,7 +79,7 @@ _HOOK_MESSAGES = {
     "--install-hook",
     "hook",
     flag_value="install",
-    help="Make Claude Code run this command at every start, and exit.",
+    help="Install a hook that runs this command whenever Claude Code starts, and exit.",
 )
 @click.option("--remove-hook", "hook", flag_value="remove", help="Remove the hook and exit.")
 @flag("--as-hook", hidden=True, help="Print nothing on stdout.")
@@ -97,7 +97,7 @@ def command(
     hook: str | None,
     as_hook: bool,
 ) -> CommandResult:
-    """Write the prompts of a server as skills: one folder each, with SKILL.md and files.
+    """Write the prompts of a server as skills: folders with a SKILL.md and files.
 
     Run it again to update them; skills whose prompts no longer exist are removed. Folders that it
     did not create, or that were edited, are skipped with a warning; the exit code is still 0. If
@@ -149,7 +149,7 @@ def _find_targets(
     try:
         targets, detected = find_targets(project, agents)
     except AgentHasNoPlace as error:
-        error.hint = "name the folder with --path, or generate without --global"
+        error.hint = "name the folder with --path, or omit --global"
         raise
     if not targets:
         raise CommandFailed(

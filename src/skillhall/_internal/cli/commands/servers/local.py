@@ -63,7 +63,7 @@ def list_skills(*, root: str) -> CommandResult:
 def add(
     *, skill_id: str, name: str | None, description: str, body: str, root: str
 ) -> CommandResult:
-    """Create the user skill ID: a folder of that name with a SKILL.md."""
+    """Create the user skill ID: a folder with that name and a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
     item = _open_store(root).add(skill_id, skill_id if name is None else name, description, text)
     return CommandResult({"skill": serialize_skill(item)}, lines=[item.id])
@@ -80,8 +80,8 @@ def import_(
 ) -> CommandResult:
     """Import the skills in SOURCE.
 
-    SOURCE is a folder, a zip or tar.gz file, or the https URL of one. Everything is checked before
-    anything is written.
+    SOURCE is a folder, an archive, a repository or anything else that 'skillhall add' accepts.
+    Everything is checked before anything is written.
     """
     bundles = open_source(source, read_settings()).bundles
     if len(bundles) > 1 and not yes:
@@ -118,9 +118,9 @@ def delete(*, skill_id: str, yes: bool, shadowed: bool, root: str) -> CommandRes
 @flag("--replace", help="Replace shared skills with the same ids.")
 @run_directory_option
 def share(*, replace: bool, root: str) -> CommandResult:
-    """Copy the user skills to the database, for all servers on it.
+    """Copy the user skills to the database, where all its servers share them.
 
-    Sharing needs PostgreSQL. Either all skills are copied or none. The folders stay.
+    Sharing requires PostgreSQL. Either all skills are copied or none. The folders are not deleted.
     """
     with require_database():
         from skillhall._internal.wiring.database import open_database_services
@@ -128,7 +128,8 @@ def share(*, replace: bool, root: str) -> CommandResult:
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
         if services.skill_store is None:
-            problem, hint = "sharing skills needs PostgreSQL", "use postgresql://user@host/name"
+            problem = "sharing skills requires PostgreSQL"
+            hint = "set it to the URL of a PostgreSQL database: postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
         report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
     return _report_import("shared", report)

@@ -56,7 +56,7 @@ def add_server(
     variables: tuple[str, ...],
     overwrite: bool,
 ) -> CommandResult:
-    """Register an MCP server: a URL, or a command that starts it.
+    """Register an MCP server by its URL, or by a command that starts it.
 
     The server is not contacted yet. A command is started only when you use its skills. It gets the
     basic environment variables and those named with --variable.
@@ -80,7 +80,7 @@ def add_server(
 @json_command("remove", "skillhall mcp-servers remove acme", group=command)
 @click.argument("label")
 def remove_server(*, label: str) -> CommandResult:
-    """Remove a server and its cached skills. Installed skills stay."""
+    """Remove a server and its cached skills. Installed skills are not removed."""
     sources.remove_server(read_settings(), label)
     return CommandResult({"label": label}, messages=[f"removed {label}"])
 

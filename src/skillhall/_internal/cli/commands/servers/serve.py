@@ -34,7 +34,9 @@ _CHECK_INTERVAL = 1.0  # seconds
 )
 @click.option("--repo", metavar="URL", help="Serve the prompts in this git repository.")
 @click.option(
-    "--branch", metavar="NAME", help="Use this branch of the repository.  [default: main]"
+    "--branch",
+    metavar="NAME",
+    help="Use this branch of the repository.  [default: main, else its default branch]",
 )
 @click.option("--path", metavar="DIR", help="Use this folder of the repository.")
 @click.option(

@@ -35,8 +35,8 @@ from skillhall.errors import Conflict
     help="Import only this skill. Repeatable.",
 )
 @click.option("--zone", metavar="ZONE", help="Add the blocks to this zone.  [default: STABLE]")
-@flag("--replace", help="Replace blocks of the same skills.")
-@flag("--keep", help="Keep existing blocks of the same skills and add new ones.")
+@flag("--replace", help="Replace existing blocks of these skills.")
+@flag("--keep", help="Keep existing blocks of these skills and add new ones.")
 def import_(
     workspace: Workspace,
     session: Session,
@@ -47,7 +47,10 @@ def import_(
     replace: bool,
     keep: bool,
 ) -> CommandResult:
-    """Import the skills in SOURCE as blocks. SOURCE is a folder, file, repository or URL."""
+    """Import the skills in SOURCE as blocks.
+
+    SOURCE is a folder, file, repository or URL.
+    """
     if replace and keep:
         raise click.UsageError("--replace cannot be combined with --keep")
     on_conflict = ImportConflict.KEEP if keep else ImportConflict.REFUSE
@@ -100,7 +103,7 @@ def scan(workspace: Workspace, *, folder: str) -> CommandResult:
 def export(
     workspace: Workspace, session: Session, *, file: str | None, overwrite: bool
 ) -> CommandResult:
-    """Export SESSION as a skill folder in the zip file FILE. 'open' imports it again."""
+    """Export SESSION to the zip file FILE, as a skill folder. 'session open' opens it."""
     name, data = export_session(workspace.contexts.compile(session.id))
     path = file or name
     write_output_file(path, data, overwrite=overwrite)

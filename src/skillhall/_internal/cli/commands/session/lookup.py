@@ -64,7 +64,7 @@ def find_session(workspace: Workspace, name_or_id: str) -> Session:
 
 
 def find_block(workspace: Workspace, session: Session, name_or_id: str) -> Block:
-    """Return the block with this id, skill name or end of its id.
+    """Return the block with this id, this skill name or this id suffix.
 
     Raises: CommandFailed if there is none or several match.
     """

@@ -123,7 +123,10 @@ def delete(workspace: Workspace, session: Session, *, yes: bool) -> CommandResul
 @workspace_command("context", "context Research | pbcopy")
 @click.argument("session")
 def context(workspace: Workspace, session: Session) -> CommandResult:
-    """Print the compiled context of SESSION. PERMANENT comes first, then STABLE, then WORKING."""
+    """Print the compiled context of SESSION.
+
+    PERMANENT comes first, then STABLE, then WORKING.
+    """
     compiled = workspace.contexts.compile(session.id)
     zones = [(zone.zone.value, zone.spending) for zone in compiled.zones]
     costs = [*zones, ("total", compiled.total)]

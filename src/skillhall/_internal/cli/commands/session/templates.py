@@ -53,7 +53,7 @@ def save_template(
 def apply_template(
     workspace: Workspace, session: Session, *, template: str, replace: bool
 ) -> CommandResult:
-    """Append the blocks of TEMPLATE to SESSION, or replace its blocks."""
+    """Append the blocks of TEMPLATE to SESSION, or replace its blocks with them."""
     mode = ApplyMode.REPLACE if replace else ApplyMode.APPEND
     result = workspace.templates.apply(session.id, template, mode)
     before = None if result.before is None else result.before.id
@@ -93,7 +93,10 @@ def snapshot(workspace: Workspace, session: Session, *, name: str | None) -> Com
 @click.argument("session")
 @click.argument("snapshot_name", metavar="SNAPSHOT")
 def restore(workspace: Workspace, session: Session, *, snapshot_name: str) -> CommandResult:
-    """Restore SESSION to SNAPSHOT, an id or a name. The current state is saved as a snapshot."""
+    """Restore SESSION to SNAPSHOT, an id or a name.
+
+    The current state is saved as a snapshot first.
+    """
     # Newest last, so that a name that was used twice means the newest snapshot.
     ids = {saved.name: saved.id for saved in reversed(workspace.snapshots.list(session.id))}
     result = workspace.snapshots.restore(session.id, ids.get(snapshot_name, snapshot_name))
