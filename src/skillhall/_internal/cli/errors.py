@@ -87,10 +87,7 @@ _EXTRA_PACKAGES = {
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
 _COMMAND_GROUPS = frozenset(
-    [
-        *("embeddings", "local", "mcp-servers", "prompts"),
-        *("session", "session template", "token", "tool"),
-    ]
+    {"embeddings", "local", "mcp-servers", "prompts", "session", "token", "tool"}
 )
 _DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 
@@ -174,10 +171,7 @@ def report_error(error: Exception, argv: Sequence[str]) -> int:
         from skillhall._internal.cli.json_output import print_json_error
 
         words = [word for word in argv if not word.startswith("-")]
-        count = 1
-        while " ".join(words[:count]) in _COMMAND_GROUPS and count < len(words):
-            count += 1
-        typed = " ".join(words[:count])
+        typed = " ".join(words[: 2 if words and words[0] in _COMMAND_GROUPS else 1])
         print_json_error(getattr(error, "command", "") or typed, info.serialize())
         return info.exit_code
     try:
