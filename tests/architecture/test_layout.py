@@ -64,3 +64,15 @@ def names_a_module(test: Path) -> bool:
 
 def test_unit_tests_mirror_the_package() -> None:
     assert [path for path in sorted(UNIT.rglob("test_*.py")) if not names_a_module(path)] == []
+
+
+def test_only_the_gate_makes_cleared_skills() -> None:
+    made = set()
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            # Such as `ClearedSkill(…)`, `map(ClearedSkill, …)` or `cast("ClearedSkill", …)`.
+            if isinstance(node, ast.Call):
+                named = ast.unparse(node.func), *map(ast.unparse, node.args)
+                if any("ClearedSkill" in text for text in named):
+                    made.add(path.relative_to(INTERNAL).as_posix())
+    assert made == {"catalog/gate.py"}

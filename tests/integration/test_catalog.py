@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import open_skill_bundle, read_skill, read_skill_file
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
@@ -347,7 +348,7 @@ def test_linked_skill_has_the_files_of_its_target(tmp_path: Path) -> None:
     (tmp_path / "pdf").symlink_to(".store/pdf")
     skill = load(tmp_path).find("pdf")
     assert list(open_skill_bundle(skill, LENIENT.scan_policy).files) == ["SKILL.md", "notes.txt"]
-    assert read_skill_file(skill, "notes.txt") == b"notes"
+    assert read_skill_file(ClearedSkill(skill), "notes.txt") == b"notes"
     assert read_skill(skill, LENIENT).findings == ()
 
 
@@ -390,4 +391,4 @@ def test_flat_prompt_does_not_serve_neighboring_files(tmp_path: Path) -> None:
     write_skill(tmp_path / "two")
     skill = load(tmp_path, profile="prompt-repository").find("one")
     with pytest.raises(SkillhallError):
-        read_skill_file(skill, "two/SKILL.md")
+        read_skill_file(ClearedSkill(skill), "two/SKILL.md")

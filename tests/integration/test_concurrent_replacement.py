@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from skillhall import load_skill_bundle
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.settings import Settings
@@ -96,7 +97,7 @@ def read_published(collection: Collection) -> set[object]:
 
 def read_by_library(collection: Collection) -> set[object]:
     skill = load_catalog([f"{collection.store.location}/skills"]).find("pdf")
-    assert "Version" in activate(skill)
+    assert "Version" in activate(ClearedSkill(skill))
     files = load_skill_bundle(skill.directory).files
     return {data for path, data in files.items() if path != "SKILL.md"}
 
@@ -130,8 +131,8 @@ def test_set_aside_folder_is_read_until_it_is_replaced(collection: Collection) -
     skills = Path(collection.store.location) / "skills"
     (skills / "pdf").rename(skills / ".skillhall-old-pdf")
     skill = load_catalog([str(skills)]).find("pdf")
-    assert "Version 0" in activate(skill)
-    assert read_skill_file(skill, "docs/0.md") == b"0"
+    assert "Version 0" in activate(ClearedSkill(skill))
+    assert read_skill_file(ClearedSkill(skill), "docs/0.md") == b"0"
     assert [skill.id for skill in collection.store.catalog()] == ["pdf"]
     assert read_archive(collection) == {b"0"}
     collection.store.import_(make_bundle(version(1)), "pdf", replace=True)

@@ -7,6 +7,7 @@ import pytest
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
 from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.head_cache import HeadCache, now_ns
 from skillhall._internal.catalog.skill_content import (
     check_bodies,
@@ -51,7 +52,7 @@ def test_linked_skill_folder_is_loaded_if_allowed(root: Path, tmp_path: Path, pr
     (skill,) = follow(root, profile=profile)
     assert skill.location == str(root / "pdf/SKILL.md")
     assert read_skill(skill).body == "Do it."
-    assert read_skill_file(skill, "notes.md") == b"Notes."
+    assert read_skill_file(ClearedSkill(skill), "notes.md") == b"Notes."
     assert sorted(open_skill_bundle(skill, PROFILES[profile].scan_policy).files) == [
         "SKILL.md",
         "notes.md",
@@ -107,7 +108,7 @@ def test_linked_files_stay_rejected(root: Path, tmp_path: Path) -> None:
     assert codes_at(catalog, root / "file") == ["link-outside"]
     assert list(open_skill_bundle(skill, LENIENT.scan_policy).files) == ["SKILL.md"]
     with pytest.raises(SkillhallError):
-        read_skill_file(skill, "secret.md")
+        read_skill_file(ClearedSkill(skill), "secret.md")
 
 
 def test_target_swapped_for_link_is_not_read(root: Path, tmp_path: Path) -> None:

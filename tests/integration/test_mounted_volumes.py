@@ -12,6 +12,7 @@ from skillhall import discover_skills, load_skill_bundle
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.cli.runner import run
@@ -56,11 +57,11 @@ def test_library_reads_every_file(
     assert [
         finding.finding for finding in catalog.findings if finding.finding.code != "skipped"
     ] == []
-    assert "notes.md" in activate(skill)
-    assert "docs/a.md" in activate(skill)
-    assert read_skill_file(skill, "SKILL.md") == FILES["SKILL.md"]
-    assert read_skill_file(skill, "notes.md") == b"notes"
-    assert read_skill_file(skill, "docs/a.md") == b"a"
+    assert "notes.md" in activate(ClearedSkill(skill))
+    assert "docs/a.md" in activate(ClearedSkill(skill))
+    assert read_skill_file(ClearedSkill(skill), "SKILL.md") == FILES["SKILL.md"]
+    assert read_skill_file(ClearedSkill(skill), "notes.md") == b"notes"
+    assert read_skill_file(ClearedSkill(skill), "docs/a.md") == b"a"
 
 
 @LAYOUTS
@@ -70,9 +71,9 @@ def test_catalog_stays_readable_after_volume_update(
     layout(tmp_path, FILES)
     skill = load_catalog([str(tmp_path)]).find("pdf")
     layout(tmp_path, NEW, 2)
-    assert read_skill_file(skill, "SKILL.md") == FILES["SKILL.md"]
-    assert read_skill_file(skill, "notes.md") == b"new notes"
-    assert "notes.md" in activate(skill)
+    assert read_skill_file(ClearedSkill(skill), "SKILL.md") == FILES["SKILL.md"]
+    assert read_skill_file(ClearedSkill(skill), "notes.md") == b"new notes"
+    assert "notes.md" in activate(ClearedSkill(skill))
 
 
 @LAYOUTS
@@ -179,7 +180,7 @@ def test_links_similar_to_a_volume_are_not_followed(tmp_path: Path) -> None:
     catalog = load_catalog([str(tmp_path / "skills")]).find("pdf")
     for path in ("secret.md", "..data/secret.md"):
         with pytest.raises(UnsafePath):
-            read_skill_file(catalog, path)
+            read_skill_file(ClearedSkill(catalog), path)
 
 
 def test_link_out_of_volume_is_not_followed(tmp_path: Path) -> None:
@@ -189,6 +190,6 @@ def test_link_out_of_volume_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "skills/pdf" / version / "out.md").symlink_to(tmp_path / "secret.md")
     (tmp_path / "skills/pdf/out.md").symlink_to("..data/out.md")
     catalog = load_catalog([str(tmp_path / "skills")]).find("pdf")
-    assert "out.md" not in activate(catalog)
+    assert "out.md" not in activate(ClearedSkill(catalog))
     with pytest.raises(UnsafePath):
-        read_skill_file(catalog, "out.md")
+        read_skill_file(ClearedSkill(catalog), "out.md")

@@ -433,11 +433,14 @@ def test_archives_contain_no_dot_files_and_match_their_digest(server: RunningSer
     assert [*read_archive(data, "a.zip")[0].files] == ["SKILL.md", "docs/a.md"]
 
 
-def test_an_edit_keeps_dot_files_and_ignores_them_in_its_digest(
+def test_an_edit_keeps_dot_files_which_its_digest_covers(
     server: RunningServer, with_dot_files: Path
 ) -> None:
-    digest = server.request("GET", f"{SKILLS}/secretive").json["data"]["digest"]
+    url = f"{SKILLS}/secretive"
+    body = {"name": "secretive", "description": "New.", "body": "x"}
+    outdated = server.request("GET", url).json["data"]["digest"]
     (with_dot_files / ".env").write_bytes(b"other")
-    body = {"name": "secretive", "description": "New.", "body": "x", "digest": digest}
-    assert server.request("PUT", f"{SKILLS}/secretive", body).status == 200
+    assert server.request("PUT", url, {**body, "digest": outdated}).status == 412
+    digest = server.request("GET", url).json["data"]["digest"]
+    assert server.request("PUT", url, {**body, "digest": digest}).status == 200
     assert (with_dot_files / ".env").read_bytes() == b"other"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import open_skill_bundle, read_skill, read_skill_file
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
@@ -139,7 +140,7 @@ def test_reading_catalog_skill_never_leaves_root(root: Path, outside: Path) -> N
         for _ in rounds():
             try:
                 assert read_skill(skill, LENIENT).frontmatter.description == "Inside."
-                assert read_skill_file(skill, "notes.txt") == b"inside"
+                assert read_skill_file(ClearedSkill(skill), "notes.txt") == b"inside"
                 for file in open_skill_bundle(skill, LENIENT.scan_policy).files.values():
                     assert b"SECRET" not in file.read()
             except SkillhallError:
@@ -162,7 +163,7 @@ def test_skill_never_serves_files_of_sibling(root: Path, outside: Path, profile:
     skill = load(root, profile=profile).find("steady")
     for path in ("link", "folder/pdf/notes.txt", "../group/pdf/notes.txt", str(outside)):
         with pytest.raises(SkillhallError):
-            read_skill_file(skill, path)
+            read_skill_file(ClearedSkill(skill), path)
 
 
 def test_skill_md_created_during_scan_is_not_a_variant(root: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import skillhall
 from skillhall import compat
 from skillhall._internal.catalog.catalog import CatalogSkill
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.render.listing import (
     ListingEntry,
@@ -72,7 +73,7 @@ def test_other_functions_accept_path_objects(
     assert skillhall.load_skill_bundle(form(root / "pdf")).name == "pdf"
     assert compat.LocalSkills(form(root.parent)).list().items == ()
     assert "ReadFile" in compat.tools_for(form(root.parent), settings)
-    skill = load_catalog(root).find("pdf")
+    skill = ClearedSkill(load_catalog(root).find("pdf"))
     assert read_skill_file(skill, form(Path("SKILL.md")))[:3] == b"---"
     assert "Skill directory: there\n" in activate(skill, directory=form(Path("there")))
     source = compat.InstructionSource(form(Path("skills")))

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import read_skill, read_skill_file
 from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.fs.handles import FolderHandle, open_root, read_below
@@ -205,8 +206,11 @@ def _discover(scene: RaceFolders) -> str:
 
 def _read_catalog_skill(scene: RaceFolders) -> str:
     texts = []
-    for skill in _catalog(scene):
-        texts += [repr(read_skill(skill)), read_skill_file(skill, "notes.md").decode()]
+    for skill in map(ClearedSkill, _catalog(scene)):
+        texts += [
+            repr(read_skill(skill)),
+            read_skill_file(skill, "notes.md").decode(),
+        ]
     return "".join(texts)
 
 

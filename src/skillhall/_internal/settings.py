@@ -177,6 +177,7 @@ class Settings(NamedTuple):
     model: str = ""  # default model of chats, as provider:name
     embeddings: EmbeddingSettings = EmbeddingSettings()
     read_extensions: tuple[str, ...] = ()  # that ReadFile accepts; empty: the default list
+    signing_passphrase: Secret | None = None  # of the private key for signatures
     log_usage: bool = True  # whether to record which skills agents use
     # Names of all variables that are set, because skills can require some. Never their values.
     variable_names: frozenset[str] = frozenset()
@@ -229,6 +230,7 @@ class Settings(NamedTuple):
             model=env.get("SKILLHALL_MODEL", ""),
             embeddings=EmbeddingSettings.read(env),
             read_extensions=_split_list(env.get("SKILLHALL_READ_EXTENSIONS", "")),
+            signing_passphrase=_read_secret(env, "SKILLHALL_SIGNING_PASSPHRASE"),
             log_usage=_read_flag(env, "SKILLHALL_USAGE_LOG"),
             variable_names=frozenset(name for name, value in env.items() if value),
         )

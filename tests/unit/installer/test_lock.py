@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.hints import find_hint
-from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.installer.lock import (
     MAX_LOCK_SIZE,
     PROJECT_LOCK,
@@ -288,7 +287,7 @@ def test_locked_files_of_a_bundle_have_its_digest(tmp_path: Path) -> None:
     assert [file.path for file in files] == ["SKILL.md", "a", "a-b", "scripts/run.sh"]
     assert files[3].size == 10
     assert files[3].mode == ("100755" if os.name == "posix" else "100644")
-    assert compute_files_digest(files) == compute_bundle_digest(bundle)
+    assert compute_files_digest(files) == bundle.digest()
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,11 @@ from mcp import Client
 from mcp_types import TextResourceContents
 
 from skillhall._internal.catalog.manifests import MAX_MANIFEST_FILES
+from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.mcp.skill_index import SKILLS_PAGE_SIZE
+from skillhall._internal.policy.folder_walk_rules import ScanPolicy
 from skillhall._internal.policy.profiles import SKILL_IMPORT
+from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from tests.support.mcp_clients import (
     HANDSHAKE,
     MODERN,
@@ -50,6 +53,7 @@ def test_skill_entry_is_a_complete_manifest(tmp_path: Path) -> None:
     data = make_skill_md("pdf", license="MIT", version="1.10", keywords="[a, 2, true]")
     make_skill(tmp_path, "pdf", data=data, files={"docs/a b.md": b"x", "logo.png": b"\xff\0"})
     [entry] = listed(tmp_path)
+    digest = open_bundle(FolderHandle(str(tmp_path), "pdf"), ScanPolicy()).digest()
     assert entry == {
         "uri": "skill://pdf/SKILL.md",
         "frontmatter": {
@@ -71,6 +75,7 @@ def test_skill_entry_is_a_complete_manifest(tmp_path: Path) -> None:
                 ("logo.png", b"\xff\0"),
             )
         ],
+        "_meta": {"skillhall/digest": digest},
     }
 
 

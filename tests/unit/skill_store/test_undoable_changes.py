@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
@@ -36,7 +35,7 @@ def contents(changes: SkillStoreChanges) -> dict[str, bytes]:
 def digest(changes: SkillStoreChanges) -> str:
     bundle = changes.store.files("pdf")
     assert bundle is not None
-    return compute_bundle_digest(bundle)
+    return bundle.digest()
 
 
 def test_edit_can_be_undone(changes: SkillStoreChanges) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
@@ -287,7 +287,7 @@ class FixedAgentSkills(AgentSkills):
         return self._fixed
 
 
-def estimate_load_tokens(skill: CatalogSkill, profile: Profile) -> int | None:
+def estimate_load_tokens(skill: ClearedSkill, profile: Profile) -> int | None:
     """Return the estimated tokens of a loaded skill; `None` if it cannot be loaded."""
     try:
         return estimate_tokens(activate(skill, profile))

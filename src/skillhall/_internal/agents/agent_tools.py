@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.agents.tool_definition import Tool
-    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.render.prompt_plan import PromptPlan
     from skillhall._internal.storage.usage_log import UsageEvent
 
@@ -74,7 +74,7 @@ class AgentTools:
         self._now = now
         self._task_prompt: tuple[PromptPlan, str, str] | None = None
         self._loaded_skills = LoadedSkills()
-        self._user_called: dict[str, CatalogSkill] = {}  # hidden skills that the user called
+        self._user_called: dict[str, ClearedSkill] = {}  # hidden skills that the user called
         settings = self.skills.settings
         self._read_file = ReadTools(
             settings.working_directory,

@@ -16,6 +16,7 @@ from skillhall._internal.agents.config.agent_config import AgentDefinition
 from skillhall._internal.agents.instruction_skills import LoadedInstructions, LocalHost
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.fingerprint import Fingerprint
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
@@ -93,7 +94,7 @@ class CollectionSkills(AgentSkills):
         skill = self._collection.find(identity)
         row, view = self._find_visible(skill), self.current_view()
         if row is None:
-            view = SkillView(view.revision, self.profile, [skill._replace(hidden=False)])
+            view = SkillView(view.revision, self.profile, clear_all([skill._replace(hidden=False)]))
             (row,) = view
         tools = SkillTools(view, get_directory=self.get_directory)
         return str(tools.load_skill(row.name).content)
@@ -102,7 +103,7 @@ class CollectionSkills(AgentSkills):
         return self.current_view().find_skill(skill)
 
     def _snapshot_of(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
-        skills = [current.skills[skill_id] for skill_id in current.ids]
+        skills = clear_all(current.skills[skill_id] for skill_id in current.ids)
         hidden = tuple(skill for skill in skills if not is_visible_to_models(skill))
         listed = tuple(
             skill

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.tool_definition import Tool, ToolError, get_argument, string_schema
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.skill_content import activate, open_skill_bundle
 from skillhall._internal.catalog.skill_paths import SCHEME
 from skillhall._internal.catalog.skill_view import SkillView
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
 
 MAX_FILE_BYTES = 1024 * 1024
@@ -241,7 +243,7 @@ class ReadTools:
 
     def _resolve_own_files(self) -> SkillFileResolver:
         catalog = self._load_catalog()
-        view = SkillView("", catalog.profile, catalog)
+        view = SkillView("", catalog.profile, clear_all(catalog))
         return SkillFileResolver(view, lambda row: self._get_directory(row.skill))
 
     def _find_own_folders(self) -> list[tuple[str, ...]]:
@@ -282,12 +284,13 @@ class ReadTools:
             lines.append(f"({rest} more {'file is' if rest == 1 else 'files are'} not listed here)")
         return "\n".join(lines)
 
-    def _find_skill(self, name: object) -> tuple[Catalog, CatalogSkill]:
+    def _find_skill(self, name: object) -> tuple[Catalog, ClearedSkill]:
         """Return the visible skill with this id, else with this name."""
         catalog = self._load_catalog()
         problem = "name is required"
         if isinstance(name, str) and name.strip():
-            for skill in sorted(catalog.visible, key=lambda skill: skill.id != name):
+            visible = clear_all(catalog.visible)
+            for skill in sorted(visible, key=lambda skill: skill.id != name):
                 if name in (skill.id, skill.name):
                     return catalog, skill
             problem = f"there is no skill {name[:_MAX_QUOTED]!r}"

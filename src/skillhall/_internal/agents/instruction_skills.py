@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.catalog import CatalogRoot
 from skillhall._internal.catalog.fingerprint import take_fingerprint
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import read_skill
 from skillhall._internal.policy.effects import Effect, JudgedFinding
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from os import PathLike
 
-    from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.policy.profiles import Profile
 
 logger = logging.getLogger("skillhall.agents")
@@ -91,9 +92,9 @@ class LocalHost:
 class LoadedInstructions:
     """The skills of the sources at one moment."""
 
-    listed: tuple[CatalogSkill, ...]
-    inlined: tuple[tuple[CatalogSkill, str], ...]  # with their bodies
-    hidden: tuple[CatalogSkill, ...]  # selected, but hidden from models
+    listed: tuple[ClearedSkill, ...]
+    inlined: tuple[tuple[ClearedSkill, str], ...]  # with their bodies
+    hidden: tuple[ClearedSkill, ...]  # selected, but hidden from models
     findings: tuple[JudgedFinding, ...]
     fingerprint: Fingerprint = field(compare=False)
     pinned_count: int = 0  # the first of the listed skills, which always come first
@@ -104,12 +105,12 @@ class LoadedInstructions:
         return render_instructions(self.listed, [to_inlined(*pair) for pair in self.inlined])
 
     @property
-    def skills(self) -> tuple[CatalogSkill, ...]:
+    def skills(self) -> tuple[ClearedSkill, ...]:
         """All skills visible to the model, listed ones first."""
         return (*self.listed, *(skill for skill, _ in self.inlined))
 
 
-def to_inlined(skill: CatalogSkill, body: str) -> InlineSkill:
+def to_inlined(skill: ClearedSkill, body: str) -> InlineSkill:
     """Return the skill for inlining in a system prompt."""
     return InlineSkill(skill.name, skill.location, skill.directory, body)
 
@@ -190,18 +191,18 @@ class InstructionLoader:
         )
         judge = self._profile.load_policy.judge
         findings: list[JudgedFinding] = []
-        listed: list[CatalogSkill] = []
-        inlined: list[CatalogSkill] = []
-        hidden: list[CatalogSkill] = []
-        selected: list[CatalogSkill] = []
-        known: list[CatalogSkill] = []
+        listed: list[ClearedSkill] = []
+        inlined: list[ClearedSkill] = []
+        hidden: list[ClearedSkill] = []
+        selected: list[ClearedSkill] = []
+        known: list[ClearedSkill] = []
         is_excluded = build_group_matcher(self._excluded)
         for number, (root, globs) in enumerate(self._sources):
             # Each source is loaded alone, so that its links stay inside it.
             catalog = load_roots([root], self._profile, with_bodies=True)
             findings += catalog.findings
             catalog_root = CatalogRoot(root, number, self._profile.load_policy)
-            skills = [skill._replace(catalog_root=catalog_root) for skill in catalog]
+            skills = [skill._replace(catalog_root=catalog_root) for skill in clear_all(catalog)]
             known += skills
             skills = [skill for skill in skills if not is_excluded(skill)]
             usable = []
@@ -238,7 +239,7 @@ class InstructionLoader:
             len(pinned),
         )
 
-    def _read_body(self, skill: CatalogSkill, findings: list[JudgedFinding]) -> str | None:
+    def _read_body(self, skill: ClearedSkill, findings: list[JudgedFinding]) -> str | None:
         """Return the body of an inlined skill; `None` if it is rejected.
 
         Warnings and rejections that are not yet known are added to `findings`.

@@ -17,6 +17,7 @@ from skillhall._internal.catalog.duplicates.duplicate_report import (
     DuplicateReport,
 )
 from skillhall._internal.catalog.fingerprint import take_fingerprint
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_accepted_body
@@ -433,7 +434,8 @@ class Skills(Mapping[str, Skill]):
     def _view(self) -> SkillView:
         catalog, keep = self._catalog, self._keep
         chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
-        return SkillView("", catalog.profile, chosen, catalog.findings, self._get_index)
+        cleared = clear_all(chosen)
+        return SkillView("", catalog.profile, cleared, catalog.findings, self._get_index)
 
     @cached_property
     def _rows(self) -> Sequence[ListingRow]:

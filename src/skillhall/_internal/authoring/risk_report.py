@@ -15,9 +15,7 @@ from skillhall._internal.skill.risks.scanner import finding_id
 from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 # Agents ignore hidden files, but a skill can run them.
-_ALL_FILES_PROFILE = LENIENT._replace(
-    scan_policy=LENIENT.scan_policy._replace(include_hidden_files=True)
-)
+_ALL_FILES_PROFILE = LENIENT._replace(scan_policy=LENIENT.scan_policy.with_hidden_files)
 # Findings about folders and SKILL.md files that could not be read.
 _UNSCANNED_CODES = frozenset(
     {

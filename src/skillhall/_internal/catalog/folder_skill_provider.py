@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.fingerprint import take_fingerprint
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_view import SkillView
@@ -51,6 +52,8 @@ class FolderSkillProvider:
                 catalog = load_roots(self._roots, self._profile, self._head_cache)
                 state = IndexInput(revision, catalog)
                 get_index = partial(self._index.get_index, state)
-                view = SkillView(revision, self._profile, catalog, catalog.findings, get_index)
+                view = SkillView(
+                    revision, self._profile, clear_all(catalog), catalog.findings, get_index
+                )
             self._cached = fingerprint, view
             return view

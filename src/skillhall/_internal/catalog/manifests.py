@@ -17,8 +17,9 @@ from skillhall._internal.catalog.fingerprint import (
     read_signature,
 )
 from skillhall._internal.catalog.head_cache import now_ns
-from skillhall._internal.catalog.skill_content import read_skill_md, with_bundle
-from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, read_skill_md, with_bundle
+from skillhall._internal.policy.readable_files import remove_hidden_files
+from skillhall._internal.skill.bundle import compute_digest, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.parser import parse_frontmatter
@@ -26,7 +27,7 @@ from skillhall._internal.skill.yaml.frontmatter_json import to_json_fields
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import CatalogSkill
@@ -67,6 +68,7 @@ class Manifest(NamedTuple):
 
     files: tuple[ManifestFile, ...]
     frontmatter: Mapping[str, JsonValue]
+    digest: str = ""  # of the skill, with its hidden files; "" if it exceeds the limits
     limit_problem: str = ""  # the limit that the skill exceeds
     rule_problem: str = ""  # the rule of the specification that it breaks
     frontmatter_problem: str = ""  # why other YAML parsers would reject the frontmatter
@@ -132,9 +134,8 @@ class ManifestCache:
 
     def _refresh(self, view: SkillView, row: ViewedSkill) -> Manifest:
         skill, started = row.skill, now_ns()
-        policy = view.profile.scan_policy.without_hidden_files
         bundle, manifest = with_bundle(
-            skill, policy, lambda bundle: (bundle, _build_manifest(row, bundle))
+            skill, ALL_FILES_SCAN, lambda bundle: (bundle, _build_manifest(row, bundle))
         )
         self._cached.pop(skill.location, None)
         signatures = _take_signatures(skill, bundle)
@@ -192,13 +193,14 @@ def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature
 
 def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:
     main = bundle.files.get(row.skill.file)
-    others = [other for path, other in bundle.files.items() if path != row.skill.file]
+    published = remove_hidden_files(bundle)
+    others = [other for path, other in published.files.items() if path != row.skill.file]
     data = read_skill_md(row.skill) if main is None else main.read()
     size = len(data) + sum(other.size for other in others)
     limit_problem = ""
-    if len(bundle.files) > MAX_MANIFEST_FILES:
+    if len(published.files) > MAX_MANIFEST_FILES:
         limit_problem = f"it has more than {MAX_MANIFEST_FILES} files"
-    elif size > MAX_MANIFEST_BYTES or any(f.code in _LIMIT_CODES for f in bundle.findings):
+    elif size > MAX_MANIFEST_BYTES or any(f.code in _LIMIT_CODES for f in published.findings):
         limit = f"{MAX_MANIFEST_BYTES >> 20} MiB"
         limit_problem = f"its files exceed {limit} in total, or one of them cannot be served"
 
@@ -221,7 +223,19 @@ def _build_manifest(row: ViewedSkill, bundle: Bundle) -> Manifest:
     codes = (finding.code for finding in head.findings)
     lenient_only = next((_LENIENT_ONLY_REASONS[c] for c in codes if c in _LENIENT_ONLY_REASONS), "")
     rule_problem = next(_iter_broken_rules(fields), "")
-    return Manifest(tuple(files), fields, limit_problem, rule_problem, lenient_only)
+    digest = "" if limit_problem else _compute_digest(row, bundle, files)
+    return Manifest(tuple(files), fields, digest, limit_problem, rule_problem, lenient_only)
+
+
+def _compute_digest(row: ViewedSkill, bundle: Bundle, files: Sequence[ManifestFile]) -> str:
+    """Return the digest of all files. Only those that are not in the manifest are read."""
+    known = {file.path: (file.size, file.digest.removeprefix("sha256:")) for file in files}
+    known[row.skill.file] = known.pop(SKILL_MD)
+    for path, file in bundle.files.items():
+        if path not in known:
+            data = file.read()
+            known[path] = len(data), sha256_hex(data)
+    return compute_digest((path, size, sha256) for path, (size, sha256) in known.items())
 
 
 def _iter_broken_rules(fields: Mapping[str, JsonValue]) -> Iterator[str]:

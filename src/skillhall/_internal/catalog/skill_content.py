@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.bundle import Bundle
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
+ALL_FILES_SCAN = LENIENT.scan_policy.with_hidden_files  # of the files that a digest covers
 
 
 def read_skill(skill: CatalogSkill, profile: Profile = LENIENT) -> ParsedSkill:
@@ -82,7 +84,7 @@ def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | No
     return read_file_at(folder, RelativePath.parse(file), MAX_SKILL_MD_BYTES)
 
 
-def read_skill_file(skill: CatalogSkill, path: str | PathLike[str]) -> bytes:
+def read_skill_file(skill: ClearedSkill, path: str | PathLike[str]) -> bytes:
     """Read one file of the skill; paths such as `./a.md` are normalized.
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
@@ -105,7 +107,17 @@ def _read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
         return read_skill_md(skill)
     if skill.is_flat:
         raise SkillFileNotFound(path.text)
-    return read_file_at(skill.folder_handle, path)
+
+    def read(bundle: Bundle) -> bytes:
+        file = bundle.files.get(path.text)
+        if file is None:
+            # The digest of a skill does not cover what a bundle leaves out: version control,
+            # links, and files beyond the limits. They are read only for the error.
+            read_file_at(skill.folder_handle, path)
+            raise SkillFileNotFound(path.text)
+        return file.read()
+
+    return call_with_bundle(skill.folder_handle, ALL_FILES_SCAN, read)
 
 
 def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
@@ -135,7 +147,7 @@ def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle]
 
 
 def activate(
-    skill: CatalogSkill, profile: Profile = LENIENT, directory: str | PathLike[str] = ""
+    skill: ClearedSkill, profile: Profile = LENIENT, directory: str | PathLike[str] = ""
 ) -> str:
     """Render the body of `skill`, its directory, and the names of its other files.
 
@@ -150,7 +162,7 @@ def activate(
     return render_activation(skill.name, fspath(directory) or skill.directory, body, resources)
 
 
-def read_accepted_body(skill: CatalogSkill, profile: Profile) -> str:
+def read_accepted_body(skill: ClearedSkill, profile: Profile) -> str:
     """Read the current body, if the profile accepts it.
 
     Raises: SkillRejected, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.search.background_index import BackgroundIndex
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.policy.effects import JudgedFinding
@@ -40,7 +41,7 @@ class ViewedSkill(NamedTuple):
 
     name: str  # unique in the view; shown to models
     path: str  # in `skill://` URIs
-    skill: CatalogSkill
+    skill: ClearedSkill
 
     @property
     def id(self) -> str:
@@ -68,12 +69,12 @@ class SkillView:
         self,
         revision: str,
         profile: Profile,
-        skills: Iterable[CatalogSkill],
+        skills: Iterable[ClearedSkill],
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
     ) -> None:
         # Including hidden ones, which only users may call.
-        self.all_skills: tuple[CatalogSkill, ...] = tuple(skills)
+        self.all_skills: tuple[ClearedSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
         paths, path_findings = assign_skill_paths(visible)
         rows = map(ViewedSkill, _assign_names(visible), paths, visible)

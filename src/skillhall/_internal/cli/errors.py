@@ -79,6 +79,7 @@ _MCP_PACKAGES = frozenset({"anyio", "mcp", "mcp_types", "pydantic", "starlette"}
 _WEB_PACKAGES = frozenset({"jinja2", "markdown_it", "markupsafe", "nh3", "pygments"})
 _EXTRA_PACKAGES = {
     "mcp": _MCP_PACKAGES,
+    "signing": {"cryptography"},
     "server": _MCP_PACKAGES
     | _WEB_PACKAGES
     | {"fastapi", "httptools", "prometheus_client", "python_multipart", "sqlalchemy", "uvicorn"},

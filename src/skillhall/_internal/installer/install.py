@@ -16,7 +16,6 @@ from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.lock import (
     LockEntry,
     LockTarget,
-    compute_files_digest,
     to_locked_files,
 )
 from skillhall._internal.installer.present_skills import list_present_skills
@@ -38,6 +37,7 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
+from skillhall._internal.skill.signatures.file_check import find_broken_signature
 from skillhall._internal.sources.base import OpenedSource
 from skillhall.errors import SkillNotInSource, UnsafePath
 
@@ -176,6 +176,7 @@ def _check_bundle(
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
         if near_copy := find_near_copy(data, skill_id, present):
             findings = (*findings, near_copy)
+        findings = (*findings, *find_broken_signature(bundle))
     elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
     judged_findings = LENIENT.load_policy.judge(
@@ -186,7 +187,7 @@ def _check_bundle(
     if any(judged.effect is Effect.REJECT for judged in judged_findings):
         report.skipped.append(SkippedSkill(id=skill_id, name=name, reason="rejected"))
         return None
-    path, digest = os.path.join(folder, skill_id), compute_bundle_digest(bundle)
+    path, digest = os.path.join(folder, skill_id), bundle.digest()
     return AddedSkill(id=skill_id, name=name, path=path, digest=digest, bundle=bundle)
 
 
@@ -360,8 +361,3 @@ def _find_skill_md(bundle: Bundle) -> SkillFile | None:
 def _read_frontmatter(bundle: Bundle) -> Frontmatter:
     file = _find_skill_md(bundle)
     return EMPTY_FRONTMATTER if file is None else parse_skill(file.read()).frontmatter
-
-
-def compute_bundle_digest(bundle: Bundle) -> str:
-    """Compute one digest over paths, sizes and digests of the files."""
-    return compute_files_digest(to_locked_files(bundle))

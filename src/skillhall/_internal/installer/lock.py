@@ -6,7 +6,6 @@ folder of the lock file must not be locked twice, because the locks are not reen
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,7 +17,13 @@ from typing import Final, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.skill.bundle import Bundle, RelativePath, is_in_version_control_folder
+from skillhall._internal.policy.readable_files import is_publishable, remove_hidden_files
+from skillhall._internal.skill.bundle import (
+    Bundle,
+    RelativePath,
+    compute_digest,
+    is_in_version_control_folder,
+)
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import (
@@ -138,6 +143,18 @@ def matches_entry(entry: LockEntry, bundle: Bundle) -> bool:
     return to_locked_files(bundle) == tuple(plain)
 
 
+def drop_new_hidden_files(entry: LockEntry, bundle: Bundle) -> Bundle:
+    """Return the bundle without hidden files if they are its only change.
+
+    Earlier versions did not install the hidden files of folders and packages, so that the entries
+    they wrote do not list any. Such a skill gets its hidden files with its next change.
+    """
+    if not all(is_publishable(file.path) for file in entry.files):
+        return bundle
+    visible = remove_hidden_files(bundle)
+    return visible if matches_entry(entry, visible) else bundle
+
+
 def parse_target_path(text: str) -> str:
     """Parse the path of a target: relative, and not in a version control folder.
 
@@ -158,9 +175,7 @@ def update_entry(entry: LockEntry, bundle: Bundle, name: str, commit: str) -> Lo
 
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
     """Compute one digest over the paths, sizes and digests of files."""
-    ordered = sorted(files, key=_GET_PATH)
-    lines = (f"{file.path}\0{file.size}\0sha256:{file.sha256}\n" for file in ordered)
-    return f"sha256:{hashlib.sha256(''.join(lines).encode()).hexdigest()}"
+    return compute_digest((file.path, file.size, file.sha256) for file in files)
 
 
 def read_lock(folder: str, name: str = PROJECT_LOCK) -> Lock:

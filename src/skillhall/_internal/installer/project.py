@@ -30,6 +30,7 @@ from skillhall._internal.installer.npx_lock import PROJECT_FORMAT, USER_FORMAT, 
 from skillhall._internal.policy.folder_walk_rules import ALWAYS_SKIPPED, is_volume_entry
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.settings import Settings
+from skillhall._internal.skill.bundle import is_version_control_name
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.sources.folder.bundle_reader import read_bundle
@@ -211,7 +212,8 @@ def read_installed_folder(
     # Bundles skip these entries without a finding, but users would miss them.
     for folder, folders, names in os.walk(root):
         for entry in sorted({*folders, *names}):
-            if entry in ALWAYS_SKIPPED - {".DS_Store"} or is_volume_entry(entry):
+            is_skipped = entry in ALWAYS_SKIPPED or is_version_control_name(entry)
+            if (is_skipped and entry != ".DS_Store") or is_volume_entry(entry):
                 relative = os.path.relpath(os.path.join(folder, entry), root)
                 unrestorable.append(relative.replace(os.sep, "/"))
         folders[:] = [entry for entry in folders if entry not in ALWAYS_SKIPPED]

@@ -17,6 +17,7 @@ from skillhall._internal.installer.install import (
 )
 from skillhall._internal.installer.lock import (
     LockEntry,
+    drop_new_hidden_files,
     find_entry_keys,
     matches_entry,
     update_entry,
@@ -108,7 +109,10 @@ class Upstream:
             raise SkillNotFound(entry.path or entry.name, hint=_MISSING_HINT)
         if not bundle.files:
             raise SkillRejected(entry.name, [finding.message for finding in bundle.findings])
-        return opened, opened.load_bundle(bundle)
+        loaded = opened.load_bundle(bundle)
+        if reference.left_out_hidden_files:
+            loaded = drop_new_hidden_files(entry, loaded)
+        return opened, loaded
 
 
 def find_outdated(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 JsonObject: TypeAlias = dict[str, Any]
 
+DIGEST_KEY = "skillhall/digest"  # of all files of a skill, as in lock files
 LIST_TTL_MS = 5_000  # how long clients may cache a list; subscribers are notified earlier
 _SKILL_MD_PRIORITY, _FILE_PRIORITY = 0.8, 0.3  # suggested by the skills extension
 _MARKDOWN = "text/markdown"
@@ -66,6 +67,7 @@ def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
         "uri": build_uri(row.path, SKILL_MD),
         "frontmatter": manifest.frontmatter,
         "resources": files,
+        "_meta": {DIGEST_KEY: manifest.digest},
     }
 
 

@@ -49,9 +49,11 @@ UNREADABLE_CODES = frozenset(
         Code.YAML_NODES,
     }
 )
-# The files are not those in the server's entry, so the user would approve something else.
-SERVER_MISMATCH_CODES = frozenset(
+# The files are not those that the server lists or the author signed, so the user would approve
+# something else.
+FILE_MISMATCH_CODES = frozenset(
     {
+        Code.SIGNATURE_BROKEN,
         Code.MCP_ENTRY,
         Code.MCP_URI,
         Code.MCP_NAME,
@@ -191,7 +193,7 @@ class LoadPolicy(NamedTuple):
         effects: dict[str, Effect] = {}
         effects |= dict.fromkeys(WARNED_BY_DEFAULT, Effect.WARN)
         effects |= dict.fromkeys(ACCEPTED_BY_DEFAULT, Effect.ACCEPT)
-        effects |= dict.fromkeys(UNREADABLE_CODES | SERVER_MISMATCH_CODES, Effect.REJECT)
+        effects |= dict.fromkeys(UNREADABLE_CODES | FILE_MISMATCH_CODES, Effect.REJECT)
         effects |= dict.fromkeys(accept, Effect.ACCEPT)
         effects |= dict.fromkeys(warn, Effect.WARN)
         effects |= dict.fromkeys(reject, Effect.REJECT)

@@ -108,6 +108,11 @@ class ScanPolicy(NamedTuple):
         return self._replace(max_depth=depth)
 
     @property
+    def with_hidden_files(self) -> ScanPolicy:
+        """The policy for all files of a skill, which its digest covers."""
+        return self._replace(include_hidden_files=True)
+
+    @property
     def without_hidden_files(self) -> ScanPolicy:
         """A copy that skips hidden files, for files to be published."""
         return self._replace(include_hidden_files=False)

@@ -19,6 +19,7 @@ from skillhall._internal.policy.folder_walk_rules import (
     ScanPolicy,
 )
 from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
+from skillhall._internal.policy.trust_action import ASK_ABOUT_PROJECTS, LOAD_EVERYTHING, TrustPolicy
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 
@@ -74,6 +75,7 @@ class Profile(NamedTuple):
     key_case: KeyCase = KeyCase.EXACT
     reserved_names: frozenset[str] = frozenset()
     precedence_policy: PrecedencePolicy = PrecedencePolicy()
+    trust_policy: TrustPolicy = LOAD_EVERYTHING  # for skills that were found in a project
     validation_scan_policy: ScanPolicy | None = None  # of `validate`, if it is not `scan_policy`
 
     def with_depth(self, depth: int | None = None) -> Profile:
@@ -152,6 +154,7 @@ LENIENT = Profile(
         WARN, reject={Code.DESCRIPTION_MISSING}, accept={Code.ALLOWED_TOOLS_FORM}
     ),
     name_policy=fill_name_from_folder,
+    trust_policy=ASK_ABOUT_PROJECTS,
 )
 
 PROMPT_REPOSITORY = Profile(

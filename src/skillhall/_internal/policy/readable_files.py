@@ -51,9 +51,10 @@ def is_publishable(path: str) -> bool:
 
 
 def remove_hidden_files(bundle: Bundle) -> Bundle:
-    """Return the bundle without hidden files."""
+    """Return the bundle without hidden files, and without findings about them."""
     files = {path: file for path, file in bundle.files.items() if is_publishable(path)}
-    return replace(bundle, files=files)
+    findings = tuple(finding for finding in bundle.findings if is_publishable(finding.path))
+    return replace(bundle, files=files, findings=findings)
 
 
 def is_private_path(parts: Sequence[str]) -> bool:

@@ -19,7 +19,7 @@ from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.policy.profiles import Profile
 
 
@@ -30,13 +30,13 @@ class SkillPrompts:
     because users call prompts.
     """
 
-    def __init__(self, digest: str, skills: Sequence[CatalogSkill], profile: Profile) -> None:
+    def __init__(self, digest: str, skills: Sequence[ClearedSkill], profile: Profile) -> None:
         self.digest = digest  # changes with the skills
         self._skills = skills
         self._profile = profile
 
     @cached_property
-    def _skills_by_name(self) -> Mapping[str, CatalogSkill]:
+    def _skills_by_name(self) -> Mapping[str, ClearedSkill]:
         # Reversed, so that the first skill with a name replaces the later ones.
         return {skill.name: skill for skill in reversed(self._skills)}
 

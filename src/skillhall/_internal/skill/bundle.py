@@ -111,7 +111,14 @@ def parent_folders(path: str) -> Iterator[str]:
 
 def is_in_version_control_folder(path: str) -> bool:
     """Whether a relative path is inside a version control folder, on any system."""
-    return any(fold_name(part) in VERSION_CONTROL_FOLDERS for part in path.split("/"))
+    return any(map(is_version_control_name, path.split("/")))
+
+
+def is_version_control_name(name: str) -> bool:
+    """Whether some system takes a file or folder name for a version control folder's."""
+    # Folding takes time, and few names can be folded to one of these.
+    is_candidate = name.startswith(".") or "~" in name or not name.isascii()
+    return is_candidate and fold_name(name) in VERSION_CONTROL_FOLDERS
 
 
 class PathCollision(NamedTuple):
@@ -137,6 +144,12 @@ def find_collision(paths: Iterable[str]) -> PathCollision | None:
 def sha256_hex(data: bytes) -> str:
     """Return the SHA-256 digest in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
+
+
+def compute_digest(files: Iterable[tuple[str, int, str]]) -> str:
+    """Compute the digest of a skill from the path, size and SHA-256 of each file."""
+    lines = (f"{path}\0{size}\0sha256:{sha256}\n" for path, size, sha256 in sorted(files))
+    return f"sha256:{sha256_hex(''.join(lines).encode())}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +182,17 @@ class Bundle:
         if file is None:
             raise SkillFileNotFound(path.text)
         return file
+
+    def digest(self) -> str:
+        """Compute one digest over the paths, sizes and contents of all files.
+
+        Lock files, REST, MCP and approvals use it, for bundles with hidden files.
+        """
+        return compute_digest(
+            (path, len(data), sha256_hex(data))
+            for path, file in self.files.items()
+            for data in (file.read(),)
+        )
 
     def resources(self) -> Iterator[SkillFile]:
         """Return all files except SKILL.md, ignoring case."""

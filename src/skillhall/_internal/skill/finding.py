@@ -88,6 +88,7 @@ class Code(StrEnum):
     SAME_NAME = "same-name"
     CASE_COLLISION = "case-collision"
     NEAR_COPY = "near-copy"
+    SIGNATURE_BROKEN = "signature-broken"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.search.index_database import build_index_path
@@ -33,9 +34,9 @@ from skillhall._internal.catalog.skill_content import (
 )
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.policy.skipped_items import collect_skipped
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
@@ -50,7 +51,7 @@ from skillhall._internal.skill_store.input_checks import (
     find_skill_md,
 )
 from skillhall._internal.skill_store.skill_facts import PUBLISHED_SCAN, FactCache
-from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
@@ -325,7 +326,7 @@ class Collection:
         with self._lock:
             if self._view is None or self._view.revision != snapshot.revision:
                 index = partial(self.get_index, snapshot)
-                skills = snapshot.skills.values()
+                skills = clear_all(snapshot.skills.values())
                 self._view = SkillView(
                     snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
                 )
@@ -427,13 +428,13 @@ class Collection:
                 examined.parsed.frontmatter.fields,
                 examined.parsed.body,
                 estimate_tokens(examined.parsed.body),
-                compute_bundle_digest(loaded),
-                tuple(loaded.files.values()),
+                loaded.digest(),
+                tuple(remove_hidden_files(loaded).files.values()),
                 tuple(findings),
                 tuple(map(snapshot.summarize, snapshot.shadowed.get(identity, ()))),
             )
 
-        return with_bundle(skill, PUBLISHED_SCAN, read)
+        return with_bundle(skill, ALL_FILES_SCAN, read)
 
     def origin(self, identity: str) -> RepositoryOrigin:
         """Return the current repository and commit of a skill; empty for other sources.

@@ -14,6 +14,7 @@ from skillhall._internal.skill.bundle import Bundle, RelativePath, fold_name
 from skillhall._internal.skill.checks import slugify, suggest_name
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
+from skillhall._internal.skill.signatures.file_check import find_broken_signature
 from skillhall.errors import (
     Conflict,
     ReadOnly,
@@ -95,7 +96,8 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
         skill_id = parse_skill_id(suggest_id(bundle) if identity is None else identity)
         files = read_files(bundle)
         skill_md = files[find_skill_md(bundle)][0]
-        prepared.append(_prepare_skill(skill_id, skill_md, files, bundle.findings))
+        findings = (*bundle.findings, *find_broken_signature(bundle))
+        prepared.append(_prepare_skill(skill_id, skill_md, files, findings))
     taken: set[str] = set()
     for item in prepared:
         if fold_name(item.skill.id) in taken:

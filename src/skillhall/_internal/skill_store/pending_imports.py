@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from skillhall._internal.cache import PendingStore
 from skillhall._internal.catalog.duplicates.near_copies import find_near_copy
 from skillhall._internal.installer.install import (
-    compute_bundle_digest,
     read_bundle_description,
     read_bundle_name,
 )
@@ -111,7 +110,7 @@ class PendingImports:
         """
         for candidate in chosen:
             present = self.changes.store.files(candidate.id)
-            if (compute_bundle_digest(present) if present else "") != candidate.replaced_digest:
+            if (present.digest() if present else "") != candidate.replaced_digest:
                 raise StaleVersionError(candidate.id)
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
@@ -157,7 +156,7 @@ class PendingImports:
             # Hidden files of the replaced skill are private, so they are not compared.
             shown = remove_hidden_files(present)
             changes = compare_files(read_contents(shown), read_contents(bundle))
-            is_same = compute_bundle_digest(present) == compute_bundle_digest(bundle)
+            is_same = present.digest() == bundle.digest()
             status = "same" if is_same else "replaces"
         skill_md = find_skill_md(bundle)
         data = bundle.files[skill_md].read()
@@ -179,5 +178,5 @@ class PendingImports:
             tokens=estimate_tokens(parsed.body),
             findings=(*judge_skill_md(skill.id, data), *other_findings),
             changes=changes,
-            replaced_digest=compute_bundle_digest(present) if present else "",
+            replaced_digest=present.digest() if present else "",
         )

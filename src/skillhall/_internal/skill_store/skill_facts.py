@@ -20,7 +20,6 @@ from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.duplicates.near_copies import summarize_text
 from skillhall._internal.catalog.skill_content import with_bundle
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.installer.install import compute_bundle_digest
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
@@ -163,7 +162,7 @@ class FactCache:
         loaded = load_into_memory(bundle)
         # Some findings depend on the names of the folder and of the file.
         names = f"{skill.folder.rpartition('/')[2]}/{skill.file}".encode("utf-8", "surrogatepass")
-        key = f"{compute_bundle_digest(loaded)} {sha256_hex(names)[:16]}"
+        key = f"{loaded.digest()} {sha256_hex(names)[:16]}"
         facts = self._by_content.get(key)
         if facts is None:
             examined = examine_skill(skill, LOCAL_SKILLS)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
     ]
 
-ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy._replace(include_hidden_files=True)
+ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy.with_hidden_files
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
 

@@ -14,8 +14,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
-from skillhall._internal.installer.install import build_bundle, compute_bundle_digest
-from skillhall._internal.policy.readable_files import remove_hidden_files
+from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -69,7 +68,7 @@ class SkillStoreChanges:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
-        """Edit a user skill whose published files have this digest.
+        """Edit a user skill that has this digest.
 
         Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
         """
@@ -79,7 +78,7 @@ class SkillStoreChanges:
             bundle = present[identity]
             if bundle is None:
                 raise SkillNotFound(identity)
-            if (current := compute_bundle_digest(remove_hidden_files(bundle))) != digest:
+            if (current := bundle.digest()) != digest:
                 raise StaleVersionError(identity, current)
             path = find_skill_md(bundle)
             data = edit_skill_md(bundle.files[path].read(), text)
@@ -151,9 +150,7 @@ class SkillStoreChanges:
                 bundle = present[key]
                 stored = None if bundle is None else self._store_bundle(bundle)
                 if (bundle is None) != (entry.after is None) or stored != entry.after:
-                    raise StaleVersionError(
-                        key, compute_bundle_digest(remove_hidden_files(bundle)) if bundle else ""
-                    )
+                    raise StaleVersionError(key, bundle.digest() if bundle else "")
             return restored
 
         self.store.rewrite([*change.entries], compute_files)

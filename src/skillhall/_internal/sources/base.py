@@ -61,6 +61,7 @@ class Ref(ABC):
     __slots__ = ()
 
     is_remote: ClassVar[bool] = False  # a server may open it for a client
+    left_out_hidden_files: ClassVar[bool] = False  # lock files may have been written then
     needs_approval: ClassVar[bool] = False  # a changed skill is not installed without a review
 
     @property

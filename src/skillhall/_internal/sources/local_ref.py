@@ -57,6 +57,7 @@ class _PathRef(Ref):
 class LocalRef(_PathRef):
     """Local folder: a skill, or a folder of skills."""
 
+    left_out_hidden_files = True
     path: str
 
     @property

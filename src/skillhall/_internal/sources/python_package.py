@@ -46,6 +46,7 @@ _LOCATION_HINT = f"the skills of a package are in its folder, at {SKILLS_FOLDER}
 class PackageRef(Ref):
     """Installed Python package with skills."""
 
+    left_out_hidden_files = True
     package: str
 
     @property
@@ -181,6 +182,6 @@ def _read_bundles(location: FolderHandle) -> Iterator[Bundle]:
     except OSError:
         return
     for name in names:
-        bundle = open_bundle(location.child(name), LENIENT.scan_policy)
+        bundle = open_bundle(location.child(name), LENIENT.scan_policy.with_hidden_files)
         if any(is_skill_md(path) for path in bundle.files):
             yield Bundle(name, bundle.files, bundle.findings)

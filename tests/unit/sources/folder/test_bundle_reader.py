@@ -137,6 +137,22 @@ def test_hidden_files_depend_on_profile(skill: Path, profile: str) -> None:
     assert list(bundle(skill, PROFILES[profile].scan_policy).files) == [*hidden, "SKILL.md"]
 
 
+@pytest.mark.parametrize("name", [".GIT", "git~1", ".Hg", "\u200c.git"])
+def test_version_control_folder_of_another_system_is_never_part(skill: Path, name: str) -> None:
+    write(skill, f"{name}/config")
+    assert list(bundle(skill, ScanPolicy().with_hidden_files).files) == ["SKILL.md"]
+
+
+def test_hidden_files_never_use_up_the_limits(skill: Path) -> None:
+    for number in range(MAX_FILES):
+        write(skill, f".cache/{number}")
+    write(skill, "z/last.md")
+    opened = bundle(skill, ScanPolicy().with_hidden_files)
+    assert len(opened.files) == MAX_FILES
+    assert {"SKILL.md", "z/last.md"} < opened.files.keys()
+    assert codes(opened) == [("too-many-files", ".cache/998")]
+
+
 @pytest.mark.parametrize("target", ["SKILL.md", "../other", "..", "missing", "/etc/hostname"])
 def test_link_is_skipped_with_finding(skill: Path, tmp_path: Path, target: str) -> None:
     write(tmp_path, "other")

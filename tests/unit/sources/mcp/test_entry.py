@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from skillhall._internal.policy.effects import SERVER_MISMATCH_CODES, Effect
+from skillhall._internal.policy.effects import FILE_MISMATCH_CODES, Effect
 from skillhall._internal.policy.profiles import PROFILES
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parser import parse_skill
@@ -149,7 +149,7 @@ def test_skill_at_limits_is_accepted() -> None:
     assert codes(parse_entry(entry)) == []
 
 
-@pytest.mark.parametrize("code", sorted(SERVER_MISMATCH_CODES))
+@pytest.mark.parametrize("code", sorted(FILE_MISMATCH_CODES))
 def test_mcp_findings_reject_under_every_profile(code: Code) -> None:
     assert {profile.load_policy.get_effect(code) for profile in PROFILES.values()} == {
         Effect.REJECT

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.agents.file_tools import ReadTools, SkillFileResolver
 from skillhall._internal.api.compat.skill_tool import create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
@@ -42,7 +43,7 @@ def tools_for(
     def resolve_files() -> SkillFileResolver:
         """Find the files of the Skill tool's skills, wherever they are."""
         catalog = load_roots([Root.resolve(path, base) for path in _ROOTS], SKILLS_MODULE)
-        view = SkillView("", SKILLS_MODULE, catalog)
+        view = SkillView("", SKILLS_MODULE, clear_all(catalog))
         return SkillFileResolver(view, lambda row: row.skill.directory)
 
     read = ReadTools(

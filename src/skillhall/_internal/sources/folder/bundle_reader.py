@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -25,7 +25,12 @@ from skillhall._internal.policy.folder_walk_rules import (
     VOLUME_LINK,
     is_volume_entry,
 )
-from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
+from skillhall._internal.skill.bundle import (
+    Bundle,
+    RelativePath,
+    SkillFile,
+    is_version_control_name,
+)
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.candidate import format_os_error, to_signature
 from skillhall.errors import SkillFileNotFound, UnsafePath
@@ -109,9 +114,12 @@ def _call_with_current_bundle(
 
 def _list_bundle(policy: ScanPolicy, reader: _FileReader, folder: Folder) -> Bundle:
     """List the open folder of the reader. Raises: OSError, _FolderReplaced."""
-    lister = _BundleLister(policy, reader)
+    lister = _BundleLister(reader)
     try:
         lister.list_folder(folder)
+        if lister.has_hidden_entries and policy.include_hidden_files:
+            lister.is_hidden_pass = True
+            lister.list_folder(folder)
     finally:
         if lister.volume is not None:
             lister.volume.close()
@@ -253,16 +261,20 @@ class _FileReader:
 class _BundleLister:
     """Lists the files of a skill's folder, with findings about entries left out."""
 
-    policy: ScanPolicy
     reader: _FileReader
     files: list[SkillFile] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     is_full: bool = False  # a limit is reached, and no more files are added
     total_size: int = 0  # bytes
     volume: Folder | None = None  # the dated folder of a Kubernetes volume
+    # Hidden files are listed in a second pass, so that they never use up the limits of others.
+    is_hidden_pass: bool = False
+    has_hidden_entries: bool = False
 
-    def list_folder(self, folder: Folder, prefix: str = "", depth: int = 0) -> None:
-        """List all files of an open folder; their paths start with `prefix`.
+    def list_folder(
+        self, folder: Folder, prefix: str = "", depth: int = 0, *, is_hidden: bool = False
+    ) -> None:
+        """List the files of this pass in an open folder; their paths start with `prefix`.
 
         Raises: OSError, _FolderReplaced, if it is a Kubernetes volume.
         """
@@ -272,11 +284,21 @@ class _BundleLister:
             path = prefix.rstrip("/")
             self._report_skipped(f"it cannot be read ({format_os_error(error)})", path)
             return
-        if not depth and (VOLUME_LINK, EntryKind.LINK) in entries:
+        is_top = not depth and self.volume is None
+        if is_top and (VOLUME_LINK, EntryKind.LINK) in entries:
             self._open_volume(folder)
             entries = folder.list_entries()  # the volume may have been updated in between
         for name, kind in sorted(entries, key=itemgetter(0)):
             if self._is_ignored(name):
+                continue
+            is_hidden_entry = is_hidden or name.startswith(".")
+            if is_hidden_entry and not self.is_hidden_pass:
+                self.has_hidden_entries = True
+                continue
+            if self.is_hidden_pass and not is_hidden_entry:
+                if kind is EntryKind.FOLDER and depth < MAX_DEPTH:
+                    with suppress(OSError), closing(folder.open_folder(name)) as subfolder:
+                        self.list_folder(subfolder, f"{prefix}{name}/", depth + 1)
                 continue
             is_top_link = kind is EntryKind.LINK and not depth
             try:
@@ -321,20 +343,22 @@ class _BundleLister:
             self._report_skipped(f"it is nested deeper than {MAX_DEPTH} folders", path)
         else:
             with closing(folder.open_folder(name)) as subfolder:
-                self.list_folder(subfolder, f"{path}/", depth + 1)
+                is_hidden = self.is_hidden_pass
+                self.list_folder(subfolder, f"{path}/", depth + 1, is_hidden=is_hidden)
 
     def _is_ignored(self, name: str) -> bool:
-        if name in ALWAYS_SKIPPED or name.startswith("._"):
+        if name in ALWAYS_SKIPPED or name.startswith("._") or is_version_control_name(name):
             return True
-        if self.volume is not None and is_volume_entry(name):
-            return True  # its files are listed under the names of their links
-        return name.startswith(".") and not self.policy.include_hidden_files
+        # The files of a volume are listed under the names of their links.
+        return self.volume is not None and is_volume_entry(name)
 
     def _add_file(self, relative: RelativePath, parent: Folder, name: str) -> None:
         path = relative.text
         if len(self.files) >= MAX_FILES:
             self.is_full = True
-            self._add_finding(Code.TOO_MANY_FILES, f"only the first {MAX_FILES} files are used", "")
+            path = path if self.is_hidden_pass else ""
+            message = f"only the first {MAX_FILES} files are used"
+            self._add_finding(Code.TOO_MANY_FILES, message, path)
             return
         stat = parent.stat(name)
         if stat.st_size > MAX_FILE_SIZE:

@@ -38,13 +38,13 @@ def read_folder(
         raise SourceRejected("path", text, f"No {SKILL_MD} found", build_hint() or SOURCE_HINT)
 
     def load_bundle(bundle: Bundle) -> Bundle:
-        loaded = read_bundle(handles[bundle.folder], LENIENT.scan_policy)
+        loaded = read_bundle(handles[bundle.folder], LENIENT.scan_policy.with_hidden_files)
         return replace(loaded, folder=bundle.folder, path=bundle.path)
 
     bundles = []
     for folder, handle in handles.items():
         relative = os.path.relpath(folder, path).replace(os.sep, "/")
-        bundle = open_bundle(handle, LENIENT.scan_policy)
+        bundle = open_bundle(handle, LENIENT.scan_policy.with_hidden_files)
         bundles.append(replace(bundle, folder=folder, path="" if relative == "." else relative))
     return tuple(bundles), load_bundle
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import click
 from click.core import ParameterSource
 
-from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+from skillhall._internal.catalog.catalog import Catalog
+from skillhall._internal.catalog.gate import ClearedSkill, clear_all
 from skillhall._internal.catalog.skill_content import read_accepted_body
 from skillhall._internal.cli.catalog_loader import (
     load_with_progress,
@@ -113,7 +114,7 @@ def command(
     if max_tokens is not None and output_format not in ("xml", "json"):
         raise click.UsageError(f"--max-tokens cannot be combined with --format {output_format}")
     catalog = load_with_progress(search, read_bodies=True)
-    skills = chosen.select(catalog.visible)
+    skills = chosen.select(clear_all(catalog.visible))
     if output_format == "inline":
         text = render_instructions((), _read_bodies(skills, catalog.profile))
     elif output_format == "markdown":
@@ -140,7 +141,7 @@ class _ListingOptions(NamedTuple):
     pinned: tuple[str, ...]
     excluded: tuple[str, ...]
 
-    def select(self, skills: Sequence[CatalogSkill]) -> Sequence[CatalogSkill]:
+    def select(self, skills: Sequence[ClearedSkill]) -> Sequence[ClearedSkill]:
         """Return the pinned skills, then the others, without excluded ones."""
         if not self.pinned and not self.excluded:
             return skills
@@ -152,10 +153,10 @@ class _ListingOptions(NamedTuple):
 
 def _render_within_budget(
     catalog: Catalog,
-    skills: Sequence[CatalogSkill],
+    skills: Sequence[ClearedSkill],
     options: _ListingOptions,
     search: SearchOptions,
-) -> tuple[str, Sequence[CatalogSkill]]:
+) -> tuple[str, Sequence[ClearedSkill]]:
     """Return a listing within the token budget, and the skills in it."""
     # Other listings need none of these.
     from skillhall._internal.catalog.skill_view import MAX_RANKED
@@ -165,13 +166,14 @@ def _render_within_budget(
     locations = {skill.location for skill in skills}
 
     def find_leading() -> list[str]:
-        leading = find_pinned(skills, options.pinned)
+        leading = [skill.location for skill in find_pinned(skills, options.pinned)]
         if options.task.strip():
             settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
             groups, _ = index_catalog(catalog, settings).find(options.task, MAX_RANKED)
-            visible = ([one for one in group if one.location in locations] for group in groups)
+            found = ([one.location for one in group] for group in groups)
+            visible = ([one for one in group if one in locations] for group in found)
             leading += [group[0] for group in visible if group]
-        return [skill.location for skill in leading]
+        return leading
 
     is_ranked = bool(options.pinned or options.task.strip())
     request = PlanRequest(skills, search_hint="", find_leading=find_leading if is_ranked else None)
@@ -180,7 +182,7 @@ def _render_within_budget(
     return plan.text, [skill for skill in skills if skill.location in listed]
 
 
-def _read_bodies(skills: Sequence[CatalogSkill], profile: Profile) -> Iterator[InlineSkill]:
+def _read_bodies(skills: Sequence[ClearedSkill], profile: Profile) -> Iterator[InlineSkill]:
     for skill in skills:
         try:
             body = read_accepted_body(skill, profile)

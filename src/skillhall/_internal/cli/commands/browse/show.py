@@ -7,6 +7,7 @@ import click
 
 from skillhall._internal.authoring.validate import SkillExamination, examine_skill
 from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
+from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
 from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
@@ -30,7 +31,7 @@ def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult
     FILE is relative to the skill's folder and cannot be outside of it.
     """
     catalog = load_with_progress(search)
-    skill = find_skill(catalog, name)
+    (skill,) = clear_all([find_skill(catalog, name)])
     if file is not None:
         content = FileContent(file, read_skill_file(skill, file))
         data = {"name": skill.name, "path": file, **content.serialize()}

@@ -1,0 +1,1 @@
+"""Signs skills, and finds out who signed them. Needs the package `cryptography`."""

@@ -1,0 +1,67 @@
+"""Known signers: whose signatures a user or a policy recognizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from skillhall._internal.signing import certificates, keys
+from skillhall._internal.skill.signatures.statement import SignatureInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from cryptography import x509
+
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
+
+
+class KeySigner(NamedTuple):
+    """A signer with a key."""
+
+    name: str
+    key: keys.PublicKey
+
+    def accepts(self, bundle: SigstoreBundle) -> bool:
+        """Whether this signer made the signature. Raises: SignatureInvalid."""
+        if bundle.certificates:
+            return False
+        hint = keys.compute_key_hint(self.key)
+        if bundle.key_hint and bundle.key_hint != hint:
+            return False
+        try:
+            keys.verify(self.key, bundle.signature, bundle.signed_bytes)
+        except SignatureInvalid:
+            # Without a hint, the signature may be from another key.
+            if bundle.key_hint:
+                raise
+            return False
+        return True
+
+
+class CertificateSigner(NamedTuple):
+    """A signer with certificates of a certificate authority, and a subject."""
+
+    name: str
+    roots: list[x509.Certificate]
+    subject: str  # RFC 4514, for example "CN=Acme Skills,O=Acme"
+
+    def accepts(self, bundle: SigstoreBundle) -> bool:
+        """Whether this signer made the signature. Raises: SignatureInvalid."""
+        if not bundle.certificates or bundle.is_keyless:
+            return False
+        try:
+            certificate = certificates.verify_chain(bundle.certificates, self.roots)
+        except SignatureInvalid:
+            return False
+        if certificate.subject.rfc4514_string() != self.subject:
+            return False
+        keys.verify(certificate.public_key(), bundle.signature, bundle.signed_bytes)
+        return True
+
+
+Signer = KeySigner | CertificateSigner
+
+
+def find_signer(bundle: SigstoreBundle, signers: Iterable[Signer]) -> str:
+    """Return the name of the signer, or "" if it is unknown. Raises: SignatureInvalid."""
+    return next((signer.name for signer in signers if signer.accepts(bundle)), "")

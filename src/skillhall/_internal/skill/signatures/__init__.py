@@ -1,0 +1,1 @@
+"""Signature files of skills, in the format of OpenSSF Model Signing (OMS)."""
