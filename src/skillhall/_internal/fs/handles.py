@@ -35,6 +35,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FOLDER_FLAGS = getattr(os, "O_DIRECTORY", 0) | _NO_FOLLOW
 # O_PATH handles need no read permission and are cheaper; they can only be traversed.
 _TRAVERSE_FLAGS = getattr(os, "O_PATH", 0) | _FOLDER_FLAGS
+_LIST_FLAGS = os.O_RDONLY | _FOLDER_FLAGS
 # O_NONBLOCK: opening a named pipe called SKILL.md would otherwise wait for a writer.
 _FILE_FLAGS = os.O_RDONLY | _NO_FOLLOW | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -67,27 +68,29 @@ class Folder:
     On systems that cannot open files relative to a handle, it has a path instead.
     """
 
-    __slots__ = ("_handle", "_path")
+    __slots__ = ("_can_list", "_handle", "_path")
 
-    def __init__(self, handle: int | None, path: str = "") -> None:
+    def __init__(self, handle: int | None, path: str = "", *, can_list: bool = False) -> None:
         self._handle = handle
         self._path = path
+        self._can_list = can_list  # whether the handle is not only for traversal
 
     def list_entries(self) -> list[tuple[str, EntryKind]]:
         """Return names and kinds, unordered. Raises: OSError."""
-        readable = None
-        if self._handle is not None:
-            readable = os.open(".", os.O_RDONLY | _FOLDER_FLAGS, dir_fd=self._handle)
+        opened = None
+        if self._handle is not None and not self._can_list:
+            opened = os.open(".", _LIST_FLAGS, dir_fd=self._handle)
+        listed = self._handle if opened is None else opened
         try:
-            with os.scandir(self._path if readable is None else readable) as entries:
+            with os.scandir(self._path if listed is None else listed) as entries:
                 # Large collections consist almost only of folders, so they skip the function call.
                 return [
                     (e.name, _FOLDER_KIND if e.is_dir(follow_symlinks=False) else to_entry_kind(e))
                     for e in entries
                 ]
         finally:
-            if readable is not None:
-                os.close(readable)
+            if opened is not None:
+                os.close(opened)
 
     def open_folder(self, name: str) -> Folder:
         """Open the folder `name`; links are rejected. Raises: OSError."""
@@ -124,13 +127,14 @@ class Folder:
         return OpenedFile(descriptor, status)
 
     def read_start_below(
-        self, name: str, file: str, size: int, *, with_status: bool = True
+        self, name: str, file: str, size: int, *, with_status: bool = True, will_list: bool = False
     ) -> tuple[bytes, int, os.stat_result | None] | Folder:
         """Return up to `size` bytes of the regular file `file` in the folder `name`, and its size.
 
         Without such a file, return the open folder. As `open_folder` and `open_file`, with fewer
         calls: a large scan reads tens of thousands of files. Without its status, reading a file
-        takes a tenth less time. Raises: OSError, NotAFile.
+        takes a tenth less time; so does listing a folder that was opened with `will_list`. Raises:
+        OSError, NotAFile.
         """
         if self._handle is None:
             folder = self.open_folder(name)
@@ -139,11 +143,12 @@ class Folder:
             except FileNotFoundError:
                 return folder
         else:
-            handle = os.open(name, _TRAVERSE_FLAGS, dir_fd=self._handle)
+            flags = _LIST_FLAGS if will_list else _TRAVERSE_FLAGS
+            handle = os.open(name, flags, dir_fd=self._handle)
             try:
                 descriptor = os.open(file, _FILE_FLAGS, dir_fd=handle)
             except FileNotFoundError:
-                return Folder(handle)
+                return Folder(handle, can_list=will_list)
             except BaseException:
                 os.close(handle)
                 raise
