@@ -292,6 +292,8 @@ def test_folder_without_list_permission_gives_its_skill() -> None:
     with ordinary_user() as root:
         write_skill(root / "unlisted").chmod(0o100)
         assert names(load(root)) == ["unlisted"]
+        write_skill(root / "group" / "one")  # the walker expects another group after it
+        assert names(load(root)) == ["one", "unlisted"]
 
 
 def test_unlistable_folder_without_skill_gives_one_finding() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.fs.handles import (
+    EntryKind,
     Folder,
     FolderHandle,
     folder_at,
@@ -206,6 +207,20 @@ def test_rejected_reads_close_descriptors(root: Folder, tmp_path: Path) -> None:
     for path in ("a/b/big", "a/b/link", "a/b", "a/b/absent", "a/absent/x", "a/b/big/x"):
         with pytest.raises((TooLarge, UnsafePath, NotAFile, SkillFileNotFound)):
             read(root, path)
+    assert open_descriptors() == before
+
+
+@pytest.mark.parametrize("will_list", [False, True])
+def test_folder_without_the_file_is_returned_open(
+    root: Folder, tmp_path: Path, *, will_list: bool
+) -> None:
+    (tmp_path / "root" / "group" / "pdf").mkdir(parents=True)
+    before = open_descriptors()
+    folder = root.read_start_below("group", "SKILL.md", 10, will_list=will_list)
+    assert isinstance(folder, Folder)
+    for _ in range(2):
+        assert folder.list_entries() == [("pdf", EntryKind.FOLDER)]
+    folder.close()
     assert open_descriptors() == before
 
 

@@ -163,6 +163,9 @@ class _FolderWalker:
         self.reused_count = 0
         self.listed_folders: dict[str, PackedSignature] = {}
         self.is_repeatable = context.names is None and context.keep_signatures
+        # Whether the last folder had no SKILL.md. Neighbors are mostly of one kind, and a folder is
+        # opened differently if it will be listed.
+        self.expects_group = False
         self.too_deep_count = 0  # folders beyond the depth limit
         self.root_folders: list[str] = []  # empty if the root is a skill
         self.is_repository = False
@@ -342,7 +345,11 @@ class _FolderWalker:
             return False
         try:
             found = parent.read_start_below(
-                name, SKILL_MD, HEAD_SIZE, with_status=self.keep_signatures
+                name,
+                SKILL_MD,
+                HEAD_SIZE,
+                with_status=self.keep_signatures,
+                will_list=self.expects_group,
             )
         except (OSError, NotAFile):
             return False
@@ -354,7 +361,9 @@ class _FolderWalker:
                 return False
             finally:
                 found.close()
+                self.expects_group = True
             return True
+        self.expects_group = False
         data, size, status = found
         if len(data) == HEAD_SIZE and (data[:4] != b"---\n" or data.find(b"\n---\n", 3) < 0):
             return False  # the frontmatter may be longer
