@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
     from skillhall._internal.policy.precedence import ShadowedSkill
     from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.skill.approved_files import ApprovedFiles
     from skillhall._internal.skill.finding import FindingRow
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
@@ -41,6 +42,7 @@ class CatalogSkill(NamedTuple):
     real_folder: FolderHandle | None = None  # target, if a folder on the path is a link
     real_file: FolderHandle | None = None  # target, if the SKILL.md is a link
     load_policy: LoadPolicy = LENIENT.load_policy  # it judges `reported`
+    approved: ApprovedFiles | None = None  # with which every read is compared, if the gate says so
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:

@@ -39,10 +39,12 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     progress: ScanProgress | None = None,
     *,
     with_bodies: bool = False,
+    linked_folders: Sequence[str] = (),
     on_scan: Callable[[Scan, int], None] | None = None,
 ) -> Catalog:
     """Load the skills below `roots`. Invalid content never raises.
 
+    Links may lead out of the roots into `linked_folders`.
     `on_scan` is called with the scan of each root and the time at which it started.
 
     Without `with_bodies`, only the head of each SKILL.md is read. With it, skills whose body is not
@@ -56,7 +58,7 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     with _pause_gc():
         for root, real in zip(roots, real_roots, strict=True):
             started = now_ns()
-            context = ScanContext(keys, real_roots, {}, progress=progress)
+            context = ScanContext(keys, (*real_roots, *linked_folders), {}, progress=progress)
             if head_cache is None:
                 context = context._replace(keep_signatures=with_bodies)
             else:
@@ -272,6 +274,7 @@ class _RootJudge:
                 real,
                 real_file,
                 load_policy,
+                None,
             )
             skills.append(new(CatalogSkill, skill))  # as `CatalogSkill(…)`, in half the time
 

@@ -10,8 +10,7 @@ from difflib import get_close_matches
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from skillhall._internal.catalog.fingerprint import take_fingerprint
-from skillhall._internal.catalog.gate import clear_all
+from skillhall._internal.catalog.fingerprint import read_signature, take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_content import (
@@ -21,19 +20,20 @@ from skillhall._internal.catalog.skill_content import (
     with_bundle,
 )
 from skillhall._internal.catalog.skill_paths import SCHEME, assign_skill_paths
+from skillhall._internal.catalog.trust.gate import OPEN_GATE
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
-from skillhall.errors import SkillFileNotFound, SkillNotFound
+from skillhall.errors import SkillFileNotFound, SkillNotApproved, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.fingerprint import Fingerprint
-    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.head_cache import HeadCache
     from skillhall._internal.catalog.search.search_index import SearchIndex
+    from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill, SkillGate
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.sources.folder.root import Root
@@ -71,14 +71,19 @@ class ViewedHit(NamedTuple):
 class SkillView:
     """The skills that models may see, in order."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a snapshot of six things
         self,
         revision: str,
         profile: Profile,
         skills: Iterable[ClearedSkill],
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
+        *,
+        clearance: Clearance | None = None,
     ) -> None:
+        # Models must not learn of held skills, so only their number is shown.
+        self.held: tuple[HeldSkill, ...] = () if clearance is None else clearance.held
+        self.trust_problem: str = "" if clearance is None else clearance.problem
         # Including hidden ones, which only users may call.
         self.all_skills: tuple[ClearedSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
@@ -102,9 +107,15 @@ class SkillView:
         return iter(self.skills.values())
 
     def find(self, name: str) -> ViewedSkill:
-        """Return the skill with this name, else with this id. Raises: SkillNotFound."""
+        """Return the skill with this name, else with this id.
+
+        Raises: SkillNotFound, SkillNotApproved.
+        """
         row = self.skills.get(name) or self._by_id.get(name)
         if row is None:
+            for skill, decision, _ in self.held:
+                if name in (skill.name, skill.id):
+                    raise SkillNotApproved(name, decision.rule)
             raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
         return row
 
@@ -205,7 +216,9 @@ class FolderSkillProvider:
         profile: Profile,
         head_cache: HeadCache | None = None,
         index: BackgroundIndex | None = None,
+        gate: SkillGate = OPEN_GATE,
     ) -> None:
+        self._gate = gate
         self._index = index or BackgroundIndex()
         self._roots = tuple(roots)
         self._profile = profile
@@ -221,14 +234,26 @@ class FolderSkillProvider:
             paths = [root.path for root in self._roots]
             follow_links = {root.path for root in self._roots if root.follow_links}
             fingerprint = take_fingerprint(paths, self._profile.scan_policy, follow_links)
-            revision = fingerprint.revision
+            watched = {path: read_signature(path) for path in self._gate.watched_paths}
+            fingerprint = fingerprint.extend(watched)
             view = None if self._cached is None else self._cached[1]
-            if view is None or view.revision != revision:
-                catalog = load_roots(self._roots, self._profile, self._head_cache)
-                state = IndexInput(revision, catalog)
+            if view is None or view.held or view.revision != fingerprint.revision:
+                linked = self._gate.find_linked_folders()
+                catalog = load_roots(
+                    self._roots, self._profile, self._head_cache, linked_folders=linked
+                )
+                clearance = self._gate.clear(catalog)
+                fingerprint = fingerprint.extend(clearance.signatures)
+                revision = fingerprint.revision
+                state = IndexInput(revision, clearance.cleared)
                 get_index = partial(self._index.get_index, state)
                 view = SkillView(
-                    revision, self._profile, clear_all(catalog), catalog.findings, get_index
+                    revision,
+                    self._profile,
+                    clearance.cleared,
+                    catalog.findings,
+                    get_index,
+                    clearance=clearance,
                 )
             self._cached = fingerprint, view
             return view
