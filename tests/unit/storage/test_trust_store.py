@@ -36,6 +36,13 @@ def test_records_are_read_in_order(store: TrustStore) -> None:
     assert Path(store.path).stat().st_mode & 0o777 == 0o600
 
 
+def test_record_that_says_nothing_new_is_not_added(store: TrustStore) -> None:
+    block = PDF._replace(decision=ApprovalDecision.BLOCK)
+    for record in (PDF, PDF._replace(at="later"), OWN, block, block, PDF):
+        store.add([record])
+    assert store.read().approvals == (PDF, OWN, block, PDF)
+
+
 def test_nothing_is_written_without_records_or_a_folder(store: TrustStore) -> None:
     store.add([])
     TrustStore("").add([PDF])
@@ -123,7 +130,10 @@ def test_latest_and_approved_records_are_found_by_name() -> None:
 
 def test_approval_with_other_execute_bits_is_of_another_version() -> None:
     executable = {"SKILL.md": FILES["SKILL.md"]._replace(executable=True)}
-    [same], [other] = (TrustRecords((PDF,)).list_approved(files) for files in (FILES, executable))
+    records = TrustRecords((PDF, OWN, PDF._replace(name="csv", digest="")))
+    [same], [other] = (
+        records.list_approved(PDF.digest, "pdf", files) for files in (FILES, executable)
+    )
     assert same.digest == PDF.digest != other.digest
     block = PDF._replace(decision=ApprovalDecision.BLOCK)
-    assert TrustRecords((block, OWN)).list_approved(executable)[0].digest == PDF.digest
+    assert TrustRecords((block, OWN)).list_approved("", "pdf", executable)[0].digest == PDF.digest

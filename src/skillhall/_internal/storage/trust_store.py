@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
@@ -58,21 +59,23 @@ class TrustRecords(NamedTuple):
 
     approvals: tuple[Approval, ...] = ()
 
-    def list_approved(self, files: Mapping[str, ApprovedFile]) -> list[Approved]:
-        """Return the records for `decide`, about a skill with these files.
+    def list_approved(
+        self, digest: str, name: str, files: Mapping[str, ApprovedFile]
+    ) -> list[Approved]:
+        """Return the records for `decide`, about a skill with these files or with this name.
 
         The digest does not cover execute bits. A record with others is about another version,
         unless it blocks the content.
         """
         executables = {path for path, file in files.items() if file.executable}
         rows = []
-        for approval in self.approvals:
-            if not approval.digest:
+        for one in self.approvals:
+            if not one.digest or (one.digest != digest and one.name != name):
                 continue
-            others = {path for path, file in approval.files.items() if file.executable}
-            is_same = approval.decision is not ApprovalDecision.APPROVE or others == executables
-            digest = approval.digest if is_same else f"{approval.digest} {sorted(others)}"
-            rows.append(Approved(digest, approval.name, approval.where, approval.decision))
+            others = {path for path, file in one.files.items() if file.executable}
+            is_same = one.decision is not ApprovalDecision.APPROVE or others == executables
+            version = one.digest if is_same else f"{one.digest} {sorted(others)}"
+            rows.append(Approved(version, one.name, one.where, one.decision))
         return rows
 
     def has_blocks(self, project: str) -> bool:
@@ -81,6 +84,14 @@ class TrustRecords(NamedTuple):
             one.decision is ApprovalDecision.BLOCK and one.applies_in(project)
             for one in self.approvals
         )
+
+    def has_latest(self, approval: Approval) -> bool:
+        """Whether the latest record about the same files or folder says the same."""
+        subject = itemgetter(*map(Approval._fields.index, ("digest", "folder", "name", "where")))
+        for one in reversed(self.approvals):
+            if subject(one) == subject(approval):
+                return one.decision is approval.decision and one.files == approval.files
+        return False
 
     def find_own_folders(self, project: str) -> set[str]:
         """Return the folders of skills that the user is writing."""
@@ -153,7 +164,11 @@ class TrustStore:
         os.makedirs(self.directory, exist_ok=True)
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()
-            data = render_records(TrustRecords((*self.read().approvals, *new)))
+            records = self.read()
+            added = [one for one in new if not records.has_latest(one)]
+            if not added:
+                return
+            data = render_records(TrustRecords((*records.approvals, *added)))
             parse_records(data)  # never write a file that we could not read again
             folder.write_file(TRUST_FILE, data, _MODE)
 

@@ -19,12 +19,13 @@ from skillhall._internal.skill.approved_files import ApprovedFiles
 from skillhall.errors import ConfigInvalid, SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.trust.file_hashes import FileHashes
     from skillhall._internal.catalog.trust.state_cache import SkillStates
     from skillhall._internal.policy.trust_action import TrustPolicy
+    from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.storage.trust_store import TrustRecords, TrustStore
 
 PROJECT_SOURCE = "project"  # the label of roots that a stranger may have written
@@ -64,17 +65,16 @@ class TrustGate:
         for skill in skills:
             origin = self._find_origin(skill, own, linked)
             needs_approval = origin in (Origin.PROJECT, Origin.LINK)
-            if (origin is Origin.NAMED and records is None) or (
-                not needs_approval and not has_blocks
-            ):
+            is_named = records is None and origin is Origin.NAMED
+            if is_named or not (needs_approval or has_blocks):
                 cleared.append(ClearedSkill(skill))
+                continue
+            one = self._judge(skill, origin, records)
+            if one.decision.is_cleared:
+                approved = self._get_approved_files(one) if needs_approval else None
+                cleared.append(ClearedSkill(skill._replace(approved=approved)))
             else:
-                one = self._judge(skill, origin, records)
-                if one.decision.is_cleared:
-                    approved = self._get_approved_files(one) if needs_approval else None
-                    cleared.append(ClearedSkill(skill._replace(approved=approved)))
-                else:
-                    held.append(one)
+                held.append(one)
         self.hashes.save()
         return Clearance(cleared, tuple(held), problem)
 
@@ -86,11 +86,15 @@ class TrustGate:
         """
         clearance = self.clear(skills := [*skills])
         held = {one.skill.location: one.decision.state.value for one in clearance.held}
+        independent = {one.location for one in clearance.cleared if one.approved is None}
         states = {}
         for skill in skills:
             state, location = held.get(skill.location, TrustState.APPROVED.value), skill.location
-            is_stable = self.hashes.is_stable(skill) and not clearance.problem
-            known = self.hashes.get(skill).signatures if is_stable else {location: None}
+            known: Mapping[str, Signature | None] = {location: None}
+            if not clearance.problem and self.hashes.is_stable(skill):
+                known = self.hashes.get(skill).signatures
+            elif location in independent:
+                known = {}
             states[location] = state, known
         return states
 
@@ -116,10 +120,9 @@ class TrustGate:
         except (SkillhallError, OSError):
             unreadable = Decision(TrustAction.HOLD, TrustState.NEW, "its files cannot be read")
             return HeldSkill(skill, unreadable)
-        facts = TrustFacts(
-            hashed.digest, skill.name, origin, self.project, self.policy, self.can_ask
-        )
-        decision = decide(facts, records.list_approved(hashed.files))
+        digest, name = hashed.digest, skill.name
+        facts = TrustFacts(digest, name, origin, self.project, self.policy, self.can_ask)
+        decision = decide(facts, records.list_approved(digest, name, hashed.files))
         return HeldSkill(skill, decision, hashed)
 
     def _get_approved_files(self, one: HeldSkill) -> ApprovedFiles | None:
