@@ -3,7 +3,7 @@
 ```text
 SkillhallError
 ├── NotFoundError       SkillNotFound (also a KeyError), SkillFileNotFound, PromptNotFound, …
-├── InvalidSkillError   SkillRejected, SkillParseError, EditRefused (also a ValueError), NotASkill
+├── InvalidSkillError   SkillRejected, SkillNotApproved, EditRefused (also a ValueError), …
 ├── InvalidInputError   UnsafePath, NotAFile, TooLarge, FieldRefused, MissingArguments, …
 ├── SourceError         SourceRejected, SourceNotFound, SourceUnavailable, RateLimited, …
 ├── InstallError        LockInvalid, LockMismatch, Conflict, Edited, NotInstalledError, …
@@ -88,6 +88,7 @@ __all__ = [
     "ServedSkillRejected",
     "ServerRefused",
     "SkillFileNotFound",
+    "SkillNotApproved",
     "SkillNotFound",
     "SkillNotInSource",
     "SkillParseError",
@@ -480,6 +481,19 @@ class SkillRejected(InvalidSkillError):
 
     def __str__(self) -> str:
         return f"{self.path}: {'; '.join(self.reasons)}"
+
+
+class SkillNotApproved(InvalidSkillError):
+    """A skill that was found in a project and that the user has not approved.
+
+    >>> print(SkillNotApproved("pdf", "it changed since it was approved"))
+    the skill 'pdf' is not approved: it changed since it was approved
+    """
+
+    code = "not_approved"
+    template = "the skill {name!r} is not approved: {reason}"
+    name: str
+    reason: str
 
 
 class SkillParseError(InvalidSkillError):

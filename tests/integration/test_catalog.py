@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import open_skill_bundle, read_skill, read_skill_file
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
 from skillhall._internal.wiring.catalog import find_profile, load_catalog

@@ -59,6 +59,7 @@ def chat(
     """Runs the command in this process, in a folder with one skill."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("SKILLHALL_TRUST_PROJECT", "on")
     data = make_skill_md("csv-report", "Summarises CSV files.", "# Read the layout\n")
     make_skill(tmp_path / ".agents/skills", "csv-report", data=data, files={"layout.md": b"Top."})
 

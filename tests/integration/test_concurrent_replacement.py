@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from skillhall import load_skill_bundle
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore

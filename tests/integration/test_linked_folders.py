@@ -7,7 +7,6 @@ import pytest
 from skillhall._internal.agents.instruction_skills import InstructionSkills, InstructionSource
 from skillhall._internal.catalog.cache_file import CLOCK_GRANULARITY
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.head_cache import HeadCache, now_ns
 from skillhall._internal.catalog.skill_content import (
     check_bodies,
@@ -15,6 +14,7 @@ from skillhall._internal.catalog.skill_content import (
     read_skill,
     read_skill_file,
 )
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.sources.folder.root import Root

@@ -12,9 +12,9 @@ from skillhall import discover_skills, load_skill_bundle
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.manifests import ManifestCache
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.cli.runner import run
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.profiles import LENIENT, LOCAL_SKILLS

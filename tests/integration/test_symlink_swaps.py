@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import open_skill_bundle, read_skill, read_skill_file
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.policy.profiles import LENIENT, PROFILES
 from skillhall._internal.skill.bundle import RelativePath

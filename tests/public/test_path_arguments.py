@@ -9,8 +9,8 @@ import pytest
 import skillhall
 from skillhall import compat
 from skillhall._internal.catalog.catalog import CatalogSkill
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.render.listing import (
     ListingEntry,
     render_listing,

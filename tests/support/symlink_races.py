@@ -20,8 +20,8 @@ from typing import TypeAlias
 
 from skillhall._internal.agents.file_tools import ReadTools
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.gate import ClearedSkill
 from skillhall._internal.catalog.skill_content import read_skill, read_skill_file
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.fs.atomic_swap import swap_names
 from skillhall._internal.fs.handles import FolderHandle, open_root, read_below
 from skillhall._internal.fs.links import read_contained_file

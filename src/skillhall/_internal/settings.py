@@ -162,6 +162,7 @@ class Settings(NamedTuple):
     use_head_cache: bool = True
     use_git: bool = True  # read GitHub with git, if it is installed, else with its API
     follow_links: bool = False  # whether links in a root may lead outside of all roots
+    trust_project: bool = False  # whether models get skills of a project without an approval
     data_directory: str = ""  # persistent data, e.g. the history
     database_url: Secret | None = None  # default: a SQLite file in the data folder
     database_timeout: str = "10"  # seconds
@@ -209,6 +210,7 @@ class Settings(NamedTuple):
             use_head_cache=_read_flag(env, "SKILLHALL_INDEX"),
             use_git=_read_flag(env, "SKILLHALL_GIT"),
             follow_links=_read_flag(env, "SKILLHALL_FOLLOW_LINKS", "off"),
+            trust_project=_read_flag(env, "SKILLHALL_TRUST_PROJECT", "off"),
             data_directory=env.get("SKILLHALL_DATA_DIR") or data_directory,
             database_url=_read_secret(env, "SKILLHALL_DATABASE_URL"),
             database_timeout=env.get("SKILLHALL_DATABASE_TIMEOUT")

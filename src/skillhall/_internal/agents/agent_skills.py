@@ -26,6 +26,7 @@ from skillhall._internal.catalog.search.background_index import BackgroundIndex,
 from skillhall._internal.catalog.search.index_database import build_index_path
 from skillhall._internal.catalog.skill_content import activate
 from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.catalog.trust.gate import Clearance
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS, LENIENT, LOCAL_SKILLS
 from skillhall._internal.render.listing import ListingRow
 from skillhall._internal.render.prompt_plan import PlanRequest, PromptPlan, plan_prompt
@@ -37,14 +38,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from os import PathLike
 
-    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.catalog.trust.gate import ClearedSkill, SkillGate
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
 
 DEFAULT_AGENT = "default"
 # The roots of an agent without a config: the local skills, then those of all coding agents.
-_DEFAULT_ROOTS = tuple(dict.fromkeys(path for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)))
+# Those in the working directory belong to the project, which a stranger may have written.
+_DEFAULT_ROOTS = {
+    path: "user" if path.startswith("~") else "project"
+    for path, _ in (*LOCAL_SKILLS.roots, *LENIENT.roots)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +122,8 @@ class AgentSkills:
         skills = AgentSkills.of("skills", pinned=["pdf-*"], excluded=["drafts/*"])
         ```
         """
-        sources = [InstructionSource(fspath(root)) for root in roots] or [
-            InstructionSource(path, expected=False) for path in _DEFAULT_ROOTS
-        ]
-        agent = AgentDefinition(
-            DEFAULT_AGENT,
-            skills=tuple(sources),
+        agent = replace(
+            build_default_agent(roots),
             budgets=AgentBudgets(catalog=max_tokens),
             pinned=tuple(pinned),
             excluded=tuple(excluded),
@@ -163,7 +164,10 @@ class AgentSkills:
                     revision = loaded.fingerprint.revision
                     state = IndexInput(revision, loaded.skills)
                     get_index = partial(self._index.get_index, state)
-                    view = SkillView(revision, self.profile, loaded.skills, get_index=get_index)
+                    clearance = Clearance(loaded.skills, loaded.held, loaded.trust_problem)
+                    view = SkillView(
+                        revision, self.profile, loaded.skills, (), get_index, clearance=clearance
+                    )
                     snapshot = self._build_snapshot(loaded, view)
                 self._snapshot = snapshot
             return snapshot
@@ -269,6 +273,25 @@ class AgentSkills:
 
     def _build_listing_row(self, row: ViewedSkill) -> ListingRow:
         return ListingRow(row.name, row.skill.description, self.get_location(row))
+
+
+def build_default_agent(roots: Sequence[str | PathLike[str]] = ()) -> AgentDefinition:
+    """Return an agent without a config, with the skills in `roots` or the default folders."""
+    sources = [InstructionSource(fspath(root)) for root in roots] or [
+        InstructionSource(path, expected=False, label=label)
+        for path, label in _DEFAULT_ROOTS.items()
+    ]
+    return AgentDefinition(DEFAULT_AGENT, skills=tuple(sources))
+
+
+class GatedAgentSkills(AgentSkills):
+    """The skills of an agent without a config that a gate clears."""
+
+    def __init__(self, agent: AgentDefinition, settings: Settings, gate: SkillGate) -> None:
+        super().__init__(agent, settings, profile=LENIENT)
+        self._loader = InstructionLoader(
+            agent.skills, settings, LENIENT, agent.pinned, agent.excluded, gate=gate
+        )
 
 
 class FixedAgentSkills(AgentSkills):

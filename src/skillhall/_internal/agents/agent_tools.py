@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skillhall._internal.agents.agent_skills import AgentSkills, SkillSource
     from skillhall._internal.agents.chat.events import ToolEvent
     from skillhall._internal.agents.tool_definition import Tool
-    from skillhall._internal.catalog.gate import ClearedSkill
+    from skillhall._internal.catalog.trust.gate import ClearedSkill
     from skillhall._internal.render.prompt_plan import PromptPlan
     from skillhall._internal.storage.usage_log import UsageEvent
 
@@ -84,6 +84,7 @@ class AgentTools:
                 self.current_view(), self.skills.get_directory
             ),
             path_description=LOCATION_PATH_HELP,
+            find_guarded_folders=self._find_guarded_folders,
         ).tools[0]
 
     def system_prompt(self) -> str:
@@ -185,6 +186,12 @@ class AgentTools:
         """Return the names of the skills that the user can call, hidden ones included."""
         hidden = (skill.name for skill in self.skills.snapshot().instructions.hidden)
         return tuple(dict.fromkeys((*self.skills.current_view().skills, *hidden)))
+
+    def _find_guarded_folders(self) -> list[str]:
+        """Return the folders of held skills, and of those whose files must be compared."""
+        view = self.skills.current_view()
+        held = [skill.directory for skill, _, _ in view.held]
+        return [*held, *(row.skill.directory for row in view if row.skill.approved)]
 
     def _build_skill_tools(self) -> SkillTools:
         names = self.skills.agent.tools

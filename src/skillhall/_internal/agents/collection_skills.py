@@ -16,8 +16,8 @@ from skillhall._internal.agents.config.agent_config import AgentDefinition
 from skillhall._internal.agents.instruction_skills import LoadedInstructions, LocalHost
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.fingerprint import Fingerprint
-from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.catalog.trust.gate import clear_all
 from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import AGENTS_FOLDER

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.agents.tool_definition import Tool, ToolError, get_argument, string_schema
-from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.skill_content import activate, open_skill_bundle
 from skillhall._internal.catalog.skill_paths import SCHEME
 from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.catalog.trust.gate import clear_all
 from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.readable_files import (
     DEFAULT_EXTENSIONS,
@@ -33,11 +33,11 @@ from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall.errors import ConfigInvalid, SkillhallError, SkillRejected, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
-    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.catalog.trust.gate import ClearedSkill
 
 MAX_FILE_BYTES = 1024 * 1024
 MAX_FILES = 200  # files in one result
@@ -135,6 +135,8 @@ class ReadTools:
     # Further skills, whose files ReadFile may read even outside the run directory.
     resolve_extra_files: Callable[[], SkillFileResolver] | None = None
     path_description: str = RUN_DIRECTORY_PATH_HELP
+    # Folders that are read only as files of skills, because these need an approval.
+    find_guarded_folders: Callable[[], Iterable[str]] = tuple
 
     def __post_init__(self) -> None:
         """Apply the defaults."""
@@ -243,13 +245,16 @@ class ReadTools:
 
     def _resolve_own_files(self) -> SkillFileResolver:
         catalog = self._load_catalog()
-        view = SkillView("", catalog.profile, clear_all(catalog))
+        guarded = set(map(os.path.realpath, self.find_guarded_folders()))
+        skills = (one for one in catalog if os.path.realpath(one.directory) not in guarded)
+        view = SkillView("", catalog.profile, clear_all(skills))
         return SkillFileResolver(view, lambda row: self._get_directory(row.skill))
 
     def _find_own_folders(self) -> list[tuple[str, ...]]:
-        """Return Skillhall's own folders in the run directory, as path parts."""
+        """Return Skillhall's own folders and guarded ones in the run directory, as parts."""
         folders = []
-        for folder in (self.settings.cache_directory, self.settings.data_directory):
+        own = (self.settings.cache_directory, self.settings.data_directory)
+        for folder in (*own, *self.find_guarded_folders()):
             with suppress(OSError, ValueError):  # it is not in the run directory
                 relative = Path(folder).resolve().relative_to(Path(self.run_directory).resolve())
                 folders.append(tuple(map(fold_name, relative.parts)))

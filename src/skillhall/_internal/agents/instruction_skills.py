@@ -11,11 +11,10 @@ from os import fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.catalog.catalog import CatalogRoot
-from skillhall._internal.catalog.fingerprint import take_fingerprint
-from skillhall._internal.catalog.gate import clear_all
+from skillhall._internal.catalog.fingerprint import read_signature, take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import read_skill
+from skillhall._internal.catalog.trust.gate import OPEN_GATE, Clearance
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.host_requirements import check_requirements
 from skillhall._internal.policy.precedence import resolve_duplicates
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from skillhall._internal.catalog.fingerprint import Fingerprint
-    from skillhall._internal.catalog.gate import ClearedSkill
+    from skillhall._internal.catalog.trust.gate import ClearedSkill, HeldSkill, SkillGate
     from skillhall._internal.policy.profiles import Profile
 
 logger = logging.getLogger("skillhall.agents")
@@ -58,6 +57,7 @@ class InstructionSource:
     base: str = ""  # base of a relative root; "" is the working directory
     expected: bool = True  # whether a missing folder gives a finding
     follow_links: bool = False  # whether links may lead out of the folder
+    label: str = "given"  # the origin of the folder: `project` if a stranger may have written it
 
     def resolve_root(self, settings: Settings) -> Root:
         """Return the root, with `~` expanded.
@@ -66,7 +66,8 @@ class InstructionSource:
         """
         base = str(Path(settings.working_directory, self.base))
         follow = self.follow_links or settings.follow_links
-        return Root.resolve(fspath(self.root), base, is_required=self.expected, follow_links=follow)
+        root, expected = fspath(self.root), self.expected
+        return Root.resolve(root, base, self.label, is_required=expected, follow_links=follow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,8 @@ class LoadedInstructions:
     hidden: tuple[ClearedSkill, ...]  # selected, but hidden from models
     findings: tuple[JudgedFinding, ...]
     fingerprint: Fingerprint = field(compare=False)
+    held: tuple[HeldSkill, ...] = ()  # neither their names nor their text reach the model
+    trust_problem: str = ""  # why the approvals cannot be read
     pinned_count: int = 0  # the first of the listed skills, which always come first
 
     @cached_property
@@ -167,15 +170,18 @@ class InstructionSkills:
 class InstructionLoader:
     """Loads sources under a profile, for agents on this machine."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is an option of its own
         self,
         sources: Iterable[InstructionSource],
         settings: Settings,
         profile: Profile,
         pinned: Sequence[str] = (),
         excluded: Sequence[str] = (),
+        *,
+        gate: SkillGate = OPEN_GATE,
     ) -> None:
         """Create a loader; the patterns `pinned` and `excluded` apply to all sources."""
+        self._gate = gate
         self._pinned = pinned
         self._excluded = excluded
         self._profile = profile
@@ -189,6 +195,8 @@ class InstructionLoader:
         fingerprint = take_fingerprint(
             [root.path for root, _ in self._sources], self._profile.scan_policy, follow
         )
+        watched = {path: read_signature(path) for path in self._gate.watched_paths}
+        linked, clearance = self._gate.find_linked_folders(), Clearance(())
         judge = self._profile.load_policy.judge
         findings: list[JudgedFinding] = []
         listed: list[ClearedSkill] = []
@@ -199,10 +207,11 @@ class InstructionLoader:
         is_excluded = build_group_matcher(self._excluded)
         for number, (root, globs) in enumerate(self._sources):
             # Each source is loaded alone, so that its links stay inside it.
-            catalog = load_roots([root], self._profile, with_bodies=True)
+            catalog = load_roots([root], self._profile, with_bodies=True, linked_folders=linked)
             findings += catalog.findings
-            catalog_root = CatalogRoot(root, number, self._profile.load_policy)
-            skills = [skill._replace(catalog_root=catalog_root) for skill in clear_all(catalog)]
+            cleared = self._gate.clear(catalog)
+            clearance = Clearance((), (*clearance.held, *cleared.held), cleared.problem)
+            skills = [skill.with_root_number(number) for skill in cleared.cleared]
             known += skills
             skills = [skill for skill in skills if not is_excluded(skill)]
             usable = []
@@ -235,7 +244,9 @@ class InstructionLoader:
             tuple((skill, body) for skill, body in bodies if body is not None),
             tuple(hidden),
             tuple(findings),
-            fingerprint,
+            fingerprint.extend({**watched, **clearance.signatures}),
+            clearance.held,
+            clearance.problem,
             len(pinned),
         )
 

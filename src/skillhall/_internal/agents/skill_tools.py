@@ -19,7 +19,7 @@ from skillhall._internal.render.activation import render_activation
 from skillhall._internal.render.escape import to_single_line
 from skillhall._internal.render.prompt_plan import shorten
 from skillhall._internal.skill.token_count import estimate_tokens
-from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
+from skillhall.errors import SkillhallError, SkillNotApproved, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -51,6 +51,7 @@ _MAX_REASONS = 6  # words of a field that explain a match
 _READ_PROBLEMS: Mapping[str, str] = {
     "invalid_path": "is not allowed: use a plain relative path inside the skill.",
     "not_a_file": "is not a regular file.",
+    "not_approved": "is not approved: the skill changed since it was approved.",
     "too_large": "is too large.",
 }
 
@@ -272,6 +273,9 @@ class SkillTools:
             return view.find(name)
         except SkillNotFound as error:
             raise self._build_not_found_error(error, view) from None
+        except SkillNotApproved as error:
+            hint = f"the user can review it with: skillhall trust {to_single_line(error.name)}"
+            raise ToolError(f"not approved: {error.reason}; {hint}", error.code) from None
 
     def _build_not_found_error(self, error: SkillNotFound, view: SkillView) -> ToolError:
         names: Sequence[str] = error.close or [*view.skills]

@@ -17,11 +17,11 @@ from skillhall._internal.catalog.duplicates.duplicate_report import (
     DuplicateReport,
 )
 from skillhall._internal.catalog.fingerprint import take_fingerprint
-from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_accepted_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
+from skillhall._internal.catalog.trust.gate import clear_all
 from skillhall._internal.policy.selection import build_group_matcher, find_pinned, matches_glob
 from skillhall._internal.render.listing import (
     ListingRow,

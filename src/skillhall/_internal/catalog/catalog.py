@@ -14,10 +14,12 @@ from skillhall.errors import SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import Self
 
     from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
     from skillhall._internal.policy.precedence import DuplicateSkill
     from skillhall._internal.policy.profiles import Profile
+    from skillhall._internal.skill.approved_files import ApprovedFiles
     from skillhall._internal.skill.finding import FindingRow
     from skillhall._internal.skill.parsed import Frontmatter
     from skillhall._internal.sources.folder.candidate_codec import EncodedFields
@@ -25,11 +27,15 @@ if TYPE_CHECKING:
 
 
 class CatalogRoot(NamedTuple):
-    """A root of a catalog, its place in the order of roots, and the policy of its skills."""
+    """A root of a catalog, its place in the order of roots, and the policy of its skills.
+
+    Skills of a root share it, except for those whose files the gate has approved.
+    """
 
     root: Root
     number: int = 0
     load_policy: LoadPolicy = LENIENT.load_policy
+    approved: ApprovedFiles | None = None  # with which every read of the skill is compared
 
 
 class CatalogSkill(NamedTuple):
@@ -60,6 +66,19 @@ class CatalogSkill(NamedTuple):
     def root_number(self) -> int:
         """The index of its root; earlier roots come first."""
         return self.catalog_root.number
+
+    @property
+    def approved(self) -> ApprovedFiles | None:
+        """The files with which every read is compared; `None` if the skill needs no approval."""
+        return self.catalog_root.approved
+
+    def with_approved(self, approved: ApprovedFiles | None) -> Self:
+        """Return the skill with the files that the user approved."""
+        return self._replace(catalog_root=self.catalog_root._replace(approved=approved))
+
+    def with_root_number(self, number: int) -> Self:
+        """Return the skill with another place of its root in the order of roots."""
+        return self._replace(catalog_root=self.catalog_root._replace(number=number))
 
     @property
     def findings(self) -> tuple[JudgedFinding, ...]:
@@ -227,7 +246,7 @@ class Catalog:
         effects, default = self.profile.load_policy.effects, self.profile.load_policy.default_effect
         for skill in self.iter_listed():
             if rows := skill.reported:
-                name, _, _, folder, file, (root, _, _), *_ = skill
+                name, _, _, folder, file, (root, _, _, _), *_ = skill
                 start = f"{root.path}{os.sep}{folder}" if folder else root.path
                 location = f"{start}{os.sep}{file}"
                 for code, message, line, hint, _, _ in rows:

@@ -24,7 +24,7 @@ from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.sources.folder.candidate import to_signature
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
 
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.sources.folder.candidate import Signature
@@ -36,6 +36,12 @@ class Fingerprint:
 
     signatures: dict[str, Signature | None]
     taken_ns: int
+
+    def extend(self, signatures: Mapping[str, Signature | None]) -> Fingerprint:
+        """Return the fingerprint with further signatures."""
+        if not signatures:
+            return self
+        return Fingerprint({**self.signatures, **signatures}, self.taken_ns)
 
     def is_current(self) -> bool:
         """Whether nothing has changed since the fingerprint was taken.

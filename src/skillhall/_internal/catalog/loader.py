@@ -45,10 +45,12 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     progress: ScanProgress | None = None,
     *,
     with_bodies: bool = False,
+    linked_folders: Sequence[str] = (),
     on_scan: Callable[[Scan, int], None] | None = None,
 ) -> Catalog:
     """Load the skills below `roots`. Invalid content never raises.
 
+    Links may lead out of the roots into `linked_folders`.
     `on_scan` is called with the scan of each root and the time at which it started.
 
     Without `with_bodies`, only the head of each SKILL.md is read. With it, skills whose body is not
@@ -58,7 +60,8 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
     if profile.scan_policy.search_inside_skills:
         # Every folder is listed anyway, and the agents of this profile have a cache of their own.
         head_cache = None
-    context = ScanContext(profile.key_case, real_roots, {}, progress=progress)
+    targets = (*real_roots, *linked_folders)
+    context = ScanContext(profile.key_case, targets, {}, progress=progress)
     if head_cache is None:
         context = context._replace(keep_signatures=with_bodies)
     scans = []

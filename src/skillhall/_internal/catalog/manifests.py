@@ -138,7 +138,7 @@ class ManifestCache:
             skill, ALL_FILES_SCAN, lambda bundle: (bundle, _build_manifest(row, bundle))
         )
         self._cached.pop(skill.location, None)
-        signatures = _take_signatures(skill, bundle)
+        signatures = take_signatures(skill, bundle)
         if Fingerprint(signatures, started).is_stable:
             skill_md = os.path.join(skill.folder_handle.path, skill.file)
             others = tuple((path, s) for path, s in signatures.items() if path != skill_md)
@@ -173,7 +173,8 @@ def explain_exclusion(row: ViewedSkill, manifest: Manifest | None) -> Finding | 
     return Finding(Code.MCP_LEFT_OUT, message, path=row.skill.location, skill=row.skill.name)
 
 
-def _take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature | None]:
+def take_signatures(skill: CatalogSkill, bundle: Bundle) -> dict[str, Signature | None]:
+    """Return the signatures of all files and their folders, by absolute path."""
     root = skill.folder_handle.path
     folders: set[str] = set() if skill.is_flat else {""}
     if not skill.is_flat:

@@ -10,7 +10,7 @@ from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.signatures import get_size
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.readable_files import is_publishable
+from skillhall._internal.policy.readable_files import is_publishable, remove_hidden_files
 from skillhall._internal.render.activation import render_activation
 from skillhall._internal.skill.bundle import RelativePath, SkillFile
 from skillhall._internal.skill.frontmatter_locator import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from os import PathLike
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.catalog.gate import ClearedSkill
+    from skillhall._internal.catalog.trust.gate import ClearedSkill
     from skillhall._internal.policy.folder_walk_rules import ScanPolicy
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.bundle import Bundle
@@ -71,7 +71,8 @@ def read_skill_md(skill: CatalogSkill) -> bytes:
 
     Raises: SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
     """
-    return read_main_file(skill.folder_handle, skill.file, skill.real_file)
+    data = read_main_file(skill.folder_handle, skill.file, skill.real_file)
+    return data if skill.approved is None else skill.approved.check_data(skill.file, data)
 
 
 def read_main_file(folder: FolderHandle, file: str, real_file: FolderHandle | None) -> bytes:
@@ -117,7 +118,7 @@ def _read_relative_file(skill: CatalogSkill, path: RelativePath) -> bytes:
             raise SkillFileNotFound(path.text)
         return file.read()
 
-    return call_with_bundle(skill.folder_handle, ALL_FILES_SCAN, read)
+    return with_bundle(skill, ALL_FILES_SCAN, read)
 
 
 def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
@@ -128,8 +129,17 @@ def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
 def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
     """Call `work` with the skill's files, all from one version; return its result.
 
-    Raises: SkillFileNotFound, and errors from `work`.
+    If only approved files may be read, the bundle has these, and compares what it reads.
+    Raises: SkillFileNotFound, SkillNotApproved, and errors from `work`.
     """
+    if skill.approved is not None:
+        approved, unchecked = skill.approved, skill.with_approved(None)
+
+        def work_with_approved(bundle: Bundle) -> _T:
+            checked = approved.check_bundle(bundle)
+            return work(checked if policy.include_hidden_files else remove_hidden_files(checked))
+
+        return with_bundle(unchecked, policy.with_hidden_files, work_with_approved)
     if skill.is_flat:
         return work(open_flat_bundle(skill.folder_handle, skill.file))
     if skill.real_file is None:

@@ -20,15 +20,15 @@ from skillhall._internal.catalog.skill_paths import SCHEME, assign_skill_paths
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
-from skillhall.errors import SkillFileNotFound, SkillNotFound
+from skillhall.errors import SkillFileNotFound, SkillNotApproved, SkillNotFound
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.catalog.gate import ClearedSkill
     from skillhall._internal.catalog.search.background_index import BackgroundIndex
     from skillhall._internal.catalog.search.search_index import SearchIndex
+    from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
 
@@ -65,14 +65,19 @@ class ViewedHit(NamedTuple):
 class SkillView:
     """The skills that models may see, in order."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - a snapshot of six things
         self,
         revision: str,
         profile: Profile,
         skills: Iterable[ClearedSkill],
         findings: Iterable[JudgedFinding] = (),
         get_index: Callable[[], SearchIndex] | None = None,
+        *,
+        clearance: Clearance | None = None,
     ) -> None:
+        # Models must not learn of held skills, so only their number is shown.
+        self.held: tuple[HeldSkill, ...] = () if clearance is None else clearance.held
+        self.trust_problem: str = "" if clearance is None else clearance.problem
         # Including hidden ones, which only users may call.
         self.all_skills: tuple[ClearedSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]
@@ -96,9 +101,15 @@ class SkillView:
         return iter(self.skills.values())
 
     def find(self, name: str) -> ViewedSkill:
-        """Return the skill with this name, else with this id. Raises: SkillNotFound."""
+        """Return the skill with this name, else with this id.
+
+        Raises: SkillNotFound, SkillNotApproved.
+        """
         row = self.skills.get(name) or self._by_id.get(name)
         if row is None:
+            for skill, decision, _ in self.held:
+                if name in (skill.name, skill.id):
+                    raise SkillNotApproved(name, decision.rule)
             raise SkillNotFound(name, get_close_matches(name, self.skills, MAX_SUGGESTIONS))
         return row
 

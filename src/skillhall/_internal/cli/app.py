@@ -45,6 +45,8 @@ COMMAND_SECTIONS = {
         "update": ("install.update", "Update skills and keep local edits."),
         "outdated": ("install.update:outdated", "Show which skills have changed upstream."),
         "verify": ("install.install:verify_skills", "Compare installed skills with the lock file."),
+        "trust": ("install.trust", "Approve skills that others have written: list, show."),
+        "untrust": ("install.trust:untrust", "Block skills for agents."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),
         "agents": ("install.install:agents", "List the supported coding agents."),
@@ -202,7 +204,7 @@ def invoke(argv: Sequence[str]) -> int:
 
 def _convert_click_error(error: click.ClickException) -> CommandFailed:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    path = context.command_path if context else "skillhall"
+    path = context.command_path.strip() if context else "skillhall"
     # Click writes sentences; our errors start in lower case and have no full stop.
     message = error.format_message().rstrip(".")
     hint = f"see '{path} --help'"

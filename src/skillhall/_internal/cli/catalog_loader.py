@@ -15,7 +15,7 @@ from skillhall._internal.wiring.catalog import load_catalog
 from skillhall.errors import SkillNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.scan_state import StateRecorder
@@ -44,6 +44,7 @@ def load_with_progress(
     *,
     read_bodies: bool = False,
     on_scan: StateRecorder | None = None,
+    linked_folders: Sequence[str] = (),
 ) -> Catalog:
     """Load the catalog of a search; show a spinner if that takes long.
 
@@ -60,6 +61,7 @@ def load_with_progress(
             settings=settings,
             progress=progress,
             on_scan=on_scan,
+            linked_folders=linked_folders,
         )
     named = {root.path for root in catalog.roots if root.is_required}
     for finding, _ in catalog.root_findings:

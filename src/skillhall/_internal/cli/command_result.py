@@ -112,7 +112,7 @@ def _get_command_name() -> str:
     while context is not None and context.parent is not None:
         names.insert(0, context.command.name or "")
         context = context.parent
-    return " ".join(names)
+    return " ".join(filter(None, names))
 
 
 def is_json() -> bool:

@@ -1,11 +1,15 @@
 """Selects the configured agent for a command."""
 
+from collections.abc import Callable
+
 import click
 
 from skillhall._internal.agents.agent_skills import (
     DEFAULT_AGENT,
     AgentSkills,
     AgentSkillsSnapshot,
+    GatedAgentSkills,
+    build_default_agent,
     estimate_load_tokens,
 )
 from skillhall._internal.agents.config.agent_config import (
@@ -14,17 +18,32 @@ from skillhall._internal.agents.config.agent_config import (
     find_config,
     read_config,
 )
+from skillhall._internal.cli.commands.trust_question import (
+    TrustOptions,
+    ask_about_held,
+    open_command_gate,
+    report_held,
+)
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.terminal import format_count
+from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.render.prompt_plan import PromptPlan
 from skillhall._internal.settings import Settings
 
 
-def open_agent_skills(
-    config_path: str | None, agent_id: str | None, roots: tuple[str, ...], settings: Settings
+def open_agent_skills(  # noqa: PLR0913 - each is an option of its own
+    config_path: str | None,
+    agent_id: str | None,
+    roots: tuple[str, ...],
+    settings: Settings,
+    trust: TrustOptions,
+    *,
+    adjust: Callable[[AgentDefinition], AgentDefinition] = lambda agent: agent,
 ) -> AgentSkills:
     """Open the skills of the selected agent, else those in `roots` or the defaults.
 
+    `adjust` may change the agent first. On a terminal, ask about skills of the project that the
+    user has not approved.
     Raises: ConfigInvalid, CommandFailed.
     """
     if roots and (agent_id or config_path):
@@ -35,8 +54,13 @@ def open_agent_skills(
         name or config_path or (not agent_id and find_config(settings.working_directory))
     )
     if roots or not is_configured:
-        return AgentSkills.of(*roots, settings=settings)
-    return AgentSkills(_select_agent(config_path, name, settings), settings)
+        gate = open_command_gate(settings, LENIENT, trust)
+        skills = GatedAgentSkills(adjust(build_default_agent(roots)), settings, gate)
+        ask_about_held(skills.snapshot().instructions.held, settings)
+        loaded = skills.snapshot().instructions
+        report_held(loaded.held, loaded.trust_problem, trust)
+        return skills
+    return AgentSkills(adjust(_select_agent(config_path, name, settings)), settings)
 
 
 def _select_agent(

@@ -27,7 +27,7 @@ _CODES_BY_EXIT_CODE = {
     REJECTED: (
         "invalid_skill invalid_config invalid_path invalid_argument invalid_text "
         "denied_outside_root denied_extension not_a_file not_text too_large too_many "
-        "archive_rejected source_rejected"
+        "archive_rejected source_rejected not_approved"
     ),
     NOT_FOUND: "not_found prompt_not_found",
     NETWORK_ERROR: "upstream_error upstream_timeout rate_limited too_many_requests",
@@ -64,6 +64,7 @@ HINTS: Mapping[str, str] = {
         "use --shadowed to delete the user skill"
     ),
     "served_skill_rejected": "'skillhall mcp-servers skills {label}' lists the server's skills",
+    "skill_not_approved": "review it with: skillhall trust {name}",
     "skill_not_found": "'skillhall list' shows all skills",
     "mcp_skill_not_found": "'skillhall mcp-servers skills {label}' lists the server's skills",
     "skill_not_in_source": "'skillhall add SOURCE --list' shows the skills in SOURCE",

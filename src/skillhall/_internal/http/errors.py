@@ -42,6 +42,7 @@ ERROR_STATUSES: Mapping[str, ErrorStatus] = {
     "denied_outside_root": ErrorStatus(403, "FORBIDDEN"),
     "denied_extension": ErrorStatus(403, "FORBIDDEN"),
     "read_only": ErrorStatus(403, "READ_ONLY"),
+    "not_approved": ErrorStatus(403, "NOT_APPROVED"),
     "cross_origin": ErrorStatus(403, "CROSS_ORIGIN"),
     "not_found": ErrorStatus(404, "NOT_FOUND"),
     "method_not_allowed": ErrorStatus(405, "METHOD_NOT_ALLOWED"),

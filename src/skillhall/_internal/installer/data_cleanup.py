@@ -20,6 +20,7 @@ from skillhall._internal.installer.lock import (
     get_user_lock_folder,
     read_lock_data,
 )
+from skillhall._internal.policy.trust_decision import EVERYWHERE
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import (
     delete_scope,
@@ -27,6 +28,7 @@ from skillhall._internal.storage.history import (
     find_referenced_digests,
     list_scopes,
 )
+from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError
 
 _DAY = 24 * 60 * 60.0  # seconds
@@ -84,6 +86,10 @@ def clean_up_data(directory: str, clock: Callable[[], float] = time.time) -> Cle
             with suppress(OSError, SkillhallError):
                 referenced |= find_digests(read_lock_data(*lock) or b"")
     referenced |= find_referenced_digests(directory)
+    with suppress(OSError, SkillhallError):
+        for approval in TrustStore(directory).read().approvals:
+            if approval.where == EVERYWHERE or os.path.isdir(approval.where):
+                referenced |= {file.sha256 for file in approval.files.values()}
     contents = ContentStore(directory).sweep(referenced, CONTENT_RETENTION, clock)
     for path in (directory, os.path.join(directory, "history")):
         if os.path.isdir(path):

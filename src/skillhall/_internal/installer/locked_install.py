@@ -7,6 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
+from skillhall._internal.installer.approvals import (
+    build_approval,
+    get_locked_files,
+    record_approvals,
+)
 from skillhall._internal.installer.install import (
     install,
     read_bundle_name,
@@ -84,6 +89,9 @@ def _install_entry(
 ) -> LockedInstallResult:
     try:
         if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
+            if result.status is LockedInstallStatus.PRESENT:
+                locked = get_locked_files(entry)
+                record_approvals(project, [build_approval(project, key, entry, locked, "install")])
             return result
         opened, bundle = upstream.find(entry, entry.commit)
         new_entry = entry

@@ -19,6 +19,11 @@ from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import is_agent_folder
+from skillhall._internal.installer.approvals import (
+    build_approval,
+    hash_states,
+    record_approvals,
+)
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.lock import (
     Lock,
@@ -66,6 +71,7 @@ class Transaction:
     _recorded_changes: list[HistoryChange] = field(default_factory=list)
     _undo_steps: list[Callable[[], None]] = field(default_factory=list)
     _pending_npx_changes: list[_NpxLockChange] = field(default_factory=list)
+    _written_files: dict[str, Files] = field(default_factory=dict)  # by key
 
     def apply(
         self,
@@ -92,6 +98,17 @@ class Transaction:
                 self._drop_from_history(change)
             raise
         self._record_in_locks(key, entry, upstream)
+        if written := files_by_target.get(key):
+            self._written_files[key] = written
+
+    def approve(self) -> None:
+        """Approve what was written: the user has just chosen it. Failures only add a note."""
+        approvals = [
+            build_approval(self.project, key, self.entries[key], hash_states(files), self.verb)
+            for key, files in self._written_files.items()
+            if key in self.entries
+        ]
+        self.notes += record_approvals(self.project, approvals)
 
     def _write_targets(
         self,
@@ -317,6 +334,7 @@ def open_transaction(project: Project, verb: Verb) -> Iterator[Transaction]:
             transaction.roll_back()
             raise
         transaction.update_npx_lock()
+    transaction.approve()
     if transaction.entries != before:
         clean_up_if_due(project.settings.data_directory)
     if failure is not None:

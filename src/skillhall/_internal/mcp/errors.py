@@ -20,6 +20,7 @@ _CLIENT_ERROR_CODES = frozenset(
         "invalid_path",
         "invalid_skill",
         "not_a_file",
+        "not_approved",
         "not_found",
         "prompt_not_found",
         "too_large",

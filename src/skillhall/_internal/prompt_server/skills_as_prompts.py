@@ -19,7 +19,7 @@ from skillhall.errors import PromptNotFound, PromptsSourceError, SkillhallError,
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from skillhall._internal.catalog.gate import ClearedSkill
+    from skillhall._internal.catalog.trust.gate import ClearedSkill
     from skillhall._internal.policy.profiles import Profile
 
 

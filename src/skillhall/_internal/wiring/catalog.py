@@ -12,7 +12,7 @@ from skillhall._internal.sources.folder.root import Paths, Root, to_paths
 from skillhall.errors import UnknownProfile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.sources.folder.walker import Scan, ScanProgress
@@ -27,6 +27,7 @@ def load_catalog(  # noqa: PLR0913 - each is an option of its own
     settings: Settings | None = None,
     progress: ScanProgress | None = None,
     on_scan: Callable[[Scan, int], None] | None = None,
+    linked_folders: Sequence[str] = (),
 ) -> Catalog:
     """Load the catalog of one or more folders, by default of the profile's folders.
 
@@ -40,7 +41,15 @@ def load_catalog(  # noqa: PLR0913 - each is an option of its own
     chosen = chosen.with_depth(depth)
     head_cache = HeadCache(settings.cache_directory) if settings.use_head_cache else None
     roots = resolve_roots(paths, chosen, settings)
-    return load_roots(roots, chosen, head_cache, progress, with_bodies=bodies, on_scan=on_scan)
+    return load_roots(
+        roots,
+        chosen,
+        head_cache,
+        progress,
+        with_bodies=bodies,
+        linked_folders=linked_folders,
+        on_scan=on_scan,
+    )
 
 
 def get_head_cache_directory(settings: Settings) -> str:

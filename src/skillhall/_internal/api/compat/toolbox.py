@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from skillhall._internal.agents.file_tools import ReadTools, SkillFileResolver
 from skillhall._internal.api.compat.skill_tool import create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills
-from skillhall._internal.catalog.gate import clear_all
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_view import SkillView
+from skillhall._internal.catalog.trust.gate import clear_all
 from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.folder.root import Root

@@ -77,7 +77,7 @@ def test_prompt_matches_the_library_text_and_tokens(cli: Cli, tmp_path: Path) ->
 def test_prompt_of_the_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -> None:
     make_skill(tmp_path / ".agents/skills", "pdf")
     text = AgentSkills.of(settings=make_settings(tmp_path)).system_prompt()
-    assert cli("prompt", "--agent", "default").out == f"{text}\n"
+    assert cli("prompt", "--agent", "default", "--trust-project").out == f"{text}\n"
 
 
 @pytest.fixture
@@ -202,7 +202,10 @@ def test_tool_call_uses_the_tools_of_an_agent(cli: Cli, tmp_path: Path) -> None:
     assert not (tmp_path / "data").exists()
 
 
-def test_default_agent_needs_no_config(cli: Cli, tmp_path: Path) -> None:
+def test_default_agent_needs_no_config(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SKILLHALL_TRUST_PROJECT", "on")
     make_skill(tmp_path / ".agents/skills", "pdf")
     result = cli("tool", "call", "list_skills", "{}", "--agent", "default", "--json")
     assert result.data["answer"]["skills"][0]["name"] == "pdf"

@@ -21,6 +21,11 @@ from skillhall._internal.agents.chat.events import (
 )
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.commands.trust_question import (
+    TrustOptions,
+    serialize_held,
+    trust_options,
+)
 from skillhall._internal.cli.configured_agent import format_budget_cut, open_agent_skills
 from skillhall._internal.cli.errors import CommandFailed, print_error_text, to_error_info
 from skillhall._internal.cli.options import (
@@ -50,6 +55,7 @@ _HELP_TEXT = "/skills lists skills, /NAME loads one, /new starts over, /quit exi
 @config_option
 @click.option("--model", metavar="PROVIDER:NAME", help="Override the configured model.")
 @roots_option
+@trust_options
 def command(
     *,
     message: str | None,
@@ -57,6 +63,7 @@ def command(
     config: str | None,
     model: str | None,
     roots: tuple[str, ...],
+    trust: TrustOptions,
 ) -> CommandResult | None:
     """Chat with an agent that uses skills. With MESSAGE, send it and exit.
 
@@ -64,7 +71,7 @@ def command(
     skills take effect with the next message.
     """
     settings = read_settings()
-    skills = open_agent_skills(config, agent, roots, settings)
+    skills = open_agent_skills(config, agent, roots, settings, trust)
     chat = _open_chat(skills, model or skills.agent.model or settings.model)
     if message is None and not is_json():
         _run_interactive(chat)
@@ -75,7 +82,9 @@ def command(
         message = sys.stdin.read()
     with asyncio.Runner() as runner:
         events = runner.run(_send_message(chat, message, is_silent=is_json()))
-    return CommandResult(_serialize_reply(chat, events), skills.findings) if is_json() else None
+    held = serialize_held(skills.snapshot().instructions.held)
+    data = {**_serialize_reply(chat, events), "held": held}
+    return CommandResult(data, skills.findings) if is_json() else None
 
 
 def _open_chat(skills: AgentSkills, model: str) -> Chat:

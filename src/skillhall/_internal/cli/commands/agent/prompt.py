@@ -8,14 +8,22 @@ import click
 from click.core import ParameterSource
 
 from skillhall._internal.catalog.catalog import Catalog
-from skillhall._internal.catalog.gate import ClearedSkill, clear_all
 from skillhall._internal.catalog.skill_content import read_accepted_body
+from skillhall._internal.catalog.trust.gate import ClearedSkill
 from skillhall._internal.cli.catalog_loader import (
     load_with_progress,
     read_settings,
     summarize_skipped,
 )
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.commands.trust_question import (
+    TrustOptions,
+    clear_for_model,
+    open_command_gate,
+    report_held,
+    serialize_held,
+    trust_options,
+)
 from skillhall._internal.cli.options import (
     config_option,
     configured_agent_option,
@@ -36,6 +44,7 @@ from skillhall._internal.render.listing import (
     render_markdown,
     serialize_listing,
 )
+from skillhall._internal.wiring.catalog import find_profile
 from skillhall.errors import SkillhallError
 
 _FORMATS = ["xml", "inline", "markdown", "local", "json"]
@@ -75,10 +84,12 @@ _FORMATS = ["xml", "inline", "markdown", "local", "json"]
     metavar="PATTERN",
     help="Leave out these skills, by name or id. Repeatable.",
 )
+@trust_options
 @flag("--schema", help="Print the JSON Schema of the config and exit.")
 def command(
     *,
     search: SearchOptions,
+    trust: TrustOptions,
     output_format: str,
     config: str | None,
     agent: str | None,
@@ -110,11 +121,16 @@ def command(
         if output_format not in ("xml", "json") or ParameterSource.COMMANDLINE in sources:
             options = "--format, --profile, --no-index and --depth"
             raise click.UsageError(f"{options} cannot be combined with --agent or --config")
-        return _build_instructions(config, agent, chosen, follow_links=search.follow_links)
+        return _build_instructions(config, agent, chosen, trust, follow_links=search.follow_links)
     if max_tokens is not None and output_format not in ("xml", "json"):
         raise click.UsageError(f"--max-tokens cannot be combined with --format {output_format}")
-    catalog = load_with_progress(search, read_bodies=True)
-    skills = chosen.select(clear_all(catalog.visible))
+    settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
+    gate = open_command_gate(settings, find_profile(search.profile), trust)
+    linked = gate.find_linked_folders()
+    catalog = load_with_progress(search, read_bodies=True, linked_folders=linked)
+    clearance = clear_for_model(gate, catalog.visible, settings)
+    report_held(clearance.held, clearance.problem, trust)
+    skills = chosen.select(clearance.cleared)
     if output_format == "inline":
         text = render_instructions((), _read_bodies(skills, catalog.profile))
     elif output_format == "markdown":
@@ -126,7 +142,11 @@ def command(
     else:
         text, skills = _render_within_budget(catalog, skills, chosen, search)
     return CommandResult(
-        {"skills": serialize_listing(skills), "text": text},
+        {
+            "skills": serialize_listing(skills),
+            "text": text,
+            "held": serialize_held(clearance.held),
+        },
         catalog.findings,
         text=f"{text}\n" if text else "",
         warnings=summarize_skipped(catalog, search),
@@ -196,35 +216,36 @@ def _build_instructions(
     config_path: str | None,
     agent_id: str | None,
     options: _ListingOptions,
+    trust: TrustOptions,
     *,
     follow_links: bool,
 ) -> CommandResult:
     """Return the system prompt of an agent."""
     # The modules for agents take longer to import than a listing takes.
-    from skillhall._internal.agents.agent_skills import AgentSkills
+    from skillhall._internal.agents.config.agent_config import AgentDefinition
     from skillhall._internal.cli.configured_agent import (
         format_budget_cut,
         open_agent_skills,
         serialize_token_costs,
     )
 
-    skills = open_agent_skills(config_path, agent_id, (), read_settings(follow_links=follow_links))
-    if options.pinned or options.excluded:
-        agent = replace(
-            skills.agent,
-            pinned=(*options.pinned, *skills.agent.pinned),
-            excluded=(*options.excluded, *skills.agent.excluded),
-        )
-        skills = AgentSkills(agent, skills.settings, profile=skills.profile)
+    settings = read_settings(follow_links=follow_links)
+
+    def adjust(agent: AgentDefinition) -> AgentDefinition:
+        pinned = (*options.pinned, *agent.pinned)
+        return replace(agent, pinned=pinned, excluded=(*options.excluded, *agent.excluded))
+
+    skills = open_agent_skills(config_path, agent_id, (), settings, trust, adjust=adjust)
     plan = skills.plan(options.task, max_tokens=options.max_tokens)
     text, snapshot = skills.render_prompt(plan), replace(skills.snapshot(), plan=plan)
     cut = format_budget_cut(plan)
     warnings = [f"{cut}; --json shows them"] if cut else []
     if count := sum(judged.effect is not Effect.ACCEPT for judged in skills.findings):
         warnings.append(f"{format_count(count, 'finding')}; --json shows them")
+    held = serialize_held(snapshot.instructions.held)
     costs = serialize_token_costs(snapshot) if is_json() else {}
     return CommandResult(
-        {"agent": skills.agent.id, "text": text, **costs},
+        {"agent": skills.agent.id, "text": text, "held": held, **costs},
         skills.findings,
         text=f"{text}\n" if text else "",
         warnings=warnings,

@@ -12,6 +12,7 @@ from skillhall._internal.agents.tool_definition import Tool
 from skillhall._internal.api.compat.toolbox import tools_for
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.commands.trust_question import TrustOptions
 from skillhall._internal.cli.configured_agent import open_agent_skills
 from skillhall._internal.cli.errors import CommandFailed, ErrorInfo
 from skillhall._internal.cli.options import (
@@ -76,7 +77,7 @@ def _load_tools(root: str, agent: str | None) -> Mapping[str, Tool]:
     if agent is None:
         return tools_for(root, read_settings())
     settings = read_settings()._replace(working_directory=str(Path(root).absolute()))
-    skills = open_agent_skills(None, agent, (), settings._replace(log_usage=False))
+    skills = open_agent_skills(None, agent, (), settings._replace(log_usage=False), TrustOptions())
     return {tool.name: tool for tool in AgentTools(skills).tools()}
 
 

@@ -5,8 +5,10 @@ import os
 import click
 
 from skillhall._internal.authoring.scaffold import DEFAULT_DESCRIPTION, create_skill
+from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.options import can_ask, flag, json_command
+from skillhall._internal.wiring.skill_gate import approve_own_skill
 from skillhall.errors import SkillRejected
 
 
@@ -41,6 +43,7 @@ def command(
         if "/" in name:
             error.hint = "NAME is only the name of the skill; use --dir for the folder"
         raise
+    approve_own_skill(read_settings(), created.name, created.path, "skillhall init")
     return CommandResult(
         {"name": created.name, "path": created.path, "location": created.location},
         lines=[created.location],

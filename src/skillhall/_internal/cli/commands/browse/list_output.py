@@ -6,16 +6,21 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from skillhall._internal.cli.catalog_loader import load_with_progress, summarize_skipped
+from skillhall._internal.cli.catalog_loader import (
+    load_with_progress,
+    read_settings,
+    summarize_skipped,
+)
 from skillhall._internal.cli.terminal import (
     is_smart_terminal,
     print_message,
     print_rows,
     print_table,
 )
+from skillhall._internal.policy.trust_action import LOAD_EVERYTHING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
     from skillhall._internal.catalog.listing_cache import ListingWriter
@@ -37,9 +42,10 @@ def print_list(request: ListRequest) -> int:
         print_message("no skills found; 'skillhall path' shows the searched folders")
     elif is_smart_terminal(sys.stdout) and len(catalog) <= _MAX_TABLE_ROWS:
         headings = ["NAME", "DESCRIPTION", "SOURCE", *(["TOKENS", "FILES"] if request.long else [])]
-        print_table(headings, _list_rows(catalog, "source", long=request.long))
+        states = find_trust_states(catalog)
+        print_table(headings, _list_rows(catalog, "source", states, long=request.long))
     else:
-        print_rows(_list_rows(catalog, "location", long=request.long))
+        print_rows(_list_rows(catalog, "location", {}, long=request.long))
     _print_messages(summarize_skipped(catalog, request.search))
     return 0
 
@@ -86,13 +92,39 @@ def _print_messages(messages: Iterable[str]) -> None:
         print_message(message)
 
 
-def _list_rows(catalog: Catalog, third: str, *, long: bool) -> Iterator[tuple[object, ...]]:
+def _list_rows(
+    catalog: Catalog, third: str, states: Mapping[str, str], *, long: bool
+) -> Iterator[tuple[object, ...]]:
     for skill in catalog:
         size: tuple[int, ...] = ()
         if long:
             tokens, files = measure_skill(skill, catalog)
             size = tokens, len(files)
-        yield skill.name, skill.description, getattr(skill, third), *size
+        state = states.get(skill.location, "")
+        mark = f" ({state})" if state not in ("", "approved") else ""
+        yield skill.name, skill.description, f"{getattr(skill, third)}{mark}", *size
+
+
+def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
+    """Return the states of the skills of the project, by location; {} if none are asked about."""
+    numbers = {n for n, root in enumerate(catalog.roots) if root.source == "project"}
+    if not numbers or catalog.profile.trust_policy == LOAD_EVERYTHING:
+        return {}
+    skills = [skill for skill in catalog.skills if skill.root_number in numbers]
+    if not skills:
+        return {}
+    # A listing of named folders needs none of these, and the second only after a change.
+    from skillhall._internal.wiring.trust_states import open_state_cache
+
+    settings = read_settings()
+    cache = open_state_cache(settings)
+    if (known := cache.find(skills)) is not None:
+        return known
+    from skillhall._internal.wiring.skill_gate import open_trust_gate
+
+    states = open_trust_gate(settings, catalog.profile).find_states(skills)
+    cache.save(states)
+    return {location: state for location, (state, _) in states.items()}
 
 
 def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
@@ -103,12 +135,16 @@ def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:
     tails = [
         f'", "root": {quoted(root.path)}, "source": {quoted(root.source)}' for root in catalog.roots
     ]
-    size, separator = "", quoted(os.sep)[1:-1]
+    separator = quoted(os.sep)[1:-1]
+    states = find_trust_states(catalog)
     for skill in catalog.skills:
-        name, description, _, folder, file, (_, number, _), _, _, is_flat, _, _ = skill
+        size = ""
+        name, description, _, folder, file, (_, number, _, _), _, _, is_flat, _, _ = skill
         if long:
             tokens, files = measure_skill(skill, catalog)
             size = f', "tokens": {tokens}, "files": [{", ".join(map(quoted, files))}]'
+        if states and (state := states.get(skill.location)):
+            size = f'{size}, "trust": "{state}"'
         # The location contains the folder, so that it is quoted once for both.
         inner = quoted(folder)[1:-1]
         skill_id = inner if folder and not is_flat else quoted(skill.id)[1:-1]

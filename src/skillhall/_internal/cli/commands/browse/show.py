@@ -6,12 +6,17 @@ from collections.abc import Iterator
 import click
 
 from skillhall._internal.authoring.validate import SkillExamination, examine_skill
-from skillhall._internal.catalog.catalog import CatalogSkill, Explanation
-from skillhall._internal.catalog.gate import clear_all
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill, Explanation
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
-from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress
+from skillhall._internal.cli.catalog_loader import find_skill, load_with_progress, read_settings
 from skillhall._internal.cli.command_result import CommandResult, FileContent, is_json
-from skillhall._internal.cli.commands.browse.list_output import serialize_skill
+from skillhall._internal.cli.commands.browse.list_output import find_trust_states, serialize_skill
+from skillhall._internal.cli.commands.trust_question import (
+    TrustOptions,
+    clear_for_model,
+    open_command_gate,
+    trust_options,
+)
 from skillhall._internal.cli.json_output import serialize_finding
 from skillhall._internal.cli.options import json_command, skill_search_options
 from skillhall._internal.cli.param_types import complete_skill
@@ -19,19 +24,29 @@ from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import sanitize_line
 from skillhall._internal.render.json_manifest import build_manifest
 from skillhall._internal.skill.token_count import estimate_tokens
+from skillhall._internal.wiring.catalog import find_profile
+from skillhall.errors import SkillNotApproved
 
 
 @json_command("read", "skillhall read pdf-tools references/forms.md")
 @click.argument("name", shell_complete=complete_skill)
 @click.argument("file", required=False)
 @skill_search_options
-def read(*, name: str, file: str | None, search: SearchOptions) -> CommandResult:
+@trust_options
+def read(
+    *, name: str, file: str | None, search: SearchOptions, trust: TrustOptions
+) -> CommandResult:
     """Print the instructions of the skill NAME as agents get them, or its file FILE.
 
     FILE is relative to the skill's folder and cannot be outside of it.
     """
-    catalog = load_with_progress(search)
-    (skill,) = clear_all([find_skill(catalog, name)])
+    settings = read_settings(follow_links=search.follow_links)
+    gate = open_command_gate(settings, find_profile(search.profile), trust)
+    catalog = load_with_progress(search, linked_folders=gate.find_linked_folders())
+    clearance = clear_for_model(gate, [find_skill(catalog, name)], settings)
+    for held in clearance.held:
+        raise SkillNotApproved(name, clearance.problem or held.decision.rule)
+    (skill,) = clearance.cleared
     if file is not None:
         content = FileContent(file, read_skill_file(skill, file))
         data = {"name": skill.name, "path": file, **content.serialize()}
@@ -50,19 +65,23 @@ def command(*, name: str, search: SearchOptions) -> CommandResult:
     skill = find_skill(catalog, name)
     examination = examine_skill(skill, catalog.profile)
     if is_json():
-        data = _serialize_examination(skill, examination)
+        data = _serialize_examination(catalog, skill, examination)
         return CommandResult({"skill": data}, examination.findings)
     lines = (
         f"{label + ':':<15} {sanitize_line(value)}" if label else f"  {sanitize_line(value)}"
-        for label, value in _format_fields(skill, examination)
+        for label, value in _format_fields(catalog, skill, examination)
     )
     return CommandResult({}, lines=lines)
 
 
-def _serialize_examination(skill: CatalogSkill, examination: SkillExamination) -> dict[str, object]:
+def _serialize_examination(
+    catalog: Catalog, skill: CatalogSkill, examination: SkillExamination
+) -> dict[str, object]:
     frontmatter, body = examination.parsed.frontmatter, examination.parsed.body
+    state = find_trust_states(catalog).get(skill.location)
     return {
         **serialize_skill(skill),
+        **({"trust": state} if state else {}),
         "hidden": skill.hidden,
         "frontmatter": frontmatter.fields,
         "allowedTools": list(frontmatter.allowed_tools),
@@ -72,11 +91,15 @@ def _serialize_examination(skill: CatalogSkill, examination: SkillExamination) -
     }
 
 
-def _format_fields(skill: CatalogSkill, examination: SkillExamination) -> Iterator[tuple[str, str]]:
+def _format_fields(
+    catalog: Catalog, skill: CatalogSkill, examination: SkillExamination
+) -> Iterator[tuple[str, str]]:
     yield "name", skill.name
     yield "description", skill.description
     yield "location", skill.location
     yield "source", f"{skill.source} ({skill.root.path})"
+    if state := find_trust_states(catalog).get(skill.location):
+        yield "trust", state
     for key, value in examination.parsed.frontmatter.fields.items():
         if key not in ("name", "description"):
             yield key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

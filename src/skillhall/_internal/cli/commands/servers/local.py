@@ -1,5 +1,6 @@
 """`skillhall local`: manages the skills below `.agents` in a run directory."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -24,6 +25,7 @@ from skillhall._internal.skill_store.database_store import copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.serializers import serialize_skill
 from skillhall._internal.skill_store.store import ImportReport
+from skillhall._internal.wiring.skill_gate import approve_own_skill
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
 
@@ -66,6 +68,7 @@ def add(
     """Create the user skill ID: a folder with that name and a SKILL.md."""
     text = sys.stdin.read() if body == "-" else body
     item = _open_store(root).add(skill_id, skill_id if name is None else name, description, text)
+    _approve_own(root, item.id)
     return CommandResult({"skill": serialize_skill(item)}, lines=[item.id])
 
 
@@ -95,6 +98,7 @@ def import_(
             raise
         confirm(f"{error.path} already exists. Replace it?")
         report = store.import_(bundles, skill_id, replace=True)
+    _approve_own(root, *(item.id for item in report.imported))
     return _report_import("imported", report)
 
 
@@ -160,6 +164,14 @@ def _open_store(root: str) -> FolderStore:
     with suppress(OSError):  # a read-only run directory can still be read
         store.sweep()
     return store
+
+
+def _approve_own(root: str, *ids: str) -> None:
+    """Record that these user skills are the user's own."""
+    settings = read_settings()._replace(working_directory=os.path.abspath(root))  # noqa: PTH100
+    for skill_id in ids:
+        folder = f"{settings.working_directory}/.agents/skills/{skill_id}"
+        approve_own_skill(settings, skill_id, folder, "skillhall local")
 
 
 def _report_import(key: str, report: ImportReport) -> CommandResult:

@@ -7,19 +7,27 @@ from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvide
 from skillhall._internal.catalog.manifests import list_published
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
+from skillhall._internal.cli.commands.trust_question import (
+    TrustOptions,
+    report_held,
+    serialize_held,
+    trust_options,
+)
 from skillhall._internal.cli.errors import require_extra
 from skillhall._internal.cli.options import flag, json_command, root_search_options
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile
+from skillhall._internal.wiring.skill_gate import open_gate
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 
 
 @json_command("mcp", "claude mcp add skills -- skillhall mcp ~/skills")
 @root_search_options
+@trust_options
 @flag("--check", help="Show what clients would see and exit.")
-def command(*, search: SearchOptions, check: bool) -> CommandResult | None:
+def command(*, search: SearchOptions, trust: TrustOptions, check: bool) -> CommandResult | None:
     """Serve the skills below each ROOT, or in the default skill folders, over MCP.
 
     An MCP client starts this command and talks to it over stdin and stdout. It exits when stdin is
@@ -27,22 +35,26 @@ def command(*, search: SearchOptions, check: bool) -> CommandResult | None:
     """
     settings = read_settings(no_index=search.no_index, follow_links=search.follow_links)
     profile = find_profile(search.profile).with_depth(search.depth)
-    provider = open_folder_provider(search.roots, profile, settings)
+    # stdin belongs to the protocol, so the user is never asked.
+    gate = open_gate(settings, profile, trust_project=trust.trust_project)
+    provider = open_folder_provider(search.roots, profile, settings, gate)
     if not (check or is_json()):
-        _serve(provider)
+        _serve(provider, trust)
         return None
-    rows = list_published(provider.current_view())
-    findings = [*provider.current_view().findings, *(judged for _, judged in rows if judged)]
+    view = provider.current_view()
+    report_held(view.held, view.trust_problem, trust)
+    rows = list_published(view)
+    findings = [*view.findings, *(judged for _, judged in rows if judged)]
     skills = [{"name": row.name, "uri": row.uri, "listed": reason is None} for row, reason in rows]
     return CommandResult(
-        {"skills": skills},
+        {"skills": skills, "held": serialize_held(view.held)},
         findings,
         rows=[(row.name, row.uri, "not listed" if reason else "listed") for row, reason in rows],
         messages=[f"{effect}: {finding.path}: {finding.message}" for finding, effect in findings],
     )
 
 
-def _serve(provider: FolderSkillProvider) -> None:
+def _serve(provider: FolderSkillProvider, trust: TrustOptions) -> None:
     with require_extra("mcp", "MCP is"):
         if find_spec("mcp") is None:
             raise ModuleNotFoundError(name="mcp")
@@ -54,6 +66,7 @@ def _serve(provider: FolderSkillProvider) -> None:
     gc.enable()  # `main` disables it for short commands
     log_to_stderr()
     view = provider.current_view()
+    report_held(view.held, view.trust_problem, trust)
     count = len(view.findings)
     more = f", {format_count(count, 'finding')}: see 'skillhall mcp --check'" if count else ""
     print_message(f"serving {format_count(len(view), 'skill')} over stdin and stdout{more}")

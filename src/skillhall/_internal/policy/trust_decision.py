@@ -15,6 +15,7 @@ from skillhall._internal.policy.trust_action import (
     TrustAction,
     TrustPolicy,
 )
+from skillhall._internal.skill.approved_files import CHANGED_REASON
 
 EVERYWHERE = "*"  # an approval for all projects
 
@@ -163,7 +164,7 @@ def _decide_by_origin(
     action = max([action, *filter(None, bounds)], key=_STRICTNESS.__getitem__)
     if action is TrustAction.ASK and not facts.can_ask:
         action = TrustAction.HOLD
-    rule = "it changed since it was approved" if kind == "changed" else _ORIGIN_RULES[facts.origin]
+    rule = CHANGED_REASON if kind == "changed" else _ORIGIN_RULES[facts.origin]
     return Decision(action, state, rule)
 
 

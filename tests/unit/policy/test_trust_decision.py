@@ -5,7 +5,13 @@ from itertools import product
 import pytest
 
 from skillhall._internal.policy.profiles import PROFILES
-from skillhall._internal.policy.trust import (
+from skillhall._internal.policy.trust_action import (
+    ASK_ABOUT_PROJECTS,
+    LOAD_EVERYTHING,
+    TrustAction,
+    TrustPolicy,
+)
+from skillhall._internal.policy.trust_decision import (
     EVERYWHERE,
     ApprovalDecision,
     Approved,
@@ -16,12 +22,6 @@ from skillhall._internal.policy.trust import (
     TrustFacts,
     TrustState,
     decide,
-)
-from skillhall._internal.policy.trust_action import (
-    ASK_ABOUT_PROJECTS,
-    LOAD_EVERYTHING,
-    TrustAction,
-    TrustPolicy,
 )
 
 NEW, OLD, PROJECT = "sha256:new", "sha256:old", "/project"

@@ -1,0 +1,1 @@
+"""Trust: the gates that clear skills for models, and the hashes they compare."""

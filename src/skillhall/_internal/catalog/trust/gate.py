@@ -1,0 +1,86 @@
+"""The gate between the skills that were found and the text that models get.
+
+Prompts, tools, MCP and chats get a skill's text and files only as a `ClearedSkill`, and only a
+gate makes one: this module, or `trust_gate` for skills that need an approval. Mypy finds each path
+that forgets the gate.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol, cast
+
+from skillhall._internal.catalog.catalog import CatalogSkill
+from skillhall._internal.policy.trust_action import TrustAction
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from skillhall._internal.catalog.trust.file_hashes import HashedFiles
+    from skillhall._internal.policy.trust_decision import Decision
+    from skillhall._internal.sources.folder.candidate import Signature
+
+# A type only for mypy: a second object for each of 60,000 skills would take 10 MB.
+ClearedSkill = NewType("ClearedSkill", CatalogSkill)
+
+
+class HeldSkill(NamedTuple):
+    """A skill that models do not get, and why; without `hashed` if it cannot be read."""
+
+    skill: CatalogSkill
+    decision: Decision
+    hashed: HashedFiles | None = None
+
+    @property
+    def is_undecided(self) -> bool:
+        """Whether the user can still decide; a blocked skill is no news."""
+        return not self.decision.is_cleared and self.decision.action is not TrustAction.BLOCK
+
+
+class Clearance(NamedTuple):
+    """Skills that models may get, and others that they may not even know of."""
+
+    cleared: Sequence[ClearedSkill]
+    held: tuple[HeldSkill, ...] = ()
+    problem: str = ""  # why the approvals cannot be read
+
+    @property
+    def signatures(self) -> Mapping[str, Signature | None]:
+        """The signatures of held files: after a change, a skill may be cleared."""
+        hashed = (one.hashed for one in self.held if one.hashed is not None)
+        return {path: signature for one in hashed for path, signature in one.signatures.items()}
+
+
+class SkillGate(Protocol):
+    """Decides which skills models get."""
+
+    @property
+    def watched_paths(self) -> Sequence[str]:
+        """Files whose changes may change the decisions."""
+
+    def find_linked_folders(self) -> Sequence[str]:
+        """Return the approved targets of links that lead out of the searched folders."""
+
+    def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
+        """Clear the skills that models may get, in order."""
+
+
+class OpenGate:
+    """Clears every skill: of a server, or in folders that the caller named."""
+
+    watched_paths: Sequence[str] = ()
+
+    def find_linked_folders(self) -> Sequence[str]:
+        """Return no folders."""
+        return ()
+
+    def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
+        """Clear all skills."""
+        return Clearance(clear_all(skills))
+
+
+OPEN_GATE = OpenGate()
+
+
+def clear_all(skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:
+    """Clear skills that need no approval: of a server, or in folders that the caller named."""
+    return cast("Sequence[ClearedSkill]", [*skills])

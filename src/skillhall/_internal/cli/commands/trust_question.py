@@ -1,0 +1,121 @@
+"""Asks about skills that the user has not approved, or reports that they are held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import wraps
+from typing import NamedTuple
+
+import click
+
+from skillhall._internal.catalog.catalog import CatalogSkill
+from skillhall._internal.catalog.trust.gate import Clearance, HeldSkill, SkillGate
+from skillhall._internal.cli.command_result import CommandResult
+from skillhall._internal.cli.errors import CommandFailed
+from skillhall._internal.cli.options import Command, can_ask, flag
+from skillhall._internal.cli.terminal import format_count, print_message, sanitize_line
+from skillhall._internal.policy.profiles import Profile
+from skillhall._internal.policy.trust_action import TrustAction
+from skillhall._internal.policy.trust_decision import TrustState
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.skill_gate import open_gate, open_review
+
+_MAX_NAMES = 10  # of skills in a question or message
+
+
+class TrustOptions(NamedTuple):
+    """What a command does with skills that are not approved."""
+
+    trust_project: bool = False
+    require_trusted: bool = False
+
+
+def trust_options(function: Command) -> Command:
+    """Add --trust-project and --require-trusted, passed on as `trust`."""
+
+    @wraps(function)
+    def run(
+        *, trust_project: bool, require_trusted: bool, **others: object
+    ) -> CommandResult | int | None:
+        return function(trust=TrustOptions(trust_project, require_trusted), **others)
+
+    trust_project = flag(
+        "--trust-project", help="Use the skills of this project without an approval, this time."
+    )
+    require_trusted = flag("--require-trusted", help="Fail if a skill is not approved.")
+    return trust_project(require_trusted(run))
+
+
+def open_command_gate(settings: Settings, profile: Profile, trust: TrustOptions) -> SkillGate:
+    """Return the gate for a command, which asks only on a terminal."""
+    return open_gate(settings, profile, can_ask=can_ask(), trust_project=trust.trust_project)
+
+
+def clear_for_model(
+    gate: SkillGate, skills: Sequence[CatalogSkill], settings: Settings
+) -> Clearance:
+    """Clear skills, after asking about those that are not approved."""
+    clearance = gate.clear(skills)
+    return gate.clear(skills) if ask_about_held(clearance.held, settings) else clearance
+
+
+def ask_about_held(held: Sequence[HeldSkill], settings: Settings) -> bool:
+    """Ask whether to use the held skills; return whether they are approved now."""
+    asked = [one for one in held if one.decision.action is TrustAction.ASK]
+    if not asked:
+        return False
+    review = open_review(settings, "question")
+    count = format_count(len(asked), "skill")
+    names = _format_names(asked)
+    print_message(f"This project contains {count} that you have not approved: {names}.")
+    while True:
+        answer = click.prompt(
+            "Use them? [y]es, [N]o, [s]how", default="n", show_default=False, err=True
+        )
+        if answer.strip().lower() in ("s", "show"):
+            for one in asked:
+                for line in review.describe(one):
+                    print_message(line)
+            continue
+        if answer.strip().lower() not in ("y", "yes"):
+            return False
+        review.approve(asked)
+        return True
+
+
+def report_held(held: Sequence[HeldSkill], problem: str, trust: TrustOptions) -> None:
+    """Print one line about held skills. Raises: CommandFailed with --require-trusted."""
+    if problem:
+        print_message(f"warning: {problem}; skills that need an approval are held")
+    held = [one for one in held if one.is_undecided]
+    if not held:
+        return
+    message = f"{format_count(len(held), 'skill')} not approved: {_format_names(held)}"
+    if trust.require_trusted:
+        raise CommandFailed("not_approved", message, "review them with: skillhall trust")
+    print_message(f"held {message}; review them with: skillhall trust")
+
+
+def serialize_held(held: Sequence[HeldSkill]) -> list[dict[str, object]]:
+    """Return the held skills for JSON output."""
+    return [
+        {
+            "name": one.skill.name,
+            "location": one.skill.location,
+            "state": one.decision.state.value,
+            "digest": "" if one.hashed is None else one.hashed.digest,
+            "reason": one.decision.rule,
+        }
+        for one in held
+    ]
+
+
+def _format_names(held: Sequence[HeldSkill]) -> str:
+    names = ", ".join(map(_format_name, held[:_MAX_NAMES]))
+    rest = len(held) - _MAX_NAMES
+    return f"{names} and {rest} more" if rest > 0 else names
+
+
+def _format_name(one: HeldSkill) -> str:
+    name = sanitize_line(one.skill.name)
+    return name if one.decision.state is TrustState.NEW else f"{name} ({one.decision.state})"

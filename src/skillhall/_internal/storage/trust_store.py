@@ -1,0 +1,247 @@
+"""Approvals of skills on this machine: `trust.json` in the data folder.
+
+A record is never edited; the latest one about a digest or a folder counts. The file is replaced
+atomically under a lock, and only its owner can read it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.policy.trust_decision import EVERYWHERE, ApprovalDecision, Approved
+from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
+from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
+from skillhall.errors import ConfigInvalid, NotAFile, SkillFileNotFound, TooLarge, UnsafePath
+
+TRUST_FILE: Final = "trust.json"
+MAX_TRUST_SIZE: Final = 16 * 1024 * 1024  # bytes
+_VERSION: Final = 1
+_MODE: Final = 0o600
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_FIX_HINT: Final = "correct it, or delete the file to approve the skills again"
+
+
+class Approval(NamedTuple):
+    """What the user decided about one version of a skill, or about a folder of their own."""
+
+    digest: str  # "" for a folder whose edits are not asked about
+    name: str
+    where: str  # a project, or `EVERYWHERE`
+    decision: ApprovalDecision
+    origin: str = ""
+    source: str = ""
+    commit: str = ""
+    by: str = ""
+    at: str = ""
+    via: str = ""  # the command
+    reason: str = ""
+    folder: str = ""  # the user's own, or the target of a link out of the searched folders
+    files: Mapping[str, ApprovedFile] = {}
+
+    def applies_in(self, project: str) -> bool:
+        """Whether the record counts in a project."""
+        return self.where in (project, EVERYWHERE)
+
+
+_TEXT_FIELDS = tuple(field for field in Approval._fields if field not in ("decision", "files"))
+
+
+class TrustRecords(NamedTuple):
+    """All records, in the order in which they were made."""
+
+    approvals: tuple[Approval, ...] = ()
+
+    def list_approved(
+        self, digest: str, name: str, files: Mapping[str, ApprovedFile]
+    ) -> list[Approved]:
+        """Return the records for `decide`, about a skill with these files or with this name.
+
+        The digest does not cover execute bits. A record with others is about another version,
+        unless it blocks the content.
+        """
+        executables = {path for path, file in files.items() if file.executable}
+        rows = []
+        for one in self.approvals:
+            if not one.digest or (one.digest != digest and one.name != name):
+                continue
+            others = {path for path, file in one.files.items() if file.executable}
+            is_same = one.decision is not ApprovalDecision.APPROVE or others == executables
+            version = one.digest if is_same else f"{one.digest} {sorted(others)}"
+            rows.append(Approved(version, one.name, one.where, one.decision))
+        return rows
+
+    def has_blocks(self, project: str) -> bool:
+        """Whether a record may block a skill of the project."""
+        return any(
+            one.decision is ApprovalDecision.BLOCK and one.applies_in(project)
+            for one in self.approvals
+        )
+
+    def has_latest(self, approval: Approval) -> bool:
+        """Whether the latest record about the same files or folder says the same."""
+        subject = itemgetter(*map(Approval._fields.index, ("digest", "folder", "name", "where")))
+        for one in reversed(self.approvals):
+            if subject(one) == subject(approval):
+                return one.decision is approval.decision and one.files == approval.files
+        return False
+
+    def find_own_folders(self, project: str) -> set[str]:
+        """Return the folders of skills that the user is writing."""
+        return self._find_folders(project, is_own=True)
+
+    def find_linked_folders(self, project: str) -> set[str]:
+        """Return the approved targets of links that lead out of the searched folders."""
+        return self._find_folders(project, is_own=False)
+
+    def find_latest(self, name: str, project: str) -> Approval | None:
+        """Return the latest record about a skill with this name."""
+        for one in reversed(self.approvals):
+            if one.name == name and one.applies_in(project):
+                return one
+        return None
+
+    def find_base(self, name: str, project: str) -> Approval | None:
+        """Return the version of a skill that was approved last."""
+        for one in reversed(self.approvals):
+            is_approved = one.decision is ApprovalDecision.APPROVE and one.digest
+            if one.name == name and is_approved and one.applies_in(project):
+                return one
+        return None
+
+    def _find_folders(self, project: str, *, is_own: bool) -> set[str]:
+        latest: dict[str, bool] = {}
+        for one in self.approvals:
+            if one.folder and bool(one.digest) is not is_own and one.applies_in(project):
+                latest[one.folder] = one.decision is ApprovalDecision.APPROVE
+        return {folder for folder, is_approved in latest.items() if is_approved}
+
+
+@dataclass(frozen=True, slots=True)
+class TrustStore:
+    """The records in a data folder; without a data folder, there are none."""
+
+    directory: str
+
+    @property
+    def path(self) -> str:
+        """The path of the file, which may not exist."""
+        return os.path.join(self.directory, TRUST_FILE)
+
+    def read(self) -> TrustRecords:
+        """Read the records. Raises: ConfigInvalid, OSError."""
+        if not self.directory or not os.path.lexists(self.path):
+            return TrustRecords()
+        try:
+            with suppress(FileNotFoundError, SkillFileNotFound):
+                with closing(open_root(self.directory)) as root:
+                    data = read_below(root, RelativePath.parse(TRUST_FILE), MAX_TRUST_SIZE)
+                return parse_records(data)
+        except TooLarge:
+            raise ConfigInvalid(TRUST_FILE, f"larger than {MAX_TRUST_SIZE} bytes") from None
+        except (NotAFile, UnsafePath):
+            raise ConfigInvalid(TRUST_FILE, "not a regular file") from None
+        return TrustRecords()
+
+    def add(self, approvals: Iterable[Approval]) -> None:
+        """Append records. A file that cannot be read is left unchanged.
+
+        Raises: ConfigInvalid, NotAFile, OSError.
+        """
+        new = tuple(approvals)
+        if not new or not self.directory:
+            return
+        # Most commands only read, and these modules take 2 ms to import.
+        from skillhall._internal.fs.write import WritableFolder  # noqa: PLC0415
+
+        os.makedirs(self.directory, exist_ok=True)
+        with WritableFolder(self.directory) as folder, folder.lock():
+            folder.recover()
+            records = self.read()
+            added = [one for one in new if not records.has_latest(one)]
+            if not added:
+                return
+            data = render_records(TrustRecords((*records.approvals, *added)))
+            parse_records(data)  # never write a file that we could not read again
+            folder.write_file(TRUST_FILE, data, _MODE)
+
+
+def render_records(records: TrustRecords) -> bytes:
+    """Render the records as JSON."""
+    approvals = [
+        {
+            **{field: getattr(one, field) for field in _TEXT_FIELDS},
+            "decision": one.decision.value,
+            "files": [
+                {"path": path, "sha256": file.sha256, "size": file.size, "mode": _to_mode(file)}
+                for path, file in sorted(one.files.items())
+            ],
+        }
+        for one in records.approvals
+    ]
+    return render_json({"version": _VERSION, "approvals": approvals}) + b"\n"
+
+
+def _to_mode(file: ApprovedFile) -> str:
+    return "100755" if file.executable else "100644"
+
+
+def parse_records(data: bytes) -> TrustRecords:
+    """Parse the file. Raises: ConfigInvalid, which names the field."""
+    try:
+        value = parse_json(data, unique_keys=True)
+    except InvalidJson as error:
+        raise ConfigInvalid(TRUST_FILE, str(error), _FIX_HINT) from None
+    if not isinstance(value, dict) or not isinstance(value.get("approvals"), list):
+        raise ConfigInvalid(TRUST_FILE, "approvals is not a list", _FIX_HINT)
+    if value.get("version") != _VERSION:
+        raise ConfigInvalid(TRUST_FILE, f"version is not {_VERSION}", "update Skillhall")
+    approvals = value["approvals"]
+    return TrustRecords(
+        tuple(_parse_approval(f"approvals[{n}]", one) for n, one in enumerate(approvals))
+    )
+
+
+def _parse_approval(location: str, value: object) -> Approval:
+    if not isinstance(value, dict):
+        raise ConfigInvalid(TRUST_FILE, f"{location} is not an object", _FIX_HINT)
+    for field in _TEXT_FIELDS:
+        if not isinstance(value.get(field), str):
+            raise ConfigInvalid(TRUST_FILE, f"{location}.{field} is not a string", _FIX_HINT)
+    if value.get("decision") not in [*ApprovalDecision]:
+        known = ", ".join(ApprovalDecision)
+        raise ConfigInvalid(TRUST_FILE, f"{location}.decision is not one of {known}", _FIX_HINT)
+    if not isinstance(value.get("files"), list):
+        raise ConfigInvalid(TRUST_FILE, f"{location}.files is not a list", _FIX_HINT)
+    files: dict[str, ApprovedFile] = {}
+    for number, file in enumerate(value["files"]):
+        path, approved = _parse_file(f"{location}.files[{number}]", file)
+        files[path] = approved
+    if files and compute_approved_digest(files) != value["digest"]:
+        raise ConfigInvalid(TRUST_FILE, f"{location}.digest does not match the files", _FIX_HINT)
+    texts = {field: value[field] for field in _TEXT_FIELDS}
+    return Approval(**texts, decision=ApprovalDecision(value["decision"]), files=files)
+
+
+def _parse_file(location: str, value: object) -> tuple[str, ApprovedFile]:
+    fields = value if isinstance(value, dict) else {}
+    path, sha256, size = fields.get("path"), fields.get("sha256"), fields.get("size")
+    problem = ""
+    if not isinstance(path, str):
+        problem = "path is not a string"
+    elif not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+        problem = "sha256 is malformed"
+    elif not isinstance(size, int) or isinstance(size, bool) or size < 0:
+        problem = "size is not a non-negative integer"
+    elif fields.get("mode") not in ("100644", "100755"):
+        problem = "mode is not one of 100644, 100755"
+    else:
+        return path, ApprovedFile(sha256, size, fields["mode"] == "100755")
+    raise ConfigInvalid(TRUST_FILE, f"{location}.{problem}", _FIX_HINT)
