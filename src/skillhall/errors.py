@@ -484,7 +484,7 @@ class SkillRejected(InvalidSkillError):
 
 
 class SkillNotApproved(InvalidSkillError):
-    """A skill that was found in a project and that the user has not approved.
+    """A skill was found in a project, and the user has not approved it.
 
     >>> print(SkillNotApproved("pdf", "it changed since it was approved"))
     the skill 'pdf' is not approved: it changed since it was approved
