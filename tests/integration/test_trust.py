@@ -133,6 +133,9 @@ def test_agent_with_held_skills_cannot_read_them_by_any_tool(clone: Path, cli: C
     cli("trust", CSV, "--yes")
     tools = make_tools()
     assert PDF not in tools.system_prompt()
+    listed = tools.call("list_skills", {}).text
+    assert "1 not approved" in listed
+    assert PDF not in listed
     location = str(clone / PDF / "SKILL.md")
     calls = [
         ("load_skill", {"name": PDF}),

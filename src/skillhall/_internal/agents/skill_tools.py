@@ -179,6 +179,8 @@ class SkillTools:
             raise self._build_not_found_error(SkillNotFound(after, ()), view)
         rows = islice(view, start, start + MAX_LIST_RESULTS)
         result: dict[str, object] = {"skills": self._serialize_rows(rows), "total": len(view)}
+        if count := sum(one.is_undecided for one in view.held):
+            result["held"] = f"{count} not approved; the user can review: skillhall trust"
         if start + MAX_LIST_RESULTS < len(view):
             result["more"] = f"call list_skills with after={names[start + MAX_LIST_RESULTS - 1]!r}"
         return result

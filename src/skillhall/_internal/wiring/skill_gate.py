@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
 from skillhall._internal.catalog.trust.gate import OPEN_GATE
+from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT
 from skillhall._internal.policy.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.storage.trust_store import TrustStore
-from skillhall._internal.wiring.trust_states import open_cache_file
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def open_trust_gate(
     )
     return TrustGate(
         TrustStore(settings.data_directory),
-        FileHashes(open_cache_file(settings, "hashes")),
+        FileHashes(open_trust_cache_file(settings, "hashes")),
         project,
         profile.trust_policy,
         user_folders,

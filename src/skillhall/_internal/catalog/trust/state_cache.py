@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.settings import Settings
     from skillhall._internal.sources.folder.candidate import Signature
 
     # The state of each skill by location, and the signatures of its files and folders.
     SkillStates: TypeAlias = Mapping[str, tuple[str, Mapping[str, Signature | None]]]
 
 _FOLDER = "approvals"
+_TRUST_FILE = "trust.json"  # as in `trust_store`, which a listing does not import
 
 
 class TrustCacheFile:
@@ -109,6 +111,18 @@ class StateCache:
         """Store states that are certain not to change without a trace."""
         rows = {at: (state, [*known.items()]) for at, (state, known) in states.items()}
         self._file.save((self._trust_signature, rows))
+
+
+def open_trust_cache_file(settings: Settings, kind: str) -> TrustCacheFile:
+    """Return a cache file of the working directory; `kind` says what it contains."""
+    directory = settings.cache_directory if settings.use_head_cache else ""
+    return TrustCacheFile(directory, kind, os.path.realpath(settings.working_directory))
+
+
+def open_state_cache(settings: Settings) -> StateCache:
+    """Return the cache of the states of the skills in the working directory."""
+    file = open_trust_cache_file(settings, f"states, trusted: {settings.trust_project}")
+    return StateCache(file, os.path.join(settings.data_directory, _TRUST_FILE))
 
 
 def _read_signature(path: str) -> tuple[int, int, int, int] | None:

@@ -92,8 +92,8 @@ def report_held(held: Sequence[HeldSkill], problem: str, trust: TrustOptions) ->
         return
     message = f"{format_count(len(held), 'skill')} not approved: {_format_names(held)}"
     if trust.require_trusted:
-        raise CommandFailed("not_approved", message, "review them with: skillhall trust")
-    print_message(f"held {message}; review them with: skillhall trust")
+        raise CommandFailed("not_approved", message, "to review, run: skillhall trust")
+    print_message(f"held {message}; to review, run: skillhall trust")
 
 
 def serialize_held(held: Sequence[HeldSkill]) -> list[dict[str, object]]:

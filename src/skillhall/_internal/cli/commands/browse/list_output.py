@@ -114,7 +114,7 @@ def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
     if not skills:
         return {}
     # A listing of named folders needs none of these, and the second only after a change.
-    from skillhall._internal.wiring.trust_states import open_state_cache
+    from skillhall._internal.catalog.trust.state_cache import open_state_cache
 
     settings = read_settings()
     cache = open_state_cache(settings)
