@@ -1,1 +1,0 @@
-"""Config files as nodes that know their lines, for precise error messages."""
