@@ -53,7 +53,7 @@ def test_visitor_ends_another_sign_in_by_keyboard(
         page.get_by_label("Token").fill(TOKEN)
         page.get_by_role("button", name="Sign in").press("Enter")
         expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
-    page.get_by_role("link", name="Your account").press("Enter")
+    page.get_by_role("link", name="Account").press("Enter")
     row = page.get_by_role("row").filter(has_text="Other Browser")
     row.get_by_role("button", name="End the sign-in of").press("Enter")
     expect(page.get_by_role("status").first).to_contain_text("Sign-in ended.")

@@ -22,13 +22,34 @@ from skillhall.errors import RecordNotFound
 
 ACCOUNT_PATH = "/account"
 _PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
+# What user agents contain, and the names that people know. Most browsers also name others, which
+# therefore come later.
+_BROWSERS = {
+    "Edg": "Edge",
+    "OPR/": "Opera",
+    "Firefox/": "Firefox",
+    "FxiOS/": "Firefox",
+    "Chrome/": "Chrome",
+    "CriOS/": "Chrome",
+    "Safari/": "Safari",
+}
+_SYSTEMS = {
+    "Android": "Android",
+    "iPhone": "iPhone",
+    "iPad": "iPad",
+    "Windows": "Windows",
+    "Mac OS": "macOS",
+    "CrOS": "ChromeOS",
+    "Linux": "Linux",
+}
 
 
 class SignInRow(NamedTuple):
     """Sign-in of the user."""
 
     id: str
-    agent: str
+    browser: str
+    user_agent: str
     address: str
     created: str
     used: str
@@ -106,6 +127,7 @@ def _list_sign_ins(request: PageRequest, credential: Credential) -> list[SignInR
     return [
         SignInRow(
             item.id,
+            describe_browser(item.agent),
             item.agent,
             item.address,
             _format_minute(item.created),
@@ -114,6 +136,15 @@ def _list_sign_ins(request: PageRequest, credential: Credential) -> list[SignInR
         )
         for item in request.site.credentials.list_sign_ins(credential)
     ]
+
+
+def describe_browser(user_agent: str) -> str:
+    """Return the browser and its system, such as "Firefox on Linux", or the user agent."""
+    names = [
+        next((name for part, name in known.items() if part in user_agent), "")
+        for known in (_BROWSERS, _SYSTEMS)
+    ]
+    return " on ".join(names) if all(names) else user_agent
 
 
 def _format_minute(time: str) -> str:
