@@ -2,9 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,6 +23,7 @@ from skillhall._internal.policy.profiles import (
     SKILL_IMPORT,
 )
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.sources.folder.walker import Scan, ScanContext, scan_root
 from tests.support.trees import (
     DEADLINE,
     NOBODY_UID,
@@ -275,16 +277,67 @@ def test_root_that_was_missing_or_empty_is_scanned_again(tmp_path: Path, cache: 
     assert not (cache / "heads").exists()
 
 
+def scan_nothing(names: Iterable[str]) -> Scan:
+    raise AssertionError([*names])
+
+
+def test_changed_skill_is_read_without_a_scan_of_the_others(root: Path, cache: Path) -> None:
+    (root / "link").unlink()  # what it leads to could change unnoticed
+    shutil.rmtree(root / "variant")
+    head_cache = build_head_cache(cache, root)
+    (root / "plain" / "SKILL.md").write_text(skill_text("plain", "New."), encoding="utf-8")
+    scanned: list[str] = []
+
+    def scan_names(names: Iterable[str]) -> Scan:
+        scanned.extend(names)
+        context = ScanContext(LENIENT.key_case, (str(root),), {}, names=scanned)
+        return scan_root(Root(str(root)), LENIENT.scan_policy, context)
+
+    scan = head_cache.open(Root(str(root)), str(root), LENIENT).find_scan(scan_names)
+    assert scanned == ["plain"]
+    assert scan is not None
+    assert scan.reused_count == len(scan.candidates) - 1
+    assert decode(load(root, cache=cache)) == decode(load(root))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda root: (root / "one" / "SKILL.md").write_text("no frontmatter", "utf-8"),
+        lambda root: (root / "one" / "SKILL.md").unlink(),
+        lambda root: (root / "one").rename(root / "other"),
+        lambda root: (root / "group" / "two" / "SKILL.md").write_text(skill_text("one"), "utf-8"),
+        lambda root: [write_skill(root / f"new-{number}") for number in range(3)],
+    ],
+)
+def test_other_changes_give_the_catalog_of_a_complete_scan(
+    nested_root: Path, cache: Path, change: Change
+) -> None:
+    build_head_cache(cache, nested_root)
+    change(nested_root)
+    assert decode(load(nested_root, cache=cache)) == decode(load(nested_root))
+
+
+def test_many_changed_skills_are_found_by_a_complete_scan(tmp_path: Path, cache: Path) -> None:
+    root = tmp_path / "root"
+    for number in range(70):
+        write_skill(root / f"skill-{number}")
+    build_head_cache(cache, root)
+    for number in range(70):
+        write_skill(root / f"skill-{number}", description="New.")
+    assert {*descriptions(root, cache).values()} == {"New."}
+
+
 def test_new_file_next_to_skills_makes_only_the_next_load_list_folders(
     nested_root: Path, cache: Path
 ) -> None:
     head_cache = build_head_cache(cache, nested_root)
     (nested_root / "group" / "README.md").touch()
     opened = head_cache.open(Root(str(nested_root)), str(nested_root), LENIENT)
-    assert opened.find_unchanged() is None
+    assert opened.find_scan(scan_nothing) is None
     opened.save(scan_below(nested_root, LENIENT, head_cache), now_ns() + 2 * CLOCK_GRANULARITY)
     opened = head_cache.open(Root(str(nested_root)), str(nested_root), LENIENT)
-    assert opened.find_unchanged() is not None
+    assert opened.find_scan(scan_nothing) is not None
 
 
 def test_profiles_do_not_replace_each_others_scans(nested_root: Path, cache: Path) -> None:
@@ -593,6 +646,7 @@ import sys
 from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.sources.folder.walker import Scan, ScanContext, scan_root
 print(len(HeadCache(sys.argv[1]).open(Root(sys.argv[2]), sys.argv[2], LENIENT).by_folder()))
 """
 

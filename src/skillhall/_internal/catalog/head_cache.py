@@ -15,7 +15,6 @@ import marshal
 import os
 import time
 import zlib
-from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.cache_file import (
@@ -41,7 +40,7 @@ from skillhall._internal.sources.folder.candidate_codec import (
 from skillhall._internal.sources.folder.walker import Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO
 
     from skillhall._internal.fs.signatures import PackedSignature
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
 # Candidates are encoded, decoded and checked in parts, to limit the memory that is needed at once.
 _CANDIDATES_PER_PART = 2048
 _LENGTH_SIZE = 8  # bytes
+_MAX_CHANGED = 64  # skills that are read again one by one; a complete scan is faster for many
 
 
 class ScanRecord(NamedTuple):
@@ -99,21 +99,41 @@ class RootCache:
         except (OSError, ValueError, EOFError, TypeError, KeyError):
             self._cached = CachedScan([])
 
-    def find_unchanged(self) -> Scan | None:
-        """Return the last scan if another one would give the same result, else `None`.
+    def find_scan(self, scan_names: Callable[[Iterable[str]], Scan]) -> Scan | None:
+        """Return the last scan, with changed skills read again; `None` if more has changed.
 
-        That takes one `stat` for each SKILL.md and each listed folder.
+        `scan_names` scans some entries of the root. That the rest is unchanged takes one `stat` for
+        each SKILL.md and each listed folder.
         """
         candidates, record = self._cached
         if record is None or record.options != self._options:
             return None
-        parts = (build_state({}, part) for part in _split(candidates))
-        states = chain([build_state(record.folders, ())], parts)
-        if not all(state.is_current(self._root.path) for state in states):
+        changed = self._find_changed_folders(record)
+        # The result for a skill in a group could depend on the rest of the group.
+        if changed is None or any("/" in folder for folder in changed):
             return None
-        everything = [*candidates, *record.empty_folders]
         findings = [*record.findings]
-        return Scan(everything, findings, len(everything), record.folders, is_unchanged=True)
+        if not changed:
+            everything = [*candidates, *record.empty_folders]
+            return Scan(everything, findings, len(everything), record.folders, is_unchanged=True)
+        scan = scan_names(changed)
+        if scan.findings or {one.folder for one in scan.candidates} != changed:
+            return None
+        kept = [one for one in candidates if one.folder not in changed]
+        kept += record.empty_folders
+        return Scan([*kept, *scan.candidates], findings, len(kept), record.folders)
+
+    def _find_changed_folders(self, record: ScanRecord) -> set[str] | None:
+        """Return the folders whose SKILL.md has changed; `None` if more has changed."""
+        root, changed = self._root.path, set[str]()
+        if not build_state(record.folders, ()).is_current(root):
+            return None
+        for part in _split(self._cached.candidates):
+            indexes = build_state({}, part).find_changes(root, _MAX_CHANGED - len(changed))
+            if indexes is None:
+                return None
+            changed.update(part[index].folder for index in indexes)
+        return changed
 
     def by_folder(self) -> Mapping[str, Candidate]:
         """Return the cached candidates by folder."""

@@ -46,15 +46,28 @@ class ScanState(NamedTuple):
 
     def is_current(self, root: str) -> bool:
         """Whether every path below `root` still has its signature."""
+        return self.find_changes(root, 0) == []
+
+    def find_changes(self, root: str, limit: int) -> list[int] | None:
+        """Return the indexes of paths whose signature changed.
+
+        Returns None if there are more than `limit`, or if a path does not exist any more.
+        """
+        changes: list[int] = []
         for start in range(0, len(self.paths), _SLICE):
             part = self.paths[start : start + _SLICE]
             known = self.signatures[start * SIGNATURE_SIZE : (start + _SLICE) * SIGNATURE_SIZE]
             try:
-                if b"".join(_read_signatures(root, part)) != known:
-                    return False
+                current = [*_read_signatures(root, part)]
             except (OSError, ValueError):
-                return False
-        return True
+                return None
+            if b"".join(current) != known:
+                old = (known[i : i + SIGNATURE_SIZE] for i in range(0, len(known), SIGNATURE_SIZE))
+                pairs = enumerate(zip(old, current, strict=True), start)
+                changes += [index for index, (before, now) in pairs if before != now]
+                if len(changes) > limit:
+                    return None
+        return changes
 
 
 class StoredListing:

@@ -87,12 +87,17 @@ def load_roots(  # noqa: PLR0913 - each is an option of its own
 
 
 def _scan(root: Root, profile: Profile, context: ScanContext, cache: RootCache | None) -> Scan:
-    """Scan a root, or return the cached scan if nothing has changed."""
-    if cache is not None:
-        if (scan := cache.find_unchanged()) is not None:
-            return scan
-        context = context._replace(known_candidates=cache.by_folder())
-    return scan_root(root, profile.scan_policy, context)
+    """Scan a root, or only what has changed since the cached scan."""
+
+    def scan_names(names: Iterable[str]) -> Scan:
+        return scan_root(root, profile.scan_policy, context._replace(names=names))
+
+    if cache is None:
+        return scan_root(root, profile.scan_policy, context)
+    if (scan := cache.find_scan(scan_names)) is not None:
+        return scan
+    known = context._replace(known_candidates=cache.by_folder())
+    return scan_root(root, profile.scan_policy, known)
 
 
 def scan_folders(
