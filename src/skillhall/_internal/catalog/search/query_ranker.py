@@ -254,11 +254,14 @@ class QueryRanker:
         keys = self._database.read_name_keys([row for row, _ in rows])
         words = dict.fromkeys((stem_word(term.text) for term in terms), _STEM_WEIGHT)
         words |= dict.fromkeys((term.text for term in terms), 1.0)
-        scored = []
-        for row, _ in rows:
-            name = keys[row].split()
-            matched = sum(_match_word(word, words, query.unfinished) for word in name)
-            scored.append((row, matched**3 / len(name)))
+        names = {row: keys[row].split() for row, _ in rows}
+        # Names share most of their words.
+        distinct = {word for name in names.values() for word in name}
+        weights = {word: _match_word(word, words, query.unfinished) for word in distinct}
+        scored = [
+            (row, sum(map(weights.__getitem__, name)) ** 3 / len(name))
+            for row, name in names.items()
+        ]
         scored.sort(key=lambda pair: -pair[1])
         # Not relative to the best one, which may be a bad match.
         return self._score("head", scored, 1.0, len(query.terms) ** 2)
