@@ -16,7 +16,7 @@ from skillhall._internal.asgi import Services
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.skill_store.skill_facts import FactCache, FactProgress
+from skillhall._internal.skill_store.skill_analysis import FactCache, FactProgress
 from skillhall._internal.web.rendering import CSP, jinja_environment
 from tests.support.prompt_services import MemoryPromptService
 from tests.support.servers import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from skillhall._internal.policy.precedence import (
+from skillhall._internal.policy.duplicate_precedence import (
     DuplicatePolicy,
     Identity,
     PrecedencePolicy,

@@ -9,8 +9,8 @@ from skillhall._internal.catalog.catalog import (
     RejectedCandidate,
 )
 from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.policy.precedence import DuplicateSkill
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.parsed import Frontmatter

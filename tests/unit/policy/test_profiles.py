@@ -2,9 +2,9 @@
 
 import pytest
 
+from skillhall._internal.policy.duplicate_precedence import DuplicatePolicy, Identity
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.folder_walk_rules import LinkPolicy
-from skillhall._internal.policy.precedence import DuplicatePolicy, Identity
 from skillhall._internal.policy.profiles import PROFILES, Profile
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.precedence import resolve_duplicates
+from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
 from skillhall._internal.policy.selection import matches_glob
 from skillhall._internal.skill.bundle import RelativePath

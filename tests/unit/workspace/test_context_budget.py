@@ -3,7 +3,7 @@
 import pytest
 
 from skillhall._internal.workspace import Session, SessionBudgets, Zone, ZoneSize
-from skillhall._internal.workspace.context import Spending, compute_spending
+from skillhall._internal.workspace.compiled_context import Spending, compute_spending
 
 
 @pytest.mark.parametrize(

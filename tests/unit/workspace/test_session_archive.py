@@ -5,7 +5,7 @@ import pytest
 
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.workspace import BlockContent, Zone, session_archive
-from skillhall._internal.workspace.context import Context
+from skillhall._internal.workspace.compiled_context import Context
 from skillhall._internal.workspace.export import export_session
 from skillhall._internal.workspace.session_archive import (
     MANIFEST,

@@ -15,9 +15,9 @@ from skillhall._internal.catalog.fingerprint import read_signature, take_fingerp
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import read_skill
 from skillhall._internal.catalog.trust.gate import OPEN_GATE, Clearance
+from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.host_requirements import check_requirements
-from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.policy.profiles import INSTRUCTION_SKILLS
 from skillhall._internal.policy.selection import (
     Globs,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Self
 
+    from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
     from skillhall._internal.policy.effects import Effect, JudgedFinding, LoadPolicy
-    from skillhall._internal.policy.precedence import DuplicateSkill
     from skillhall._internal.policy.profiles import Profile
     from skillhall._internal.skill.approved_files import ApprovedFiles
     from skillhall._internal.skill.finding import FindingRow

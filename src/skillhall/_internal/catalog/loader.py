@@ -17,8 +17,8 @@ from skillhall._internal.catalog.catalog import (
 )
 from skillhall._internal.catalog.head_cache import now_ns
 from skillhall._internal.fs.handles import is_inside
+from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import JudgedFinding, judge_rows
-from skillhall._internal.policy.precedence import resolve_duplicates
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.walker import ScanContext, scan_root
 

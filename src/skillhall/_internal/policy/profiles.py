@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
+from skillhall._internal.policy.duplicate_precedence import (
+    DuplicatePolicy,
+    Identity,
+    PrecedencePolicy,
+)
 from skillhall._internal.policy.effects import (
     MISSING_NAME_CODES,
     NAME_FORMAT_CODES,
@@ -18,7 +23,6 @@ from skillhall._internal.policy.folder_walk_rules import (
     LinkPolicy,
     ScanPolicy,
 )
-from skillhall._internal.policy.precedence import DuplicatePolicy, Identity, PrecedencePolicy
 from skillhall._internal.policy.trust_action import ASK_ABOUT_PROJECTS, LOAD_EVERYTHING, TrustPolicy
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from skillhall._internal.policy.precedence import LocatedSkill
+from skillhall._internal.policy.duplicate_precedence import LocatedSkill
 from skillhall._internal.skill.finding import Code, Finding
 
 SelectableT = TypeVar("SelectableT", bound=LocatedSkill)

@@ -50,7 +50,7 @@ from skillhall._internal.skill_store.input_checks import (
     SkillSummary,
     find_skill_md,
 )
-from skillhall._internal.skill_store.skill_facts import PUBLISHED_SCAN, FactCache
+from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
 from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive

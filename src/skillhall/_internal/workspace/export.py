@@ -11,7 +11,7 @@ from skillhall._internal.workspace.session_archive import pack_session
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
-    from skillhall._internal.workspace.context import Context
+    from skillhall._internal.workspace.compiled_context import Context
 
 
 class ExportedSession(NamedTuple):

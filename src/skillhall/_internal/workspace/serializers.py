@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from skillhall._internal.workspace import BlockContent, Event, SessionSnapshot
-    from skillhall._internal.workspace.context import Context, Spending
+    from skillhall._internal.workspace.compiled_context import Context, Spending
     from skillhall._internal.workspace.importer import FolderScan, ImportResult
     from skillhall._internal.workspace.sessions import SessionOverview
     from skillhall._internal.workspace.skill_blocks import BlockCandidate

@@ -17,7 +17,7 @@ from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.lossless_editor import Document
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.storage.records import SessionBudgets
-from skillhall._internal.workspace.context import compile_text
+from skillhall._internal.workspace.compiled_context import compile_text
 from skillhall._internal.workspace.serializers import parse_content, serialize_content
 from skillhall._internal.workspace.validation import validate_budgets, validate_name
 from skillhall.errors import FieldRefused, SkillhallError, TooLarge
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from skillhall._internal.storage.records import BlockContent
-    from skillhall._internal.workspace.context import Context
+    from skillhall._internal.workspace.compiled_context import Context
 
 MANIFEST = "session.json"
 FORMAT = "skillhall.session/1"

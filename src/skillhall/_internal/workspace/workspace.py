@@ -6,7 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from skillhall._internal.workspace.blocks import Blocks
-from skillhall._internal.workspace.context import Contexts
+from skillhall._internal.workspace.compiled_context import Contexts
 from skillhall._internal.workspace.sessions import Sessions
 from skillhall._internal.workspace.snapshots import Snapshots
 from skillhall._internal.workspace.templates import Templates

@@ -11,7 +11,7 @@ from skillhall._internal.web.page_request import PageRequest, on_error, parse_nu
 from skillhall._internal.web.rendering import render
 from skillhall._internal.workspace import Block, Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
-from skillhall._internal.workspace.context import Spending, compute_spending
+from skillhall._internal.workspace.compiled_context import Spending, compute_spending
 from skillhall._internal.workspace.ordering import BlockPlacement
 from skillhall._internal.workspace.validation import parse_zone
 

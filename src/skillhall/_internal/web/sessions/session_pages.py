@@ -7,7 +7,7 @@ from starlette.responses import Response
 from skillhall._internal.web.page_request import PageRequest, on_error, parse_number, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.workspace import Session, SessionBudgets, Zone
-from skillhall._internal.workspace.context import Spending, compute_spending
+from skillhall._internal.workspace.compiled_context import Spending, compute_spending
 from skillhall._internal.workspace.sessions import SessionOverview
 from skillhall.errors import FieldRefused, VersionConflict
 

@@ -2,7 +2,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from skillhall._internal.policy.precedence import (
+from skillhall._internal.policy.duplicate_precedence import (
     DuplicatePolicy,
     Identity,
     PrecedencePolicy,
