@@ -119,9 +119,9 @@ class RootCache:
         scan = scan_names(changed)
         if scan.findings or {one.folder for one in scan.candidates} != changed:
             return None
-        kept = [one for one in candidates if one.folder not in changed]
-        kept += record.empty_folders
-        return Scan([*kept, *scan.candidates], findings, len(kept), record.folders)
+        reused = [one for one in candidates if one.folder not in changed]
+        reused += record.empty_folders
+        return Scan([*reused, *scan.candidates], findings, len(reused), record.folders)
 
     def _find_changed_folders(self, record: ScanRecord) -> set[str] | None:
         """Return the folders whose SKILL.md has changed; `None` if more has changed."""

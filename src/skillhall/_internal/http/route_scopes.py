@@ -24,9 +24,9 @@ _ACTIONS = {
 
 
 def required_scope(method: str, path: str) -> AccessScope | None:
-    """Return the scope that a request needs; None if every token may send it.
+    """Return the scope that a request needs; None if any token is enough.
 
-    A route that is not listed here needs `write`, unless its method is safe.
+    A route that is not listed here needs `read` if its method is safe, else `write`.
     """
     if _OWN_PAGES.fullmatch(path):
         return None

@@ -68,7 +68,7 @@ class SkillStoreChanges:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
-        """Edit a user skill that has this digest.
+        """Edit a user skill if `digest` is its current digest.
 
         Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
         """

@@ -46,9 +46,9 @@ class CredentialTable(UseTable, Protocol[_R_co]):
 
 
 class UseRecorder:
-    """Writes the times of uses in a thread of its own. Call `close` when done.
+    """Records when credentials were last used, in a background thread. Call `close` when done.
 
-    Each row is written at most once a minute. A use that cannot be written is forgotten.
+    Each row is written at most once a minute. A use that cannot be written is dropped.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:

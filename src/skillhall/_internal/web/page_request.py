@@ -136,7 +136,7 @@ class PageRequest(Request):
     def workspace(self) -> Workspace:
         """Sessions of this server. Raises: HttpError, DatabaseUnavailable."""
         if self.site.workspace is None:
-            raise HttpError("not_found", "this server has no sessions")
+            raise HttpError("not_found", "sessions are not enabled on this server")
         return self.site.workspace.open()
 
     def add_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:

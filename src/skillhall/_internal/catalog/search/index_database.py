@@ -179,7 +179,7 @@ class IndexDatabase:
         self._execute_many("DELETE FROM places WHERE location = ?", rows)
 
     def add_heads(self, rows: Sequence[HeadRow]) -> Mapping[bytes, int]:
-        """Add the heads that are new; return the rows of all, by digest."""
+        """Add the heads that are new; return the row id of each given head, by digest."""
         ids, new = self._assign_ids("heads", {row.digest: row for row in rows})
         sql = "INSERT INTO heads VALUES (?, ?, ?, ?, ?)"
         heads = [(i, r.digest, r.name_key, r.description, r.description_key) for i, r in new]
@@ -191,7 +191,7 @@ class IndexDatabase:
         return ids
 
     def add_texts(self, rows: Sequence[TextRow]) -> Mapping[bytes, int]:
-        """Add the texts that are new; return the rows of all, by digest."""
+        """Add the texts that are new; return the row id of each given text, by digest."""
         ids, new = self._assign_ids("texts", {row.digest: row for row in rows})
         sql = "INSERT INTO texts VALUES (?, ?, NULL)"
         self._execute_many(sql, [(number, row.digest) for number, row in new])

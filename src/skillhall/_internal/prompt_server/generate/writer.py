@@ -131,10 +131,10 @@ class GenerateTarget:
 def find_targets(
     project: Project, agents: Iterable[str]
 ) -> tuple[Sequence[GenerateTarget], Sequence[str]]:
-    """Return the skill folders of agents, and the ids of these agents.
+    """Return the skill folders of the given agents, and the ids of these agents.
 
-    If `agents` is empty, all agents used here are selected; both results are empty if there are
-    none. Raises: UnknownAgent, AgentHasNoPlace, UnsafePath.
+    If `agents` is empty, all agents detected in the project are selected; both results are empty if
+    there are none. Raises: UnknownAgent, AgentHasNoPlace, UnsafePath.
     """
     selected = find_agents(project, [*agents] or [ALL_AGENTS])
     if not selected:

@@ -46,7 +46,7 @@ def command(*, search: SearchOptions, threshold: float) -> CommandResult:
     do not matter.
     """
     if isnan(threshold):  # click compares it with the limits
-        raise click.BadParameter("'nan' is not a number from 0 to 1", param_hint="'--threshold'")
+        raise click.BadParameter("'nan' is not above 0 and at most 1", param_hint="'--threshold'")
     catalog = load_with_progress(search)
     policy = catalog.profile.scan_policy
     report = find_duplicates(catalog.iter_listed(), policy, threshold, _run_with_progress)

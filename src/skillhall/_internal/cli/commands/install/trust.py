@@ -227,7 +227,7 @@ class _Row(NamedTuple):
         return skill.name, decision.rule, decision.state, digest, where, since
 
     def describe(self) -> list[str]:
-        """Return the four lines that every surface shows."""
+        """Return who wrote and approved the skill, whether it changed, and who may use it."""
         decision, hashed, base = self.judged.decision, self.judged.hashed, self.base
         digest = "unreadable" if hashed is None else hashed.digest[:_SHORT_DIGEST]
         source = base.source if base is not None and base.source else "unknown"
