@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.config.line_numbers import KeyPath, find_json_line, find_toml_line
+from skillhall._internal.config_file.line_numbers import KeyPath, find_json_line, find_toml_line
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
