@@ -164,7 +164,7 @@ def test_denial_needs_all_of_its_fields_to_match(denial: Denial, is_denied: bool
     assert not is_denied or decision.rule == "deny[0] of machine.toml"
 
 
-def test_requirement_is_met_only_by_a_signer_whom_its_author_knows() -> None:
+def test_requirement_is_met_only_by_signers_that_its_author_knows() -> None:
     policy = PolicyFile(requirements=(Requirement("github.com/acme/*", ("ci",)),))
     met = {
         (rule, signer)

@@ -14,7 +14,7 @@ from skillhall._internal.cli.options import command_group, json_command
 
 command = command_group(
     "policy",
-    "Show what policy files decide about skills.",
+    "Show what policy files decide about skills. All commands accept --json.",
     epilog="Example: skillhall policy check",
 )
 
