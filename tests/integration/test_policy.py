@@ -186,6 +186,28 @@ def test_project_policy_that_is_a_link_holds_everything_found(
     assert not policed.is_used()
 
 
+def test_policy_in_a_folder_that_cannot_be_read_holds_everything_found(policed: Policed) -> None:
+    policed.cli("trust", "--yes")
+    policed.machine.parent.symlink_to(policed.machine.parent.name)  # a loop
+    assert not policed.is_used()
+    assert f"{policed.machine}: cannot be read" in policed.cli("prompt").err
+
+
+def test_list_shows_the_states_that_policies_give(policed: Policed) -> None:
+    def read_state() -> str:
+        [skill] = policed.cli("list", "--json").data["skills"]
+        state: str = skill["trust"]
+        return state
+
+    assert read_state() == "new"
+    policed.cli("trust", "--yes")
+    assert read_state() == "approved"
+    policed.write(policed.user, 'deny = [{ name = "pdf" }]')
+    assert read_state() == "blocked"
+    policed.user.unlink()
+    assert read_state() == "approved"
+
+
 def test_user_policy_may_be_a_link(policed: Policed, tmp_path: Path) -> None:
     policed.write(tmp_path / "dotfiles/policy.toml", 'trust = { project = "load" }')
     policed.user.parent.mkdir(parents=True)

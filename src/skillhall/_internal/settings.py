@@ -202,7 +202,7 @@ class Settings(NamedTuple):
     @property
     def has_policy(self) -> bool:
         """Whether there is a policy file."""
-        return any(map(os.path.lexists, self.policy_files.values()))
+        return any(map(is_present, self.policy_files.values()))
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -282,6 +282,17 @@ _BASE_VARIABLES = (
     "USERNAME",
     "USERPROFILE",
 )
+
+
+def is_present(path: str) -> bool:
+    """Whether a file exists, or may exist in a folder that cannot be read."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read_secret_variable(variable: str) -> Secret | None:

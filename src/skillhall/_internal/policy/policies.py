@@ -5,8 +5,6 @@ Facts that take time to find out are read from `SkillEvidence` only if a rule as
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -118,16 +116,12 @@ class Policies(NamedTuple):
 
     def find_block_rule(self, facts: TrustFacts) -> str:
         """Return the entry that denies the skill or that it does not meet; "" if none."""
-        return next(self._find_block_rules(facts), "")
-
-    def _find_block_rules(self, facts: TrustFacts) -> Iterator[str]:
         evidence = facts.evidence or KnownEvidence()
         for level, path, rules in self.files:
             for number, denial in enumerate(rules.denials):
                 if _is_denied(denial, facts, evidence, level):
-                    yield f"deny[{number}] of {path}"
-        if rule := self.find_unmet_requirement(evidence):
-            yield rule
+                    return f"deny[{number}] of {path}"
+        return self.find_unmet_requirement(evidence)
 
     def find_unmet_requirement(self, evidence: SkillEvidence) -> str:
         """Return the requirement that a skill does not meet, and why; "" if none."""
@@ -236,5 +230,17 @@ def _is_denied(
 
 def _matches_pattern(pattern: str, text: str) -> bool:
     """Whether `text` matches; `*` matches any characters, and case does not matter."""
-    expression = re.escape(fold_name(pattern)).replace(r"\*", ".*")
-    return re.fullmatch(expression, fold_name(text), re.DOTALL) is not None
+    # A regular expression could take very long: a pattern may come from a stranger.
+    first, *parts = fold_name(pattern).split("*")
+    text = fold_name(text)
+    if not parts:
+        return text == first
+    if not text.startswith(first):
+        return False
+    position, last = len(first), parts.pop()
+    for part in parts:
+        found = text.find(part, position)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return text.endswith(last) and position + len(last) <= len(text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from cryptography.exceptions import UnsupportedAlgorithm
+
 from skillhall._internal.signing import certificates, keys
 from skillhall._internal.skill.signatures.statement import SignatureInvalid
 
@@ -55,7 +57,11 @@ class CertificateSigner(NamedTuple):
             return False
         if certificate.subject.rfc4514_string() != self.subject:
             return False
-        keys.verify(certificate.public_key(), bundle.signature, bundle.signed_bytes)
+        try:
+            key = certificate.public_key()
+        except (ValueError, UnsupportedAlgorithm):
+            raise SignatureInvalid("the type of the signing key is not supported") from None
+        keys.verify(key, bundle.signature, bundle.signed_bytes)
         return True
 
 

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
 
 
+_MAX_CACHED = 10_000  # risk levels of a project
+
+
 class EvidenceFinder:
     """Finds evidence about skills; risk levels are cached on disk, by content."""
 
@@ -48,7 +51,8 @@ class EvidenceFinder:
         """Write new risk levels to the cache; problems are ignored."""
         if self._is_changed and self._risks_file is not None:
             self._is_changed = False
-            self._risks_file.save(self._risks)
+            newest = [*(self._risks or {}).items()][-_MAX_CACHED:]
+            self._risks_file.save(dict(newest))
 
     @cached_property
     def find_source(self) -> Callable[[str], str]:
@@ -110,6 +114,9 @@ class FoundEvidence:
         return with_bundle(self._skill, ALL_FILES_SCAN, self._rate_bundle)
 
     def _rate_bundle(self, bundle: Bundle) -> RiskLevel:
-        front = parse_skill(bundle.files[self._skill.file].read()).frontmatter
+        file = bundle.files.get(self._skill.file)
+        if file is None:  # it is beyond the limits, so that it was not scanned
+            return RiskLevel.L3
+        front = parse_skill(file.read()).frontmatter
         findings = (*scan_bundle(bundle, front), *bundle.findings)
         return rate_risk(finding.code for finding in findings)

@@ -23,6 +23,7 @@ from skillhall._internal.policy.policies import (
     SignatureCheck,
 )
 from skillhall._internal.policy.policy_file import parse_policy
+from skillhall._internal.settings import is_present
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.signatures.file_check import read_signature
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE, SignatureInvalid
@@ -85,7 +86,7 @@ def load_policies(paths: Mapping[str, str]) -> LoadedPolicies:
     files, problems = [], []
     for level in PolicyLevel:
         path = paths.get(level, "")
-        if not path or not os.path.lexists(path):
+        if not path or not is_present(path):
             continue
         try:
             folder, name = os.path.split(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,7 @@ from skillhall._internal.policy.trust_decision import (
     TrustState,
     decide,
 )
+from skillhall._internal.settings import is_present
 from skillhall._internal.skill.approved_files import ApprovedFiles
 from skillhall.errors import ConfigInvalid, SkillhallError
 
@@ -127,6 +127,13 @@ class TrustGate:
         Those of files that may change without a trace are missing, so that no cache keeps them.
         Without readable approvals, all skills are new.
         """
+        context = self._read_context()
+        if context.loaded is not None:  # the states depend on the policies, too
+            judged = self._judge_all(skills, context)
+            return {
+                one.skill.location: (one.decision.state.value, {one.skill.location: None})
+                for one in judged
+            }
         clearance = self.clear(skills := [*skills])
         held = {one.skill.location: one.decision.state.value for one in clearance.held}
         independent = {one.location for one in clearance.cleared if one.approved is None}
@@ -144,12 +151,7 @@ class TrustGate:
     def judge_all(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
         """Return the decision about each skill, held or not. Raises: ConfigInvalid, OSError."""
         self.store.read()
-        context = self._read_context()
-        judged = [
-            self._judge(skill, self._find_origin(skill, context), context) for skill in skills
-        ]
-        self._save(context)
-        return judged
+        return self._judge_all(skills, self._read_context())
 
     def examine_all(self, judged: Iterable[HeldSkill]) -> list[SkillEvidence | None]:
         """Return the evidence about skills; `None` if their files cannot be read."""
@@ -162,7 +164,7 @@ class TrustGate:
 
     def load_policies(self) -> LoadedPolicies | None:
         """Load the policy files; `None` if there are none."""
-        if not any(map(os.path.lexists, self.policy_files.values())):
+        if not any(map(is_present, self.policy_files.values())):
             return None
         # Most machines have no policy files.
         from skillhall._internal.catalog.trust.policy_loader import load_policies  # noqa: PLC0415
@@ -196,6 +198,13 @@ class TrustGate:
 
         return EvidenceFinder(loaded, self.risks_file, self.open_sources)
 
+    def _judge_all(self, skills: Iterable[CatalogSkill], context: _Context) -> list[HeldSkill]:
+        judged = [
+            self._judge(skill, self._find_origin(skill, context), context) for skill in skills
+        ]
+        self._save(context)
+        return judged
+
     def _judge(self, skill: CatalogSkill, origin: Origin, context: _Context) -> HeldSkill:
         records = context.records
         if records is None and origin is not Origin.NAMED:
@@ -214,7 +223,8 @@ class TrustGate:
         decision = decide(facts, approvals, context.policies)
         is_exempt = origin in (Origin.OWN, Origin.NAMED) or decision.action is TrustAction.BLOCK
         if context.policy_problem and not is_exempt:
-            decision = Decision(TrustAction.HOLD, decision.state, "a policy cannot be read")
+            state = TrustState.NEW if decision.is_cleared else decision.state
+            decision = Decision(TrustAction.HOLD, state, "a policy cannot be read")
         return HeldSkill(skill, decision, hashed)
 
     def _get_approved_files(self, one: HeldSkill) -> ApprovedFiles | None:
