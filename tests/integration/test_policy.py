@@ -10,7 +10,15 @@ from typing import NamedTuple
 import pytest
 
 from skillhall._internal import settings
+from skillhall._internal.agents.agent_skills import GatedAgentSkills, build_default_agent
+from skillhall._internal.agents.agent_tools import AgentTools
+from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.signing.keys import create_key_pair
+from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.signatures.sigstore_bundle import render_bundle
+from skillhall._internal.skill.signatures.statement import build_statement
+from skillhall._internal.wiring.skill_gate import open_gate
+from tests.support.certificates import SUBJECT, Authority, sign_with_certificate
 from tests.support.project_cli import Cli, make_cli
 from tests.support.signatures import KEYS, sign
 from tests.support.skills import make_skill, make_skill_md
@@ -215,6 +223,27 @@ def test_user_policy_may_be_a_link(policed: Policed, tmp_path: Path) -> None:
     assert policed.is_used()
 
 
+def test_running_agent_notices_changes_of_policies_and_files(policed: Policed) -> None:
+    personal = make_skill(Path.home() / ".agents/skills", "personal", files={"a.md": b"Fine.\n"})
+    current = settings.Settings.read()._replace(log_usage=False)
+    gate = open_gate(current, LENIENT)
+    tools = AgentTools(GatedAgentSkills(build_default_agent(), current, gate))
+
+    def is_loaded() -> bool:
+        tools.reset()
+        return not tools.call("load_skill", {"name": "personal"}).is_error
+
+    assert is_loaded()
+    policed.write(policed.machine, 'deny = [{ name = "personal" }]')
+    assert not is_loaded()
+    policed.write(policed.machine, 'deny = [{ risk = "L3" }]')
+    assert is_loaded()
+    (personal / "a.md").write_bytes(b"Better.\n")
+    assert is_loaded()
+    (personal / "a.md").write_bytes(RISKY)
+    assert not is_loaded()
+
+
 # Risk levels
 
 
@@ -272,6 +301,19 @@ def test_signer_approves_what_it_signed(policed: Policed) -> None:
     assert policed.check()["reason"] == f"signer acme-ci of {policed.user}"
     assert "signed by acme-ci" in policed.cli("trust", "show", "pdf").out
     (policed.skills / "pdf/a.md").write_bytes(b"b\n")
+    assert not policed.is_used()
+
+
+def test_signer_is_known_by_certificate_and_subject(policed: Policed) -> None:
+    root, digests = Authority.create("root"), {"SKILL.md": sha256_hex(PDF)}
+    signature = sign_with_certificate(root, build_statement("pdf", digests))
+    (policed.skills / "pdf/skill.oms.sig").write_bytes(render_bundle(signature))
+    entry = ("[[signer]]", 'name = "acme"', 'certificate = "roots.pem"', "approves = true")
+    policed.write(policed.user, *entry, f'subject = "{SUBJECT}"')
+    (policed.user.parent / "roots.pem").write_bytes(root.pem)
+    assert policed.is_used()
+    assert policed.check()["signer"] == "acme"
+    policed.write(policed.user, *entry, 'subject = "CN=Someone else"')
     assert not policed.is_used()
 
 

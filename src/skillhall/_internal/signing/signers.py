@@ -10,8 +10,6 @@ from skillhall._internal.signing import certificates, keys
 from skillhall._internal.skill.signatures.statement import SignatureInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cryptography import x509
 
     from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
@@ -66,8 +64,3 @@ class CertificateSigner(NamedTuple):
 
 
 Signer = KeySigner | CertificateSigner
-
-
-def find_signer(bundle: SigstoreBundle, signers: Iterable[Signer]) -> str:
-    """Return the name of the signer, or "" if it is unknown. Raises: SignatureInvalid."""
-    return next((signer.name for signer in signers if signer.accepts(bundle)), "")

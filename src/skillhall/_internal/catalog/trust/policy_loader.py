@@ -54,8 +54,7 @@ class LoadedPolicies:
         try:
             signature = read_signature(bundle)
             signers, problem = self._signers
-            found = (known for known, signer in signers.items() if signer.accepts(signature))
-            known = frozenset(found)
+            known = frozenset(one for one in signers if signers[one].accepts(signature))
         except SignatureInvalid as error:
             return SignatureCheck(problem=f"its signature is broken: {error}")
         return SignatureCheck(known, "" if known else problem or UNKNOWN_SIGNER)
