@@ -22,9 +22,10 @@ command = command_group(
 @json_command("check", "skillhall policy check pdf-tools", group=command)
 @names_argument
 def check(*, names: tuple[str, ...]) -> CommandResult:
-    """Show what happens to the skills NAME, or to all of this project, and which rule decides.
+    """Show which rule decides about the skills NAME, or about all.
 
-    The command fails if a policy file cannot be used.
+    Each line has the rule, the action, the state, the risk level and the signer. The command fails
+    if a policy file cannot be used.
     """
     found = find_judged_skills("")
     gate = found.review.gate
