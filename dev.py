@@ -208,7 +208,7 @@ MEASURED += [
     for name in (
         *("backup", "chat", "followed_repositories", "generate", "installer", "linked_folders"),
         *("mcp_check", "mcp_sources", "prompts_command", "session_command", "shutdown", "stalls"),
-        *("token_command", "trust", "unknown_routes", "without_git"),
+        *("policy", "token_command", "trust", "unknown_routes", "without_git"),
     )
 ]
 PURE = ",".join(f"src/skillhall/_internal/{name}/*" for name in ("skill", "policy", "render"))

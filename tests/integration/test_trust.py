@@ -1,12 +1,10 @@
 """Skills of a cloned project: asked about once, bound to their content."""
 
-import io
 import json
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -15,8 +13,6 @@ from skillhall._internal.agents.agent_skills import GatedAgentSkills, build_defa
 from skillhall._internal.agents.agent_tools import AgentTools
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_skill_file
-from skillhall._internal.cli import options
-from skillhall._internal.cli.runner import run
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.catalog import resolve_roots
@@ -30,42 +26,17 @@ from tests.support.mcp_clients import (
     send_request,
     stdio_command,
 )
+from tests.support.project_cli import Cli, make_cli
 from tests.support.skills import make_skill, make_skill_md
 
 SECRET = "planted"  # noqa: S105 - in everything that unapproved skills contain
 PDF, CSV = f"{SECRET}-pdf", f"{SECRET}-csv"
 
 
-class Result(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> dict[str, Any]:
-        report: dict[str, Any] = json.loads(self.out)
-        data: dict[str, Any] = report["data"]
-        return data
-
-
-Cli = Callable[..., Result]
-
-
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
     """Runs a command in the project; `typed` are the answers on a terminal."""
-    (tmp_path / "project").mkdir()
-    monkeypatch.chdir(tmp_path / "project")
-    monkeypatch.setenv("SKILLHALL_DATA_DIR", str(tmp_path / "data"))
-
-    def call(*argv: str, typed: str | None = None) -> Result:
-        capsys.readouterr()
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "stdin", io.StringIO(typed or ""))
-            patch.setattr(options, "is_interactive", lambda: typed is not None)
-            return Result(run(argv), *capsys.readouterr())
-
-    return call
+    return make_cli(tmp_path, monkeypatch, capsys)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillhall._internal.agents.config.line_numbers import KeyPath, find_json_line
+from skillhall._internal.config_file.line_numbers import KeyPath, find_json_line
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 VALUES = st.recursive(

@@ -56,7 +56,11 @@ class Authority:
 
 
 def sign_with_certificate(
-    authority: Authority, *, chain: Sequence[Authority] = (), for_signatures: bool = True
+    authority: Authority,
+    statement: bytes = b"{ }",
+    *,
+    chain: Sequence[Authority] = (),
+    for_signatures: bool = True,
 ) -> SigstoreBundle:
     """Sign a statement with a certificate for `SUBJECT` that the authority issues."""
     key = ec.generate_private_key(ec.SECP256R1())
@@ -75,7 +79,7 @@ def sign_with_certificate(
         key, _name(SUBJECT.removeprefix("CN=")), authority.key, authority.certificate.subject, usage
     )
     der = certificate.public_bytes(serialization.Encoding.DER)
-    bundle = SigstoreBundle(b"{ }", b"", certificates=(der, *(one.der for one in chain)))
+    bundle = SigstoreBundle(statement, b"", certificates=(der, *(one.der for one in chain)))
     return bundle._replace(signature=keys.sign(key, bundle.signed_bytes))
 
 

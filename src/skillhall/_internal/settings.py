@@ -12,6 +12,13 @@ if TYPE_CHECKING:
 
 GITHUB_URL = "https://github.com"
 GITHUB_API_URL = "https://api.github.com"
+# Constant: a variable of the environment must not replace the rules of the machine.
+MACHINE_POLICY = (
+    r"C:\ProgramData\skillhall\policy.toml"
+    if sys.platform == "win32"
+    else "/etc/skillhall/policy.toml"
+)
+PROJECT_POLICY = "skillhall-policy.toml"  # in the working directory
 
 # Variables of coding agents and other programs that we respect too.
 _AGENT_VARIABLES = (
@@ -179,9 +186,23 @@ class Settings(NamedTuple):
     embeddings: EmbeddingSettings = EmbeddingSettings()
     read_extensions: tuple[str, ...] = ()  # that ReadFile accepts; empty: the default list
     signing_passphrase: Secret | None = None  # of the private key for signatures
+    machine_policy: str = ""  # path of the machine's policy file; "" is none
+    user_policy: str = ""  # path of the user's policy file; "" is none
     log_usage: bool = True  # whether to record which skills agents use
     # Names of all variables that are set, because skills can require some. Never their values.
     variable_names: frozenset[str] = frozenset()
+
+    @property
+    def policy_files(self) -> dict[str, str]:
+        """The paths of the policy files by level, which need not exist."""
+        project = os.path.join(self.working_directory, PROJECT_POLICY)
+        paths = {"machine": self.machine_policy, "user": self.user_policy, "project": project}
+        return {level: path for level, path in paths.items() if path}
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether there is a policy file."""
+        return any(map(is_present, self.policy_files.values()))
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:
@@ -233,6 +254,8 @@ class Settings(NamedTuple):
             embeddings=EmbeddingSettings.read(env),
             read_extensions=_split_list(env.get("SKILLHALL_READ_EXTENSIONS", "")),
             signing_passphrase=_read_secret(env, "SKILLHALL_SIGNING_PASSPHRASE"),
+            machine_policy=MACHINE_POLICY,
+            user_policy=os.path.join(_get_config_directory(env), "policy.toml"),
             log_usage=_read_flag(env, "SKILLHALL_USAGE_LOG"),
             variable_names=frozenset(name for name, value in env.items() if value),
         )
@@ -259,6 +282,17 @@ _BASE_VARIABLES = (
     "USERNAME",
     "USERPROFILE",
 )
+
+
+def is_present(path: str) -> bool:
+    """Whether a file exists, or may exist in a folder that cannot be read."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read_secret_variable(variable: str) -> Secret | None:
@@ -298,6 +332,18 @@ def _default_directories(env: Mapping[str, str]) -> tuple[str, str]:
     cache = env.get("XDG_CACHE_HOME") or os.path.join(home, ".cache")
     data = env.get("XDG_DATA_HOME") or os.path.join(home, ".local", "share")
     return os.path.join(cache, "skillhall"), os.path.join(data, "skillhall")
+
+
+def _get_config_directory(env: Mapping[str, str]) -> str:
+    """Return the folder for config files of the user."""
+    home = os.path.expanduser("~")
+    if sys.platform == "win32":
+        base = env.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    elif sys.platform == "darwin":
+        base = os.path.join(home, "Library", "Application Support")
+    else:
+        base = env.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+    return os.path.join(base, "skillhall")
 
 
 def _split_list(text: str) -> tuple[str, ...]:

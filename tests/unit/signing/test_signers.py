@@ -1,5 +1,7 @@
 """Who signed a skill: keys and certificates."""
 
+from collections.abc import Sequence
+
 import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
@@ -7,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from skillhall._internal.signing import keys
 from skillhall._internal.signing.certificates import load_certificates
 from skillhall._internal.signing.signer import sign_files
-from skillhall._internal.signing.signers import CertificateSigner, KeySigner, find_signer
+from skillhall._internal.signing.signers import CertificateSigner, KeySigner, Signer
 from skillhall._internal.skill.signatures.file_check import read_signature
 from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle, parse_bundle
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE, SignatureInvalid
@@ -22,6 +24,10 @@ from tests.support.signatures import (
     make_signed_bundle,
     sign,
 )
+
+
+def find_signer(bundle: SigstoreBundle, signers: Sequence[Signer]) -> str:
+    return next((signer.name for signer in signers if signer.accepts(bundle)), "")
 
 
 def make_key_signer(name: str, public_key: bytes) -> KeySigner:

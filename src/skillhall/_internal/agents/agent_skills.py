@@ -164,7 +164,9 @@ class AgentSkills:
                     revision = loaded.fingerprint.revision
                     state = IndexInput(revision, loaded.skills)
                     get_index = partial(self._index.get_index, state)
-                    clearance = Clearance(loaded.skills, loaded.held, loaded.trust_problem)
+                    clearance = Clearance(
+                        loaded.skills, loaded.held, loaded.trust_problem, loaded.trust_warnings
+                    )
                     view = SkillView(
                         revision, self.profile, loaded.skills, (), get_index, clearance=clearance
                     )

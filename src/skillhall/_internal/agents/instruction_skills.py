@@ -99,7 +99,8 @@ class LoadedInstructions:
     findings: tuple[JudgedFinding, ...]
     fingerprint: Fingerprint = field(compare=False)
     held: tuple[HeldSkill, ...] = ()  # neither their names nor their text reach the model
-    trust_problem: str = ""  # why the approvals cannot be read
+    trust_problem: str = ""  # why the approvals or a policy cannot be read
+    trust_warnings: tuple[str, ...] = ()
     pinned_count: int = 0  # the first of the listed skills, which always come first
 
     @cached_property
@@ -210,7 +211,7 @@ class InstructionLoader:
             catalog = load_roots([root], self._profile, with_bodies=True, linked_folders=linked)
             findings += catalog.findings
             cleared = self._gate.clear(catalog)
-            clearance = Clearance((), (*clearance.held, *cleared.held), cleared.problem)
+            clearance = clearance.add(cleared)
             skills = [skill.with_root_number(number) for skill in cleared.cleared]
             known += skills
             skills = [skill for skill in skills if not is_excluded(skill)]
@@ -247,6 +248,7 @@ class InstructionLoader:
             fingerprint.extend({**watched, **clearance.signatures}),
             clearance.held,
             clearance.problem,
+            clearance.warnings,
             len(pinned),
         )
 

@@ -78,6 +78,7 @@ class SkillView:
         # Models must not learn of held skills, so only their number is shown.
         self.held: tuple[HeldSkill, ...] = () if clearance is None else clearance.held
         self.trust_problem: str = "" if clearance is None else clearance.problem
+        self.trust_warnings: tuple[str, ...] = () if clearance is None else clearance.warnings
         # Including hidden ones, which only users may call.
         self.all_skills: tuple[ClearedSkill, ...] = tuple(skills)
         visible = [skill for skill in self.all_skills if is_visible_to_models(skill)]

@@ -47,6 +47,7 @@ COMMAND_SECTIONS = {
         "verify": ("install.install:verify_skills", "Compare installed skills with the lock file."),
         "trust": ("install.trust", "Approve skills that others have written: list, show."),
         "untrust": ("install.trust:untrust", "Block skills for agents."),
+        "policy": ("install.policy", "Show which rules decide about each skill: check."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),
         "agents": ("install.install:agents", "List the supported coding agents."),

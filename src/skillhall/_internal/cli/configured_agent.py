@@ -58,7 +58,7 @@ def open_agent_skills(  # noqa: PLR0913 - each is an option of its own
         skills = GatedAgentSkills(adjust(build_default_agent(roots)), settings, gate)
         ask_about_held(skills.snapshot().instructions.held, settings)
         loaded = skills.snapshot().instructions
-        report_held(loaded.held, loaded.trust_problem, trust)
+        report_held(loaded.held, loaded.trust_problem, loaded.trust_warnings, trust)
         return skills
     return AgentSkills(adjust(_select_agent(config_path, name, settings)), settings)
 

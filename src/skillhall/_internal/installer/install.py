@@ -13,6 +13,11 @@ from typing import NamedTuple
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import InstallTargets
+from skillhall._internal.installer.install_rules import (
+    NO_RULES,
+    InstallRules,
+    load_install_rules,
+)
 from skillhall._internal.installer.lock import (
     LockEntry,
     LockTarget,
@@ -106,7 +111,12 @@ def select_bundles(bundles: Sequence[Bundle], names: Iterable[str]) -> list[Bund
 
 
 def add_to_folder(
-    bundles: Iterable[Bundle], folder: str, *, overwrite: bool = False, dry_run: bool = False
+    bundles: Iterable[Bundle],
+    folder: str,
+    rules: InstallRules = NO_RULES,
+    *,
+    overwrite: bool = False,
+    dry_run: bool = False,
 ) -> AddReport:
     """Write the bundles into `folder`, which is created if missing.
 
@@ -114,7 +124,7 @@ def add_to_folder(
     Raises: UnsavedFilesError, NotASkill, OSError.
     """
     report = AddReport()
-    ready = preflight_bundles(bundles, folder, report)
+    ready = preflight_bundles(bundles, folder, report, rules)
     if dry_run:
         for addition in ready:
             is_added = overwrite or not os.path.lexists(addition.path)
@@ -131,7 +141,7 @@ def add_to_folder(
 
 
 def preflight_bundles(
-    bundles: Iterable[Bundle], folder: str, report: AddReport
+    bundles: Iterable[Bundle], folder: str, report: AddReport, rules: InstallRules = NO_RULES
 ) -> list[AddedSkill]:
     """Return the skills that can be added to `folder`.
 
@@ -142,7 +152,7 @@ def preflight_bundles(
     sizes = {file.size for bundle in bundles if (file := _find_skill_md(bundle)) and file.size}
     present = [*list_present_skills(folder, sizes)] if folder else []
     for bundle in bundles:
-        skill = _check_bundle(bundle, folder, present, report)
+        skill = _check_bundle(bundle, folder, present, report, rules)
         if skill is None:
             continue
         # Ids are folded because some file systems ignore case and Unicode normalization.
@@ -161,7 +171,11 @@ def preflight_bundles(
 
 
 def _check_bundle(
-    bundle: Bundle, folder: str, present: Sequence[PresentSkill], report: AddReport
+    bundle: Bundle,
+    folder: str,
+    present: Sequence[PresentSkill],
+    report: AddReport,
+    rules: InstallRules,
 ) -> AddedSkill | None:
     """Return the skill if the lenient profile accepts it, else `None`.
 
@@ -176,7 +190,7 @@ def _check_bundle(
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
         if near_copy := find_near_copy(data, skill_id, present):
             findings = (*findings, near_copy)
-        findings = (*findings, *find_broken_signature(bundle))
+        findings = (*findings, *find_broken_signature(bundle), *rules.check(bundle))
     elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
     judged_findings = LENIENT.load_policy.judge(
@@ -187,6 +201,8 @@ def _check_bundle(
     if any(judged.effect is Effect.REJECT for judged in judged_findings):
         report.skipped.append(SkippedSkill(id=skill_id, name=name, reason="rejected"))
         return None
+    if signer := rules.find_signer(bundle):
+        report.notes.append(f"{skill_id}: signed by {signer}")
     path, digest = os.path.join(folder, skill_id), bundle.digest()
     return AddedSkill(id=skill_id, name=name, path=path, digest=digest, bundle=bundle)
 
@@ -227,7 +243,8 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
     """
     report = AddReport()
     loaded = [opened_source.load_bundle(bundle) for bundle in bundles]
-    ready = preflight_bundles(loaded, project.path(install_targets.folder), report)
+    rules = load_install_rules(opened_source.reference, project.settings)
+    ready = preflight_bundles(loaded, project.path(install_targets.folder), report, rules)
     installation = _Installation(project, opened_source, install_targets, overwrite)
     if dry_run:
         entries = project.read_lock().entries

@@ -18,6 +18,7 @@ from skillhall._internal.installer.install import (
     read_file_states,
     select_bundles,
 )
+from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.installer.lock import LockEntry, matches_entry, update_entry
 from skillhall._internal.installer.npx_lock import (
     NpxEntry,
@@ -100,6 +101,9 @@ def _install_entry(
             if frozen or entry.commit or opened.reference.needs_approval:
                 raise LockMismatch(key, "the files in the source differ from the locked ones")
             new_entry = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
+        rules = load_install_rules(opened.reference, project.settings)
+        if problems := [finding.message for finding in rules.check(bundle)]:
+            raise SkillRejected(key, problems)
         with open_transaction(project, "add") as transaction:
             # Another process may have changed the project while we were fetching.
             if transaction.entries.get(key) != entry:

@@ -15,6 +15,7 @@ from skillhall._internal.installer.install import (
     read_bundle_name,
     read_file_states,
 )
+from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.installer.lock import (
     LockEntry,
     drop_new_hidden_files,
@@ -250,7 +251,8 @@ def _apply_update(
         return replace(result, status=UpdateStatus.CONFLICT)
     targets = {path: _resolve_conflicts(merge, theirs, conflicts) for path, merge in merged.items()}
     report = AddReport()
-    if not preflight_bundles([build_bundle(key, targets[key])], project.root, report):
+    rules = load_install_rules(opened.reference, project.settings)
+    if not preflight_bundles([build_bundle(key, targets[key])], project.root, report, rules):
         return replace(result, status=UpdateStatus.REJECTED, findings=tuple(report.findings))
     after = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
     transaction.apply(key, targets, after, theirs)

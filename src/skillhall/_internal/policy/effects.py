@@ -54,6 +54,7 @@ UNREADABLE_CODES = frozenset(
 FILE_MISMATCH_CODES = frozenset(
     {
         Code.SIGNATURE_BROKEN,
+        Code.POLICY_UNMET,
         Code.MCP_ENTRY,
         Code.MCP_URI,
         Code.MCP_NAME,

@@ -19,6 +19,9 @@ class TrustAction(StrEnum):
     BLOCK = "block"
 
 
+STRICTNESS = {action: number for number, action in enumerate(TrustAction)}
+
+
 class TrustPolicy(NamedTuple):
     """The actions for skills that a rule finds neither approved nor blocked."""
 

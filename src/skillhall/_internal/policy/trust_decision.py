@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.trust_action import (
     ASK_ABOUT_PROJECTS,
@@ -16,6 +16,9 @@ from skillhall._internal.policy.trust_action import (
     TrustPolicy,
 )
 from skillhall._internal.skill.approved_files import CHANGED_REASON
+
+if TYPE_CHECKING:  # most machines have no policy files
+    from skillhall._internal.policy.policies import Policies, SkillEvidence
 
 EVERYWHERE = "*"  # an approval for all projects
 
@@ -47,23 +50,6 @@ class ApprovalDecision(StrEnum):
     FORGET = "forget"  # the records before it do not count
 
 
-class PolicyLevel(StrEnum):
-    """Who wrote a policy. A project's may come from a stranger."""
-
-    MACHINE = "machine"
-    USER = "user"
-    PROJECT = "project"
-
-
-class PolicyRules(NamedTuple):
-    """The rules of one policy file; `None` keeps the action of the level below."""
-
-    new: TrustAction | None = None
-    changed: TrustAction | None = None
-    denied: frozenset[str] = frozenset()  # digests
-    allowed: frozenset[str] = frozenset()  # digests; only the machine's policy may allow
-
-
 class Approved(NamedTuple):
     """The part of a record that decides."""
 
@@ -82,6 +68,7 @@ class TrustFacts(NamedTuple):
     project: str
     defaults: TrustPolicy = LOAD_EVERYTHING  # of the profile
     can_ask: bool = False  # whether there is a terminal, outside of CI
+    evidence: SkillEvidence | None = None  # for policies
 
 
 class Decision(NamedTuple):
@@ -100,25 +87,23 @@ class Decision(NamedTuple):
 def decide(
     facts: TrustFacts,
     approvals: Iterable[Approved] = (),
-    policies: Mapping[PolicyLevel, PolicyRules] | None = None,
+    policies: Policies | None = None,
     revocations: Collection[str] = (),
 ) -> Decision:
     """Decide whether a model may get a skill; the first rule that matches decides.
 
     Approvals are in the order in which they were recorded, and the latest one counts.
     """
-    policies = policies or {}
     latest, was_approved = _find_approval(facts, approvals)
     if rule := _find_block_rule(facts, latest, policies, revocations):
         return Decision(TrustAction.BLOCK, TrustState.BLOCKED, rule)
-    machine = policies.get(PolicyLevel.MACHINE, PolicyRules())
     rule = ""
     if latest is ApprovalDecision.APPROVE:
         rule = "you approved it"
-    elif facts.digest in machine.allowed:
-        rule = "the policy of the machine allows it"
     elif facts.origin in (Origin.OWN, Origin.USER, Origin.NAMED):
         rule = _ORIGIN_RULES[facts.origin]
+    elif policies is not None:
+        rule = policies.find_permission(facts)
     if rule:
         return Decision(TrustAction.LOAD, TrustState.APPROVED, rule)
     state = TrustState.CHANGED if was_approved else TrustState.NEW
@@ -132,39 +117,36 @@ _ORIGIN_RULES = {
     Origin.PROJECT: "it was found in the project",
     Origin.LINK: "a link leads out of the searched folders",
 }
-_STRICTNESS = {action: number for number, action in enumerate(TrustAction)}
 
 
 def _find_block_rule(
     facts: TrustFacts,
     latest: ApprovalDecision | None,
-    policies: Mapping[PolicyLevel, PolicyRules],
+    policies: Policies | None,
     revocations: Collection[str],
 ) -> str:
     """Return the rule that blocks the skill; "" if there is none."""
     if facts.digest in revocations:
         return "it is revoked"
-    for level, policy in policies.items():
-        if facts.digest in policy.denied:
-            return f"the policy of the {level} denies it"
-    return "you blocked it" if latest is ApprovalDecision.BLOCK else ""
+    if latest is ApprovalDecision.BLOCK:
+        return "you blocked it"
+    return "" if policies is None else policies.find_block_rule(facts)
 
 
-def _decide_by_origin(
-    facts: TrustFacts, state: TrustState, policies: Mapping[PolicyLevel, PolicyRules]
-) -> Decision:
-    kind = "changed" if state is TrustState.CHANGED else "new"
+def _decide_by_origin(facts: TrustFacts, state: TrustState, policies: Policies | None) -> Decision:
+    is_changed, is_link = state is TrustState.CHANGED, facts.origin is Origin.LINK
     # Without an approval, a link that leads out of the searched folders is never followed.
-    defaults = ASK_ABOUT_PROJECTS if facts.origin is Origin.LINK else facts.defaults
-    rules = {level: getattr(policy, kind) for level, policy in policies.items()}
-    action = rules.get(PolicyLevel.USER) or getattr(defaults, kind)
-    # The user may loosen the defaults. The others can only tighten: the machine bounds the user,
-    # and a project may come from a stranger.
-    bounds = [rules.get(PolicyLevel.MACHINE), rules.get(PolicyLevel.PROJECT)]
-    action = max([action, *filter(None, bounds)], key=_STRICTNESS.__getitem__)
+    defaults = ASK_ABOUT_PROJECTS if is_link else facts.defaults
+    action = defaults.changed if is_changed else defaults.new
+    rule = CHANGED_REASON if is_changed else _ORIGIN_RULES[facts.origin]
+    if policies is not None:
+        kind = "changed" if is_changed else "project"
+        action, entry = policies.find_action(kind, action, can_loosen=not is_link)
+        rule = f"{rule}; {entry}" if entry else rule
+    if action is TrustAction.BLOCK:
+        state = TrustState.BLOCKED
     if action is TrustAction.ASK and not facts.can_ask:
         action = TrustAction.HOLD
-    rule = CHANGED_REASON if kind == "changed" else _ORIGIN_RULES[facts.origin]
     return Decision(action, state, rule)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from cryptography.exceptions import UnsupportedAlgorithm
+
 from skillhall._internal.signing import certificates, keys
 from skillhall._internal.skill.signatures.statement import SignatureInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from cryptography import x509
 
     from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
@@ -55,13 +55,12 @@ class CertificateSigner(NamedTuple):
             return False
         if certificate.subject.rfc4514_string() != self.subject:
             return False
-        keys.verify(certificate.public_key(), bundle.signature, bundle.signed_bytes)
+        try:
+            key = certificate.public_key()
+        except (ValueError, UnsupportedAlgorithm):
+            raise SignatureInvalid("the type of the signing key is not supported") from None
+        keys.verify(key, bundle.signature, bundle.signed_bytes)
         return True
 
 
 Signer = KeySigner | CertificateSigner
-
-
-def find_signer(bundle: SigstoreBundle, signers: Iterable[Signer]) -> str:
-    """Return the name of the signer, or "" if it is unknown. Raises: SignatureInvalid."""
-    return next((signer.name for signer in signers if signer.accepts(bundle)), "")

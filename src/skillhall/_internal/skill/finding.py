@@ -89,6 +89,7 @@ class Code(StrEnum):
     CASE_COLLISION = "case-collision"
     NEAR_COPY = "near-copy"
     SIGNATURE_BROKEN = "signature-broken"
+    POLICY_UNMET = "policy-unmet"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
@@ -17,6 +18,8 @@ from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skillhall._internal.authoring.skill_review import SkillReview
     from skillhall._internal.catalog.trust.gate import SkillGate
     from skillhall._internal.policy.profiles import Profile
@@ -26,8 +29,8 @@ if TYPE_CHECKING:
 def open_gate(
     settings: Settings, profile: Profile, *, can_ask: bool = False, trust_project: bool = False
 ) -> SkillGate:
-    """Return the gate for a profile; only some profiles ask about skills of a project."""
-    if profile.trust_policy == LOAD_EVERYTHING:
+    """Return the gate for a profile; without a policy, only some profiles need one."""
+    if profile.trust_policy == LOAD_EVERYTHING and not settings.has_policy:
         return OPEN_GATE
     return open_trust_gate(settings, profile, can_ask=can_ask, trust_project=trust_project)
 
@@ -50,7 +53,17 @@ def open_trust_gate(
         user_folders,
         can_ask,
         trust_project or settings.trust_project,
+        settings.policy_files,
+        open_trust_cache_file(settings, "risks"),
+        partial(_open_sources, settings),
     )
+
+
+def _open_sources(settings: Settings) -> Callable[[str], str]:
+    # Only policies about sources need the lock files.
+    from skillhall._internal.installer.locked_sources import LockedSources  # noqa: PLC0415
+
+    return LockedSources(settings).find
 
 
 def open_review(settings: Settings, via: str) -> SkillReview:

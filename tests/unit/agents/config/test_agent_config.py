@@ -12,8 +12,8 @@ from skillhall._internal.agents.config.agent_config import (
     read_config,
     schema_file,
 )
-from skillhall._internal.agents.config.nodes import MAX_CONFIG_BYTES
 from skillhall._internal.agents.instruction_skills import InstructionSource
+from skillhall._internal.config_file.nodes import MAX_CONFIG_BYTES
 from skillhall._internal.policy.selection import Globs
 from skillhall.errors import ConfigInvalid
 

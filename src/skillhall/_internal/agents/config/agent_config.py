@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.config.nodes import read_config_document
 from skillhall._internal.agents.instruction_skills import InstructionSource
+from skillhall._internal.config_file.nodes import read_config_document
 from skillhall._internal.policy.readable_files import normalize_extensions
 from skillhall._internal.policy.selection import Globs
 from skillhall.errors import ConfigInvalid
@@ -16,7 +16,7 @@ from skillhall.errors import ConfigInvalid
 if TYPE_CHECKING:
     from os import PathLike
 
-    from skillhall._internal.agents.config.nodes import ConfigNode
+    from skillhall._internal.config_file.nodes import ConfigNode
 
 CONFIG_FILES = ("skillhall.toml", "skillhall.json")  # in the working directory
 AGENT_TOOL_NAMES = ("load_skill", "read_skill_file", "list_skills", "search_skills", "ReadFile")

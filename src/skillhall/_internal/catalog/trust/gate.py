@@ -41,13 +41,26 @@ class Clearance(NamedTuple):
 
     cleared: Sequence[ClearedSkill]
     held: tuple[HeldSkill, ...] = ()
-    problem: str = ""  # why the approvals cannot be read
+    problem: str = ""  # why the approvals or a policy cannot be read
+    warnings: tuple[str, ...] = ()  # for the user
+    examined: tuple[HashedFiles, ...] = ()  # of skills that were cleared by what they contain
 
     @property
     def signatures(self) -> Mapping[str, Signature | None]:
-        """The signatures of held files: after a change, a skill may be cleared."""
-        hashed = (one.hashed for one in self.held if one.hashed is not None)
+        """The signatures of held and examined files, whose changes may change the decision."""
+        held = (one.hashed for one in self.held if one.hashed is not None)
+        hashed = (*held, *self.examined)
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
+
+    def add(self, other: Clearance) -> Clearance:
+        """Return what is known about both, without the cleared skills."""
+        return Clearance(
+            (),
+            (*self.held, *other.held),
+            other.problem,
+            tuple(dict.fromkeys((*self.warnings, *other.warnings))),
+            (*self.examined, *other.examined),
+        )
 
 
 class SkillGate(Protocol):

@@ -120,7 +120,12 @@ def open_trust_cache_file(settings: Settings, kind: str) -> TrustCacheFile:
 
 
 def open_state_cache(settings: Settings) -> StateCache:
-    """Return the cache of the states of the skills in the working directory."""
+    """Return the cache of the states of the skills in the working directory.
+
+    It is empty if there is a policy, because the states then depend on further files.
+    """
+    if settings.has_policy:
+        settings = settings._replace(use_head_cache=False)
     file = open_trust_cache_file(settings, f"states, trusted: {settings.trust_project}")
     return StateCache(file, os.path.join(settings.data_directory, _TRUST_FILE))
 

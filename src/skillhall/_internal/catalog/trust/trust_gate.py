@@ -1,9 +1,9 @@
-"""The gate for skills that may come from strangers: it clears what the user approved."""
+"""The gate for skills that may come from strangers: it clears what was approved."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
 from skillhall._internal.fs.handles import real_path
@@ -15,15 +15,19 @@ from skillhall._internal.policy.trust_decision import (
     TrustState,
     decide,
 )
+from skillhall._internal.settings import is_present
 from skillhall._internal.skill.approved_files import ApprovedFiles
 from skillhall.errors import ConfigInvalid, SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.catalog.trust.file_hashes import FileHashes
-    from skillhall._internal.catalog.trust.state_cache import SkillStates
+    from skillhall._internal.catalog.trust.evidence import EvidenceFinder
+    from skillhall._internal.catalog.trust.file_hashes import FileHashes, HashedFiles
+    from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
+    from skillhall._internal.catalog.trust.state_cache import SkillStates, TrustCacheFile
+    from skillhall._internal.policy.policies import Policies, SkillEvidence
     from skillhall._internal.policy.trust_action import TrustPolicy
     from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.storage.trust_store import TrustRecords, TrustStore
@@ -32,9 +36,30 @@ PROJECT_SOURCE = "project"  # the label of roots that a stranger may have writte
 NAMED_SOURCE = "given"  # the label of roots that the user named
 
 
+class _Context(NamedTuple):
+    """What a decision depends on, read once for all skills."""
+
+    records: TrustRecords | None  # `None` if they cannot be read
+    problem: str
+    has_blocks: bool
+    own: Collection[str]
+    linked: Collection[str]
+    loaded: LoadedPolicies | None  # `None` if there are no policy files
+    finder: EvidenceFinder | None  # for policies
+    trusts_project: bool
+
+    @property
+    def policies(self) -> Policies | None:
+        return None if self.loaded is None else self.loaded.policies
+
+    @property
+    def policy_problem(self) -> str:
+        return "" if self.loaded is None else self.loaded.problem
+
+
 @dataclass(frozen=True, slots=True)
 class TrustGate:
-    """Clears the skills that the user approved, and those that need no approval."""
+    """Clears the skills that the user or a policy approved, and those that need no approval."""
 
     store: TrustStore
     hashes: FileHashes
@@ -43,11 +68,14 @@ class TrustGate:
     user_folders: frozenset[str] = frozenset()  # real paths, which may be inside the project
     can_ask: bool = False
     trust_project: bool = False  # for this run only
+    policy_files: Mapping[str, str] = field(default_factory=dict)  # paths by level
+    risks_file: TrustCacheFile | None = None
+    open_sources: Callable[[], Callable[[str], str]] = lambda: lambda _: ""  # by folder
 
     @property
     def watched_paths(self) -> Sequence[str]:
-        """The file of the approvals."""
-        return (self.store.path,)
+        """The files of the approvals and of the policies."""
+        return (self.store.path, *self.policy_files.values())
 
     def find_linked_folders(self) -> Sequence[str]:
         """Return the approved targets of links that lead out of the searched folders."""
@@ -58,25 +86,40 @@ class TrustGate:
         """Clear the skills that models may get. Without readable approvals, hold the found ones."""
         cleared: list[ClearedSkill] = []
         held: list[HeldSkill] = []
-        records, problem = self._read_records()
-        has_blocks = records is None or records.has_blocks(self.project)
-        own = set() if records is None else records.find_own_folders(self.project)
-        linked = set() if records is None else records.find_linked_folders(self.project)
+        examined: list[HashedFiles] = []
+        warned: list[str] = []
+        context = self._read_context()
+        can_block = context.policies is not None and context.policies.can_block
         for skill in skills:
-            origin = self._find_origin(skill, own, linked)
+            origin = self._find_origin(skill, context)
             needs_approval = origin in (Origin.PROJECT, Origin.LINK)
-            is_named = records is None and origin is Origin.NAMED
-            if is_named or not (needs_approval or has_blocks):
+            if not (needs_approval or can_block or self._judges(origin, context)):
                 cleared.append(ClearedSkill(skill))
                 continue
-            one = self._judge(skill, origin, records)
-            if one.decision.is_cleared:
-                approved = self._get_approved_files(one) if needs_approval else None
-                cleared.append(ClearedSkill(skill.with_approved(approved)))
-            else:
+            one = self._judge(skill, origin, context)
+            if not one.decision.is_cleared:
                 held.append(one)
-        self.hashes.save()
-        return Clearance(cleared, tuple(held), problem)
+                continue
+            if one.decision.action is TrustAction.WARN:
+                warned.append(skill.name)
+            # The files of skills that the user is writing change all the time.
+            is_examined = can_block and origin is not Origin.OWN
+            if is_examined and one.hashed is not None:
+                examined.append(one.hashed)
+            approved = self._get_approved_files(one) if needs_approval or is_examined else None
+            cleared.append(ClearedSkill(skill.with_approved(approved)))
+        self._save(context)
+        problem = "; ".join(filter(None, (context.problem, context.policy_problem)))
+        warnings = [] if context.policies is None else context.policies.find_warnings(self.policy)
+        if warned:
+            warnings.append(f"used without an approval: {', '.join(warned)}")
+        return Clearance(cleared, tuple(held), problem, tuple(warnings), tuple(examined))
+
+    def _judges(self, origin: Origin, context: _Context) -> bool:
+        """Whether a skill that needs no approval may still be held."""
+        if context.records is None:
+            return origin is not Origin.NAMED
+        return context.has_blocks or bool(context.policy_problem)
 
     def find_states(self, skills: Iterable[CatalogSkill]) -> SkillStates:
         """Return the states of skills by location, with the signatures of their files.
@@ -84,6 +127,13 @@ class TrustGate:
         Those of files that may change without a trace are missing, so that no cache keeps them.
         Without readable approvals, all skills are new.
         """
+        context = self._read_context()
+        if context.loaded is not None:  # the states depend on the policies, too
+            judged = self._judge_all(skills, context)
+            return {
+                one.skill.location: (one.decision.state.value, {one.skill.location: None})
+                for one in judged
+            }
         clearance = self.clear(skills := [*skills])
         held = {one.skill.location: one.decision.state.value for one in clearance.held}
         independent = {one.location for one in clearance.cleared if one.approved is None}
@@ -100,19 +150,64 @@ class TrustGate:
 
     def judge_all(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
         """Return the decision about each skill, held or not. Raises: ConfigInvalid, OSError."""
-        records = self.store.read()
-        own = records.find_own_folders(self.project)
-        linked = records.find_linked_folders(self.project)
-        judged = [
-            self._judge(skill, self._find_origin(skill, own, linked), records) for skill in skills
-        ]
+        self.store.read()
+        return self._judge_all(skills, self._read_context())
+
+    def examine_all(self, judged: Iterable[HeldSkill]) -> list[SkillEvidence | None]:
+        """Return the evidence about skills; `None` if their files cannot be read."""
+        finder = self._open_evidence(self.load_policies())
+        found = [one.hashed and finder.examine(one.skill, one.hashed) for one in judged]
+        for evidence in filter(None, found):
+            _ = evidence.risk  # computed now, so that it is saved
+        finder.save()
+        return [*found]
+
+    def load_policies(self) -> LoadedPolicies | None:
+        """Load the policy files; `None` if there are none."""
+        if not any(map(is_present, self.policy_files.values())):
+            return None
+        # Most machines have no policy files.
+        from skillhall._internal.catalog.trust.policy_loader import load_policies  # noqa: PLC0415
+
+        return load_policies(self.policy_files)
+
+    def _read_context(self) -> _Context:
+        records, problem = self._read_records()
+        loaded = self.load_policies()
+        is_forbidden = loaded is not None and (
+            bool(loaded.problem) or loaded.policies.forbids_trust_project
+        )
+        return _Context(
+            records,
+            problem,
+            records is not None and records.has_blocks(self.project),
+            set() if records is None else records.find_own_folders(self.project),
+            set() if records is None else records.find_linked_folders(self.project),
+            loaded,
+            None if loaded is None else self._open_evidence(loaded),
+            self.trust_project and not is_forbidden,
+        )
+
+    def _save(self, context: _Context) -> None:
         self.hashes.save()
+        if context.finder is not None:
+            context.finder.save()
+
+    def _open_evidence(self, loaded: LoadedPolicies | None) -> EvidenceFinder:
+        from skillhall._internal.catalog.trust.evidence import EvidenceFinder  # noqa: PLC0415
+
+        return EvidenceFinder(loaded, self.risks_file, self.open_sources)
+
+    def _judge_all(self, skills: Iterable[CatalogSkill], context: _Context) -> list[HeldSkill]:
+        judged = [
+            self._judge(skill, self._find_origin(skill, context), context) for skill in skills
+        ]
+        self._save(context)
         return judged
 
-    def _judge(
-        self, skill: CatalogSkill, origin: Origin, records: TrustRecords | None
-    ) -> HeldSkill:
-        if records is None:
+    def _judge(self, skill: CatalogSkill, origin: Origin, context: _Context) -> HeldSkill:
+        records = context.records
+        if records is None and origin is not Origin.NAMED:
             unreadable = Decision(TrustAction.HOLD, TrustState.NEW, "the approvals cannot be read")
             return HeldSkill(skill, unreadable)
         try:
@@ -122,7 +217,14 @@ class TrustGate:
             return HeldSkill(skill, unreadable)
         digest, name = hashed.digest, skill.name
         facts = TrustFacts(digest, name, origin, self.project, self.policy, self.can_ask)
-        decision = decide(facts, records.list_approved(digest, name, hashed.files))
+        if context.finder is not None:
+            facts = facts._replace(evidence=context.finder.examine(skill, hashed))
+        approvals = () if records is None else records.list_approved(digest, name, hashed.files)
+        decision = decide(facts, approvals, context.policies)
+        is_exempt = origin in (Origin.OWN, Origin.NAMED) or decision.action is TrustAction.BLOCK
+        if context.policy_problem and not is_exempt:
+            state = TrustState.NEW if decision.is_cleared else decision.state
+            decision = Decision(TrustAction.HOLD, state, "a policy cannot be read")
         return HeldSkill(skill, decision, hashed)
 
     def _get_approved_files(self, one: HeldSkill) -> ApprovedFiles | None:
@@ -131,12 +233,12 @@ class TrustGate:
         signatures = one.hashed.get_file_signatures(one.skill.folder_handle.path)
         return ApprovedFiles(one.skill.name, one.hashed.files, signatures)
 
-    def _find_origin(self, skill: CatalogSkill, own: set[str], linked: set[str]) -> Origin:
-        if skill.real_folder is not None and skill.real_folder.path in linked:
+    def _find_origin(self, skill: CatalogSkill, context: _Context) -> Origin:
+        if skill.real_folder is not None and skill.real_folder.path in context.linked:
             return Origin.LINK
-        root = skill.root
-        if root.source != PROJECT_SOURCE or self.trust_project:
-            is_named = root.source == NAMED_SOURCE or self.trust_project
+        root, own = skill.root, context.own
+        if root.source != PROJECT_SOURCE or context.trusts_project:
+            is_named = root.source == NAMED_SOURCE or context.trusts_project
             return Origin.NAMED if is_named else Origin.USER
         if root.real_path in self.user_folders:
             return Origin.USER

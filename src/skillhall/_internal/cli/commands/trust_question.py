@@ -66,7 +66,8 @@ def ask_about_held(held: Sequence[HeldSkill], settings: Settings) -> bool:
         return False
     review = open_review(settings, "question")
     count = format_count(len(asked), "skill")
-    names = _format_names(asked)
+    examined = review.gate.examine_all(asked[:_MAX_NAMES])
+    names = _format_names(asked, ["" if one is None else one.risk.value for one in examined])
     print_message(f"This project contains {count} that you have not approved: {names}.")
     while True:
         answer = click.prompt(
@@ -83,8 +84,11 @@ def ask_about_held(held: Sequence[HeldSkill], settings: Settings) -> bool:
         return True
 
 
-def report_held(held: Sequence[HeldSkill], problem: str, trust: TrustOptions) -> None:
+def report_held(
+    held: Sequence[HeldSkill], problem: str, warnings: Sequence[str], trust: TrustOptions
+) -> None:
     """Print one line about held skills. Raises: CommandFailed with --require-trusted."""
+    print_warnings(warnings)
     if problem:
         print_message(f"warning: {problem}; skills that need an approval are held")
     held = [one for one in held if one.is_undecided]
@@ -94,6 +98,12 @@ def report_held(held: Sequence[HeldSkill], problem: str, trust: TrustOptions) ->
     if trust.require_trusted:
         raise CommandFailed("not_approved", message, "to review, run: skillhall trust")
     print_message(f"held {message}; to review, run: skillhall trust")
+
+
+def print_warnings(warnings: Sequence[str]) -> None:
+    """Print warnings about policies, and about skills that are used without an approval."""
+    for warning in warnings:
+        print_message(f"warning: {sanitize_line(warning)}")
 
 
 def serialize_held(held: Sequence[HeldSkill]) -> list[dict[str, object]]:
@@ -110,12 +120,15 @@ def serialize_held(held: Sequence[HeldSkill]) -> list[dict[str, object]]:
     ]
 
 
-def _format_names(held: Sequence[HeldSkill]) -> str:
-    names = ", ".join(map(_format_name, held[:_MAX_NAMES]))
+def _format_names(held: Sequence[HeldSkill], levels: Sequence[str] = ()) -> str:
+    shown = held[:_MAX_NAMES]
+    pairs = zip(shown, levels or [""] * len(shown), strict=True)
+    names = ", ".join(_format_name(one, level) for one, level in pairs)
     rest = len(held) - _MAX_NAMES
     return f"{names} and {rest} more" if rest > 0 else names
 
 
-def _format_name(one: HeldSkill) -> str:
-    name = sanitize_line(one.skill.name)
-    return name if one.decision.state is TrustState.NEW else f"{name} ({one.decision.state})"
+def _format_name(one: HeldSkill, level: str) -> str:
+    name, state = sanitize_line(one.skill.name), one.decision.state
+    marks = ", ".join(filter(None, (level, "" if state is TrustState.NEW else state)))
+    return f"{name} ({marks})" if marks else name

@@ -7,7 +7,7 @@ import pytest
 
 from skillhall._internal.cli.runner import run
 from skillhall._internal.signing.keys import load_public_key
-from skillhall._internal.signing.signers import KeySigner, find_signer
+from skillhall._internal.signing.signers import KeySigner
 from skillhall._internal.skill.signatures.sigstore_bundle import parse_bundle
 from tests.support.skills import make_skill
 
@@ -45,7 +45,7 @@ def test_all_files_of_a_skill_are_signed(folder: Path, capsys: pytest.CaptureFix
     assert skill == {"name": "pdf-tools", "path": "skills/pdf-tools/skill.oms.sig", "files": 3}
     signature = parse_bundle((folder / skill["path"]).read_bytes())
     key = load_public_key((folder / "acme.pub").read_bytes(), "acme.pub")
-    assert find_signer(signature, [KeySigner("acme", key)]) == "acme"
+    assert KeySigner("acme", key).accepts(signature)
 
 
 def test_encrypted_key_needs_the_passphrase(

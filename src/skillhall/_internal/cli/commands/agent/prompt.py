@@ -129,7 +129,7 @@ def command(
     linked = gate.find_linked_folders()
     catalog = load_with_progress(search, read_bodies=True, linked_folders=linked)
     clearance = clear_for_model(gate, catalog.visible, settings)
-    report_held(clearance.held, clearance.problem, trust)
+    report_held(clearance.held, clearance.problem, clearance.warnings, trust)
     skills = chosen.select(clearance.cleared)
     if output_format == "inline":
         text = render_instructions((), _read_bodies(skills, catalog.profile))

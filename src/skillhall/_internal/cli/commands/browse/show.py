@@ -15,6 +15,7 @@ from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
     clear_for_model,
     open_command_gate,
+    print_warnings,
     trust_options,
 )
 from skillhall._internal.cli.json_output import serialize_finding
@@ -44,6 +45,7 @@ def read(
     gate = open_command_gate(settings, find_profile(search.profile), trust)
     catalog = load_with_progress(search, linked_folders=gate.find_linked_folders())
     clearance = clear_for_model(gate, [find_skill(catalog, name)], settings)
+    print_warnings(clearance.warnings)
     for held in clearance.held:
         raise SkillNotApproved(name, clearance.problem or held.decision.rule)
     (skill,) = clearance.cleared

@@ -43,6 +43,7 @@ from skillhall._internal.installer.install import (
     read_bundle_name,
     select_bundles,
 )
+from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.wiring.sources import OpenedSource, build_github_hint, open_source
 
@@ -142,7 +143,8 @@ def command(
             return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
         # Skills in a folder outside of the project are not recorded in its lock file.
         loaded = [opened.load_bundle(bundle) for bundle in bundles]
-        return add_to_folder(loaded, targets, overwrite=overwrite, dry_run=dry_run)
+        rules = load_install_rules(opened.reference, project.settings)
+        return add_to_folder(loaded, targets, rules, overwrite=overwrite, dry_run=dry_run)
 
     if asks:
         # Findings are shown before anything is written.

@@ -19,6 +19,7 @@ from skillhall._internal.cli.options import confirm, flag, json_command, yes_opt
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
+from skillhall._internal.policy.policies import SkillEvidence
 from skillhall._internal.policy.trust_decision import EVERYWHERE
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.wiring.skill_gate import open_review
@@ -68,7 +69,7 @@ names_argument = click.argument(
 everywhere_option = flag("-g", "--global", "everywhere", help="In all projects, not only here.")
 
 
-class _Found(NamedTuple):
+class JudgedSkills(NamedTuple):
     """The skills of the default folders, and what is known about them."""
 
     review: SkillReview
@@ -87,10 +88,11 @@ class _Found(NamedTuple):
         return serialize_held(self.review.gate.judge_all([one.skill for one in judged]))
 
 
-def _find_skills(via: str, linked_folders: Sequence[str] = ()) -> _Found:
+def find_judged_skills(via: str, linked_folders: Sequence[str] = ()) -> JudgedSkills:
+    """Load the skills of the default folders, for the command `via`."""
     review = open_review(read_settings(), via)
     linked = (*review.gate.find_linked_folders(), *linked_folders)
-    return _Found(review, load_with_progress(SearchOptions(), linked_folders=linked))
+    return JudgedSkills(review, load_with_progress(SearchOptions(), linked_folders=linked))
 
 
 @json_command("", "skillhall trust pdf-tools")
@@ -112,7 +114,7 @@ def approve_skills(
     """Show the skills NAME, or all that are not approved, and ask whether to approve them."""
     if (mine or digest or link) and not names:
         raise click.UsageError("name the skills for --digest, --mine and --link")
-    found = _find_skills("skillhall trust", _find_link_targets(names) if link else ())
+    found = find_judged_skills("skillhall trust", _find_link_targets(names) if link else ())
     judged = found.judge(names) if names else found.judge_all()
     chosen = judged if names else [one for one in judged if one.is_undecided]
     if digest:
@@ -166,7 +168,7 @@ def _find_link_targets(names: Sequence[str]) -> list[str]:
 @flag("--forget", help="Only drop the approval: the skill counts as new again.")
 def untrust(*, names: tuple[str, ...], everywhere: bool, forget: bool) -> CommandResult:
     """Block the current version of the skills NAME for agents, here or in all projects."""
-    found = _find_skills("skillhall untrust")
+    found = find_judged_skills("skillhall untrust")
     chosen = found.judge(names)
     found.review.block(chosen, EVERYWHERE if everywhere else "", forget=forget)
     verb = "forgot" if forget else "blocked"
@@ -180,7 +182,7 @@ def untrust(*, names: tuple[str, ...], everywhere: bool, forget: bool) -> Comman
 @json_command("list", "skillhall trust list", group=command)
 def list_states() -> CommandResult:
     """List the skills with their state, digest, scope and the decision about them."""
-    found = _find_skills("")
+    found = find_judged_skills("")
     judged = found.judge_all()
     rows = [_Row.build(found, one) for one in judged]
     return CommandResult(
@@ -194,10 +196,19 @@ def list_states() -> CommandResult:
 @click.argument("name", shell_complete=complete_skill)
 def show_state(*, name: str) -> CommandResult:
     """Show who wrote the skill NAME, who approved it, and whether agents may use it."""
-    found = _find_skills("")
+    found = find_judged_skills("")
     [one] = found.judge([name])
+    [evidence] = found.review.gate.examine_all([one])
     row = _Row.build(found, one)
-    return CommandResult(row.serialize(), lines=row.describe())
+    data = {**row.serialize(), **serialize_evidence(evidence)}
+    return CommandResult(data, lines=row.describe(evidence))
+
+
+def serialize_evidence(evidence: SkillEvidence | None) -> dict[str, object]:
+    """Return the risk level and the known signers for JSON output."""
+    if evidence is None:
+        return {"risk": "", "signer": ""}
+    return {"risk": evidence.risk.value, "signer": evidence.signature.format_signers()}
 
 
 class _Row(NamedTuple):
@@ -208,7 +219,7 @@ class _Row(NamedTuple):
     base: ApprovalRecord | None
 
     @classmethod
-    def build(cls, found: _Found, judged: HeldSkill) -> _Row:
+    def build(cls, found: JudgedSkills, judged: HeldSkill) -> _Row:
         name, review = judged.skill.name, found.review
         return cls(judged, review.find_latest(name), review.find_base(name))
 
@@ -226,8 +237,8 @@ class _Row(NamedTuple):
         where, since = ("", "") if latest is None else (latest.where, latest.at[:10])
         return skill.name, decision.rule, decision.state, digest, where, since
 
-    def describe(self) -> list[str]:
-        """Return who wrote and approved the skill, whether it changed, and who may use it."""
+    def describe(self, evidence: SkillEvidence | None) -> list[str]:
+        """Return who wrote and approved the skill, whether it changed, and whether it is used."""
         decision, hashed, base = self.judged.decision, self.judged.hashed, self.base
         digest = "unreadable" if hashed is None else hashed.digest[:_SHORT_DIGEST]
         source = base.source if base is not None and base.source else "unknown"
@@ -239,9 +250,13 @@ class _Row(NamedTuple):
         if base is not None and (hashed is None or base.digest != hashed.digest):
             changed = f"yes, {digest} instead of {base.digest[:_SHORT_DIGEST]}"
         use = "yes" if decision.is_cleared else "no"
+        signer = "" if evidence is None else evidence.signature.format_signers()
+        signed = f", signed by {signer}" if signer else ""
+        risk = "unknown" if evidence is None else evidence.risk
         return [
-            f"written   {source}{commit}",
+            f"written   {source}{commit}{signed}",
             f"approved  {approved}",
             f"changed   {changed}",
+            f"risk      {risk}",
             f"use       agents of this project: {use}, {decision.rule}",
         ]

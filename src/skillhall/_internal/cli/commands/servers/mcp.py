@@ -42,7 +42,7 @@ def command(*, search: SearchOptions, trust: TrustOptions, check: bool) -> Comma
         _serve(provider, trust)
         return None
     view = provider.current_view()
-    report_held(view.held, view.trust_problem, trust)
+    report_held(view.held, view.trust_problem, view.trust_warnings, trust)
     rows = list_published(view)
     findings = [*view.findings, *(judged for _, judged in rows if judged)]
     skills = [{"name": row.name, "uri": row.uri, "listed": reason is None} for row, reason in rows]
@@ -66,7 +66,7 @@ def _serve(provider: FolderSkillProvider, trust: TrustOptions) -> None:
     gc.enable()  # `main` disables it for short commands
     log_to_stderr()
     view = provider.current_view()
-    report_held(view.held, view.trust_problem, trust)
+    report_held(view.held, view.trust_problem, view.trust_warnings, trust)
     count = len(view.findings)
     more = f", {format_count(count, 'finding')}: see 'skillhall mcp --check'" if count else ""
     print_message(f"serving {format_count(len(view), 'skill')} over stdin and stdout{more}")

@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.agents.config.line_numbers import KeyPath, find_json_line, find_toml_line
+from skillhall._internal.config_file.line_numbers import KeyPath, find_json_line, find_toml_line
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
@@ -38,13 +38,24 @@ def read_config_document(file: Path) -> ConfigNode:
     try:
         with file.open("rb") as opened:
             data = opened.read(MAX_CONFIG_BYTES + 1)  # one more byte shows that it is too large
-        if len(data) > MAX_CONFIG_BYTES:
-            raise ConfigInvalid(str(file), f"larger than {MAX_CONFIG_BYTES} bytes")
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigInvalid(str(file), f"cannot be read: {reason.lower()}") from None
-    document = ConfigDocument(str(file), text, file.suffix == ".toml")
+    return parse_config_document(str(file), data)
+
+
+def parse_config_document(file: str, data: bytes) -> ConfigNode:
+    """Parse the content of a config file, as `read_config_document` does.
+
+    Raises: ConfigInvalid.
+    """
+    if len(data) > MAX_CONFIG_BYTES:
+        raise ConfigInvalid(file, f"larger than {MAX_CONFIG_BYTES} bytes")
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except ValueError as error:
+        raise ConfigInvalid(file, f"cannot be read: {str(error).lower()}") from None
+    document = ConfigDocument(file, text, file.endswith(".toml"))
     try:
         value: object = (tomllib.loads if document.is_toml else json.loads)(text)
     except (ValueError, RecursionError) as error:

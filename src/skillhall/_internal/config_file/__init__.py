@@ -1,0 +1,1 @@
+"""Config files as nodes that know their lines, for precise error messages."""
