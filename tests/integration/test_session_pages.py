@@ -49,7 +49,7 @@ def test_server_without_workspace_answers_not_found(tmp_path: Path) -> None:
         for path in ("/sessions", "/templates", "/session/x", "/session/x/import"):
             reply = running.request("GET", path)
             assert reply.status == 404
-            assert b"has no sessions" in reply.body
+            assert b"Sessions are not enabled" in reply.body
 
 
 def test_new_session_page_has_strict_csp(server: RunningServer) -> None:

@@ -68,10 +68,10 @@ def test_unapproved_skills_reach_no_model(cli: Cli, tmp_path: Path) -> None:
         result = cli(*command)
         assert (result.code, result.out) == (0, "")
         [line] = result.err.splitlines()
-        assert "2 skills not approved" in line
+        assert "2 skills are not approved" in line
     transport = open_stdio(stdio_command(), tmp_path / "log")
     assert SECRET not in run_client(transport, read_everything)
-    assert "2 skills not approved" in (tmp_path / "log").read_text(encoding="utf-8")
+    assert "2 skills are not approved" in (tmp_path / "log").read_text(encoding="utf-8")
     assert states(cli) == {"csv": "new", "pdf": "new"}
 
 

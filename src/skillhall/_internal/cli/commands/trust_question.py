@@ -94,10 +94,11 @@ def report_held(
     held = [one for one in held if one.is_undecided]
     if not held:
         return
-    message = f"{format_count(len(held), 'skill')} not approved: {_format_names(held)}"
+    verb = "is" if len(held) == 1 else "are"
+    message = f"{format_count(len(held), 'skill')} {verb} not approved: {_format_names(held)}"
     if trust.require_trusted:
-        raise CommandFailed("not_approved", message, "to review, run: skillhall trust")
-    print_message(f"held {message}; to review, run: skillhall trust")
+        raise CommandFailed("not_approved", message, "review them with: skillhall trust")
+    print_message(f"{message}. Agents do not get them; review them with: skillhall trust")
 
 
 def print_warnings(warnings: Sequence[str]) -> None:
