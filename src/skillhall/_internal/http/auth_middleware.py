@@ -85,24 +85,24 @@ class AuthMiddleware:
             return self._load_cookie(unknown.value, scope, receive, send)
         except SkillhallError as error:
             return self._reject(error, scope, receive)(scope, receive, send)
+        if credential is None:
+            return self._app(scope, receive, send)
         return self._pass_on(credential, scope, receive, send)
 
     async def _load_cookie(self, value: str, scope: Scope, receive: Receive, send: Send) -> None:
         """Look for a sign-in in the database, then run the app or send an error."""
         try:
             load = partial(self._credentials.load_cookie, value, scope)
-            credential = await self._pools[Work.DATABASE].run_for(client_address(scope), load)
-            _check_credential(credential, scope)
+            loaded = await self._pools[Work.DATABASE].run_for(client_address(scope), load)
+            credential = _check_credential(loaded, scope)
         except SkillhallError as error:
             await self._reject(error, scope, receive)(scope, receive, send)
         else:
             await self._pass_on(credential, scope, receive, send)
 
     def _pass_on(
-        self, credential: Credential | None, scope: Scope, receive: Receive, send: Send
+        self, credential: Credential, scope: Scope, receive: Receive, send: Send
     ) -> Awaitable[None]:
-        if credential is None:
-            return self._app(scope, receive, send)
         scope[CREDENTIAL_KEY] = credential
         if credential.token is not None:
             scope[TOKEN_ID_KEY] = credential.token.id
