@@ -214,7 +214,9 @@ def test_added_and_removed_skills_and_own_writes_are_visible_at_once(run_directo
     with closing(collection(run_directory)) as skills:
         skills.watch()
         skills.snapshot()
-        external = make_skill(run_directory / ".agents/skills", "external")
+        # In one step: a folder that is read while it is written is read again a moment later.
+        external = run_directory / ".agents/skills/external"
+        make_skill(run_directory, "external").rename(external)
         assert "external" in skills.snapshot().skills
         skills.store.add("ours", "ours", "Made here.")
         assert "ours" in skills.snapshot().skills
