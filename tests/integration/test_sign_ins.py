@@ -54,6 +54,18 @@ def test_sign_in_during_an_outage_is_accepted_and_stored_later(
     assert sign_ins.find(first.cookie.encode()) == first.stored
 
 
+def test_sign_in_that_was_stored_although_the_connection_broke_is_not_stored_twice(
+    sign_ins: SignIns, database: SwitchableDatabase
+) -> None:
+    database.is_down = True
+    first = sign_ins.create("token", "", "", LIFETIME)
+    database.is_down = False
+    SqlSignInTable(database).add(first.stored)
+    second = sign_ins.create("token", "", "", LIFETIME)
+    assert wait_until(lambda: len(sign_ins.list("token")) == 2)
+    assert sign_ins.find(second.cookie.encode()) == second.stored
+
+
 def test_sign_in_does_not_wait_for_a_locked_database(sign_ins: SignIns, tmp_path: Path) -> None:
     sign_ins.create("token", "", "", LIFETIME)
     with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:

@@ -117,7 +117,9 @@ class SignIns(CredentialCache[SignIn]):
     def _store_pending(self) -> None:
         for digest, (sign_in, stored) in [*self._pending.items()]:
             try:
-                self._sign_in_table.add(sign_in)
+                # A connection that broke during the commit may have stored it already.
+                if not self._is_stuck or self._sign_in_table.find(digest) is None:
+                    self._sign_in_table.add(sign_in)
                 with self._refresh_lock:
                     self._add(sign_in)
                 if self._pending.pop(digest, None) is None:  # it was ended in between

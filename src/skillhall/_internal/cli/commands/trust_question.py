@@ -94,11 +94,11 @@ def report_held(
     held = [one for one in held if one.is_undecided]
     if not held:
         return
-    verb = "is" if len(held) == 1 else "are"
+    verb, them = ("is", "it") if len(held) == 1 else ("are", "them")
     message = f"{format_count(len(held), 'skill')} {verb} not approved: {_format_names(held)}"
     if trust.require_trusted:
-        raise CommandFailed("not_approved", message, "review them with: skillhall trust")
-    print_message(f"{message}. Agents do not get them; review them with: skillhall trust")
+        raise CommandFailed("not_approved", message, f"review {them} with: skillhall trust")
+    print_message(f"{message}. Agents do not get {them}; review {them} with: skillhall trust")
 
 
 def print_warnings(warnings: Sequence[str]) -> None:

@@ -62,7 +62,13 @@ def test_encrypted_key_needs_the_passphrase(
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["skills/pdf-tools"], ["--key", "a.key"], ["skills", "--new-key", "a", "--key", "b"]],
+    [
+        [],
+        ["skills/pdf-tools"],
+        ["--key", "a.key"],
+        ["skills", "--new-key", "a", "--key", "b"],
+        ["--new-key", "keys/"],
+    ],
 )
 def test_incomplete_arguments_are_usage_errors(arguments: list[str]) -> None:
     assert run(["sign", *arguments]) == 2

@@ -1,5 +1,6 @@
 """`skillhall sign`: signs skills, and creates keys for it."""
 
+import os
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -57,7 +58,9 @@ def _require_signing() -> AbstractContextManager[None]:
 def _create_key(name: str, passphrase: bytes | None) -> CommandResult:
     with _require_signing():
         from skillhall._internal.authoring.skill_signing import create_key_files
-    folder, _, base = name.rpartition("/")
+    folder, base = os.path.split(name)
+    if not base:
+        raise click.UsageError("--new-key needs a file name")
     created = create_key_files(folder or ".", base, passphrase)
     protection = "encrypted" if passphrase else "not encrypted"
     return CommandResult(
