@@ -12,6 +12,8 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.revocations import Revocation
 from skillhall._internal.storage.records import Event, SignIn, StoredToken
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
@@ -22,8 +24,16 @@ from skillhall._internal.storage.sql.migrations import (
     current_version,
     migrate,
 )
+from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
-from skillhall._internal.storage.sql.tables import METADATA, events, migrations, shared_file_times
+from skillhall._internal.storage.sql.tables import (
+    METADATA,
+    events,
+    inventories,
+    inventory_items,
+    migrations,
+    shared_file_times,
+)
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
@@ -155,6 +165,16 @@ def fill_tables(database: Database) -> str:
     database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
     SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
     SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
+    revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")
+    database.write(lambda connection: add_revocation(connection, SYSTEM_ACTOR, revocation))
+    inventory = {"label": "laptop", "by": "dev1", "at": TIMESTAMP}
+    item = dict.fromkeys(("name", "digest", "source", "commit", "signer", "state", "risk"), "x")
+    database.write(lambda connection: connection.execute(inventories.insert(), inventory))
+    database.write(
+        lambda connection: connection.execute(
+            inventory_items.insert(), {"label": "laptop", "ordinal": 0, **item}
+        )
+    )
     return session
 
 
