@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.policy_file import SignerEntry
     from skillhall._internal.signing.signers import Signer
     from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _INSTALL = "signatures cannot be checked; to install it: pip install 'skillhall[signing]'"
@@ -58,6 +59,17 @@ class LoadedPolicies:
         except SignatureInvalid as error:
             return SignatureCheck(problem=f"its signature is broken: {error}")
         return SignatureCheck(known, "" if known else problem or UNKNOWN_SIGNER)
+
+    def find_document_signers(self, signed: SigstoreBundle) -> list[str]:
+        """Return the known signers of a document other than a skill, sorted.
+
+        Signers of a project are left out. Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        if problem and not signers:
+            raise SignatureInvalid(problem)
+        known = frozenset(one for one in signers if signers[one].accepts(signed))
+        return SignatureCheck(known).find_names(PolicyLevel.USER)
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
