@@ -11,14 +11,15 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
-from skillhall._internal.policy.revocations import Revocation
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.trust.revocations import Revocation
 from skillhall._internal.storage.records import Event, SignIn, StoredToken
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
@@ -28,6 +29,7 @@ from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import (
     METADATA,
+    audit_seals,
     events,
     inventories,
     inventory_items,
@@ -165,6 +167,10 @@ def fill_tables(database: Database) -> str:
     database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
     SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
     SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
+    actor = Actor("dev1", "ci", Via.REST, "::1", "r1")
+    database.write(lambda connection: add_audit_row(connection, actor, "a.b", "c", at=TIMESTAMP))
+    seal = {"position": 1, "audit_id": 1, "hash": "h"}
+    database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
     revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")
     database.write(lambda connection: add_revocation(connection, SYSTEM_ACTOR, revocation))
     inventory = {"label": "laptop", "by": "dev1", "at": TIMESTAMP}
@@ -352,6 +358,8 @@ FORGED = {
     "an unknown zone": set_value("blocks", "zone", "NOWHERE"),
     "a mode that is not a permission": set_value("shared_skill_files", "mode", 0o4755),
     "an event that is no JSON": set_value("events", "data", "{"),
+    "audit details that are no JSON": set_value("audit", "detail", "[]"),
+    "an audit row without a number": set_value("audit", "id", 0),
     "a row twice": repeat_row,
     "a short row": cut_row,
     "blocks of no session": delete_sessions,

@@ -29,7 +29,7 @@ from skillhall._internal.http.request_middleware import RequestLogMiddleware
 from skillhall._internal.http.streaming import OpenStreams
 from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
-from skillhall._internal.policy.token_strength import MIN_LENGTH, is_weak_token
+from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import (
     health,
@@ -53,7 +53,7 @@ from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.revocation_list import PublishedRevocations
-from skillhall._internal.web.rendering import render_rejected_page, render_unrouted_page
+from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
 from skillhall._internal.workspace.workspace import LazyWorkspace
@@ -157,8 +157,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         settings.embeddings.key,
         *settings.tokens.values(),
     )
-    rejection_page = None if collection is None else render_rejected_page
-    app = AuthMiddleware(app, server, credentials, pools, rejection_page)
+    app = AuthMiddleware(app, server, credentials, pools)
     return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
 
 

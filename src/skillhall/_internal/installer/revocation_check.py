@@ -17,8 +17,8 @@ from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies, load
 from skillhall._internal.installer.lock import LockEntry
 from skillhall._internal.installer.project import Project
 from skillhall._internal.net.addresses import build_address_policy
-from skillhall._internal.policy.policies import Policies
-from skillhall._internal.policy.revocations import (
+from skillhall._internal.policy.trust.policies import Policies
+from skillhall._internal.policy.trust.revocations import (
     LIST_TYPE,
     Revocation,
     RevocationList,

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from skillhall._internal.policy.revocations import LIST_PATH
+from skillhall._internal.policy.trust.revocations import LIST_PATH
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.etag import document_response
 from skillhall._internal.rest.responses import (

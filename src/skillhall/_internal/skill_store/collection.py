@@ -80,8 +80,8 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
-    from skillhall._internal.policy.revocations import Revocation
     from skillhall._internal.policy.skipped_items import SkippedItem
+    from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.policy.revocations import Revocation
+    from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.skill_store.store import SkillFiles
 

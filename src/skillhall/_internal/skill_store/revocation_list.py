@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.revocations import (
+from skillhall._internal.policy.trust.revocations import (
     LIST_TYPE,
     build_revocation_list,
     render_revocation_list,

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
-from skillhall._internal.policy.revocations import (
+from skillhall._internal.policy.trust.revocations import (
     Revocation,
     RevocationList,
     is_time,

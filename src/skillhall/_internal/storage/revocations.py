@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.revocations import (
+from skillhall._internal.policy.trust.revocations import (
     Revocation,
     RevocationEntry,
     find_revoked,
@@ -28,7 +28,7 @@ from skillhall.errors import FieldRefused
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import Event
     from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
 from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.catalog.trust.state_cache import TrustCacheFile
-from skillhall._internal.policy.trust_decision import Origin, TrustFacts, decide
+from skillhall._internal.policy.trust.trust_decision import Origin, TrustFacts, decide
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:

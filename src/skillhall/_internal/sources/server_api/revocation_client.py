@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.net.addresses import AddressPolicy
 from skillhall._internal.net.connection import NetworkSettings
 from skillhall._internal.net.fetch import FetchOptions, fetch
-from skillhall._internal.policy.revocations import LIST_PATH, MAX_LIST_SIZE
+from skillhall._internal.policy.trust.revocations import LIST_PATH, MAX_LIST_SIZE
 from skillhall.errors import SkillhallError, SourceNotFound
 
 if TYPE_CHECKING:

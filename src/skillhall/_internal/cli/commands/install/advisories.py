@@ -17,7 +17,7 @@ from skillhall._internal.installer.revocation_check import (
     list_servers,
     refresh_revocations,
 )
-from skillhall._internal.policy.revocations import MAX_LIST_SIZE
+from skillhall._internal.policy.trust.revocations import MAX_LIST_SIZE
 from skillhall.errors import SourceNotFound
 
 _SHORT_DIGEST = len("sha256:") + 12

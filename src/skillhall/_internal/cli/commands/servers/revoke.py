@@ -17,8 +17,8 @@ from skillhall._internal.cli.options import (
     json_command,
     run_directory_option,
 )
-from skillhall._internal.policy.actor import Actor, Via
-from skillhall._internal.policy.revocations import RevocationEntry, is_digest
+from skillhall._internal.policy.access.actor import Actor, Via
+from skillhall._internal.policy.trust.revocations import RevocationEntry, is_digest
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.settings import Settings
