@@ -12,6 +12,11 @@ from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.server_trust import ServerTrust
+from skillhall._internal.storage.inventories import Inventories
+from skillhall._internal.storage.revocations import Revocations
+from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
+from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall.errors import ConfigInvalid, SkillNotFound
 
 if TYPE_CHECKING:
@@ -62,17 +67,21 @@ def compute_stored_digest(identity: str, settings: Settings, services: DatabaseS
     return with_bundle(skills[identity], ALL_FILES_SCAN, Bundle.digest)
 
 
-def open_published_revocations(
-    settings: Settings, services: DatabaseServices
-) -> PublishedRevocations:
-    """Return the list of revocations that a server publishes, signed if it has a key.
+def open_server_trust(
+    settings: Settings, collection: Collection, services: DatabaseServices
+) -> ServerTrust:
+    """Return the trust services of a server. Its list is signed if there is a key.
 
     Raises: ConfigInvalid.
     """
-    key = None
-    if settings.server.signing_key:
-        key = _load_signing_key(settings)
-    return PublishedRevocations(services.revocations, key)
+    key = _load_signing_key(settings) if settings.server.signing_key else None
+    return ServerTrust(
+        collection,
+        Revocations(SqlRevocationTable(services.database)),
+        PublishedRevocations(services.revocations, key),
+        Inventories(SqlInventoryTable(services.database)),
+        services.revocations.try_refresh,
+    )
 
 
 def _load_signing_key(settings: Settings) -> PrivateKey:

@@ -8,6 +8,7 @@ from sqlalchemy import func, insert, select, text
 
 from skillhall._internal.policy.trust.revocations import Revocation, RevocationEntry
 from skillhall._internal.storage.records import REVOCATIONS_CHANGED, parse_time
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import revocations
@@ -46,6 +47,15 @@ def add_revocation(
     entry = RevocationEntry(number, *revocation, by=actor.name, is_revoked=is_revoked)
     values = {**entry._asdict(), "is_revoked": int(is_revoked)}
     connection.execute(insert(revocations), values)
+    add_audit_row(
+        connection,
+        actor,
+        "skill.revoke" if is_revoked else "skill.restore",
+        revocation.skill or revocation.digest,
+        at=revocation.at,
+        digest_after=revocation.digest,
+        detail={"reason": revocation.reason, "instead": revocation.instead},
+    )
     publish_event(connection, REVOCATIONS_CHANGED, revocation.at)
     return entry
 
