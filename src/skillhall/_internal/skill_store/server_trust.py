@@ -43,10 +43,12 @@ class ServerTrust:
         """
         if not digest and not skill:
             raise FieldRefused("digest", "must be set, unless 'skill' is")
-        found = digest or self._find_digest(skill)
-        entry = self.revocations.revoke(actor, found, skill=skill, reason=reason, instead=instead)
+        digests = (digest,) if digest else self._find_digests(skill)
+        entries = self.revocations.revoke(
+            actor, digests, skill=skill, reason=reason, instead=instead
+        )
         self.refresh()
-        return entry
+        return entries[0]
 
     def restore(self, actor: Actor, *, digest: str, reason: str) -> bool:
         """Take a revocation back; return whether the digest was revoked.
@@ -60,13 +62,13 @@ class ServerTrust:
     def build_overview(self, query: InventoryQuery) -> InventoryOverview:
         """Return the skills on all machines. Raises: DatabaseUnavailable."""
         reports, collection = self.inventories.list(), self.collection
-        approved = set()
+        approved: set[str] = set()
         if reports:
             for skill in collection.snapshot().skills.values():
                 with suppress(SkillhallError, OSError):  # removed since the list was made
-                    approved.add(collection.facts.get_digest(skill))
+                    approved.update(collection.facts.get_digests(skill))
         revoked = collection.read_revoked().by_digest
         return build_overview(reports, revoked, approved, query)
 
-    def _find_digest(self, skill: str) -> str:
-        return self.collection.facts.get_digest(self.collection.find(skill))
+    def _find_digests(self, skill: str) -> tuple[str, ...]:
+        return self.collection.facts.get_digests(self.collection.find(skill))

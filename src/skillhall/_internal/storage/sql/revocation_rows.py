@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import func, insert, select, text
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.sql.engine import Database
 
+_T = TypeVar("_T")
 _NANOSECONDS = 1_000_000_000
 
 
@@ -84,7 +85,7 @@ class SqlRevocationTable:
         rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [*map(_to_entry, rows)]
 
-    def write(self, work: Callable[[Connection], RevocationEntry]) -> RevocationEntry:
+    def write(self, work: Callable[[Connection], _T]) -> _T:
         """Run a write transaction. Raises: DatabaseUnavailable, DatabaseFull."""
         return self._database.write(work)
 
