@@ -43,7 +43,7 @@ class TrustState(StrEnum):
 
 
 class ApprovalDecision(StrEnum):
-    """What a record says about a digest."""
+    """What an approval record says about a digest."""
 
     APPROVE = "approve"
     BLOCK = "block"
@@ -51,7 +51,7 @@ class ApprovalDecision(StrEnum):
 
 
 class Approved(NamedTuple):
-    """The part of a record that decides."""
+    """The part of an approval record that `decide` needs."""
 
     digest: str
     name: str

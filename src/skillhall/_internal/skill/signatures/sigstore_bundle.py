@@ -1,4 +1,4 @@
-"""Sigstore bundle, version 0.3: the file that holds a signature and who made it."""
+"""Sigstore bundle, version 0.3: a file with a signature and its signer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_CERTIFICATES = 8
 
 
 class SigstoreBundle(NamedTuple):
-    """A signed statement, with what is needed to check it."""
+    """A signed statement, and the data needed to verify the signature."""
 
     statement: bytes
     signature: bytes
@@ -26,7 +26,7 @@ class SigstoreBundle(NamedTuple):
 
     @property
     def signed_bytes(self) -> bytes:
-        """What the signature is of: the pre-authentication encoding of DSSE."""
+        """The bytes that are signed: the pre-authentication encoding of DSSE."""
         size = len(self.statement)
         head = f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {size} "
         return head.encode("ascii") + self.statement
@@ -62,7 +62,8 @@ def _read_bundle(bundle: Any) -> SigstoreBundle:  # noqa: ANN401 - untrusted JSO
     if "x509CertificateChain" in material:
         chain = material["x509CertificateChain"]["certificates"]
         if not 1 <= len(chain) <= MAX_CERTIFICATES:
-            raise SignatureInvalid(f"the file has {len(chain)} certificates")
+            supported = f"1 to {MAX_CERTIFICATES} are supported"
+            raise SignatureInvalid(f"the file has {len(chain)} certificates; {supported}")
         certificates = tuple(_decode(one["rawBytes"]) for one in chain)
         return SigstoreBundle(statement, signature, certificates=certificates)
     if "publicKey" in material:
