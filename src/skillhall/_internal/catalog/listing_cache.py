@@ -51,7 +51,7 @@ class ScanState(NamedTuple):
     def find_changes(self, root: str, limit: int) -> list[int] | None:
         """Return the indexes of paths whose signature changed.
 
-        Returns None if there are more than `limit`, or if a path does not exist any more.
+        Returns None if there are more than `limit`, or if a path no longer exists.
         """
         changes: list[int] = []
         for start in range(0, len(self.paths), _SLICE):
@@ -101,7 +101,7 @@ class ListingCache:
         self._path = os.path.join(directory, CACHE_FOLDER, name)
 
     def find(self) -> StoredListing | None:
-        """Return the stored listing; `None` if there is none or something changed since."""
+        """Return the stored listing; `None` if there is none or it is outdated."""
         try:
             descriptor = open_cache_file(self._path)
         except OSError:

@@ -1,4 +1,4 @@
-"""Database of a search index: full-text tables of heads and of whole texts.
+"""Database of a search index: full-text tables of heads and of complete texts.
 
 Rows are identified by digests: a skill that moves, or an equal copy, is not indexed twice. Rows
 that no skill refers to remain until the index is built again, because SQLite before 3.43
@@ -203,7 +203,7 @@ class IndexDatabase:
         return ids
 
     def find_copies(self, description_keys: Iterable[bytes]) -> list[bytes]:
-        """Return the locations of skills that need a copy key: others have their description."""
+        """Return the skills without a copy key that share a description with another skill."""
         sql = (
             "SELECT description_key, location, copy_key FROM heads "
             "JOIN places ON places.head = heads.id LEFT JOIN texts ON texts.id = places.text "
@@ -359,7 +359,9 @@ def _create_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         if "no such module" not in str(error):
             raise
-        problem = "SQLite of this Python has no full-text search (FTS5), which search requires"
+        problem = (
+            "the SQLite library of this Python lacks full-text search (FTS5), which search needs"
+        )
         raise DatabaseUnavailable(problem, "use another build of Python") from None
     for table in (HEAD_WORDS, HEAD_STEMS, SECTION_STEMS):
         sql = f"INSERT INTO {table} ({table}, rank) VALUES ('hashsize', ?)"  # noqa: S608 - constants

@@ -78,7 +78,7 @@ class ScoredSkills(NamedTuple):
 
 
 class RankedSkills(NamedTuple):
-    """Scores of the matching skills, by location, and the rankings that they are from."""
+    """Scores of the matching skills, by location, and the rankings that contain them."""
 
     scores: Mapping[bytes, float]  # from 0 to 1
     rankings: Mapping[str, ScoredSkills]

@@ -1,7 +1,7 @@
 """Search index: the skills of one catalog, searched the same way by every command and API.
 
-Names and descriptions are indexed at once, whole texts when they have been read. The index of many
-skills is stored in a file, by digest, so that a restart reads only files that have changed.
+Names and descriptions are indexed at once, complete texts when they have been read. The index of
+many skills is stored in a file, by digest, so that a restart reads only files that have changed.
 """
 
 from __future__ import annotations
@@ -440,7 +440,7 @@ def _recreate_database(path: str, error: sqlite3.Error) -> IndexDatabase:
     if "locked" in str(error):
         _LOG.debug("another process is changing the search index %s", path)
         return IndexDatabase()
-    _LOG.warning("the search index was damaged and is built again: %s (%s)", path, error)
+    _LOG.warning("the search index was damaged and is being rebuilt: %s (%s)", path, error)
     try:
         for suffix in ("", "-journal"):
             with suppress(FileNotFoundError):

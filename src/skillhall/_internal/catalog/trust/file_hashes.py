@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class HashedFiles(NamedTuple):
-    """The files of a skill, and the signatures that are unchanged as long as they are."""
+    """The files of a skill, and stat signatures that change with them."""
 
     files: Mapping[str, ApprovedFile]
     signatures: Mapping[str, Signature | None]  # of files and folders, by absolute path
@@ -82,7 +82,7 @@ class FileHashes:
         return hashed
 
     def is_stable(self, skill: CatalogSkill) -> bool:
-        """Whether a change of the skill would change its signatures."""
+        """Whether every change to the skill would change its signatures."""
         return self._known is not None and skill.location in self._known
 
     def save(self) -> None:

@@ -32,12 +32,12 @@ class HeldSkill(NamedTuple):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the user can still decide; a blocked skill is no news."""
+        """Whether the user can still decide; a blocked skill is already decided."""
         return not self.decision.is_cleared and self.decision.action is not TrustAction.BLOCK
 
 
 class Clearance(NamedTuple):
-    """Skills that models may get, and others that they may not even know of."""
+    """Skills that models may get, and skills that are held back, even from listings."""
 
     cleared: Sequence[ClearedSkill]
     held: tuple[HeldSkill, ...] = ()
@@ -53,7 +53,7 @@ class Clearance(NamedTuple):
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
 
     def add(self, other: Clearance) -> Clearance:
-        """Return what is known about both, without the cleared skills."""
+        """Return the held skills, problem and warnings of both, without the cleared skills."""
         return Clearance(
             (),
             (*self.held, *other.held),
@@ -78,7 +78,7 @@ class SkillGate(Protocol):
 
 
 class OpenGate:
-    """Clears every skill: of a server, or in folders that the caller named."""
+    """Gate that clears every skill, for servers and for folders that the caller named."""
 
     watched_paths: Sequence[str] = ()
 

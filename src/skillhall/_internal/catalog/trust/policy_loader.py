@@ -146,6 +146,6 @@ def _check_writers(path: str, target: str) -> None:
     for subject in (target, os.path.dirname(target)):
         status = os.stat(subject)
         if status.st_uid not in (0, os.geteuid()) or status.st_mode & _WRITABLE_BY_OTHERS:
-            problem = f"others may write {'it' if subject == target else 'its folder'}"
-            hint = "let only the administrator write the file and its folder"
+            problem = f"others can write to {'it' if subject == target else 'its folder'}"
+            hint = "allow only the administrator to write to the file and its folder"
             raise ConfigInvalid(path, problem, hint)

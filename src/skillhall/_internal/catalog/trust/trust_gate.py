@@ -37,7 +37,7 @@ NAMED_SOURCE = "given"  # the label of roots that the user named
 
 
 class _Context(NamedTuple):
-    """What a decision depends on, read once for all skills."""
+    """Approvals, policies and settings that decisions depend on, read once for all skills."""
 
     records: TrustRecords | None  # `None` if they cannot be read
     problem: str
@@ -83,7 +83,7 @@ class TrustGate:
         return () if records is None else sorted(records.find_linked_folders(self.project))
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
-        """Clear the skills that models may get. Without readable approvals, hold the found ones."""
+        """Clear the skills that models may get; hold project skills if approvals are unreadable."""
         cleared: list[ClearedSkill] = []
         held: list[HeldSkill] = []
         examined: list[HashedFiles] = []
@@ -124,8 +124,8 @@ class TrustGate:
     def find_states(self, skills: Iterable[CatalogSkill]) -> SkillStates:
         """Return the states of skills by location, with the signatures of their files.
 
-        Those of files that may change without a trace are missing, so that no cache keeps them.
-        Without readable approvals, all skills are new.
+        A state that could change unnoticed gets a signature that never matches, so that it is not
+        reused. If the approvals cannot be read, all skills are new.
         """
         context = self._read_context()
         if context.loaded is not None:  # the states depend on the policies, too
