@@ -107,7 +107,7 @@ class ModelRanking:
             ranked = future.result(self._timeout)
         except TimeoutError:
             self._pool.give_up(future)
-            self._breaker.open(f"no answer within {self._timeout:g} seconds")
+            self._breaker.open(f"no response within {self._timeout:g} seconds")
         except SkillhallError as error:
             self._breaker.open(str(error))
         except Exception as error:  # noqa: BLE001 - a search works without this ranking
@@ -156,7 +156,7 @@ class _CircuitBreaker:
             is_first, self.problem = not self.problem, problem
             self._retry_at = self.clock() + RETRY_INTERVAL
         if is_first:
-            _LOG.warning("search works without embeddings: %s", problem)
+            _LOG.warning("search continues without embeddings: %s", problem)
 
     def close(self) -> None:
         with self._lock:
