@@ -346,7 +346,7 @@ def is_admin(scope: Scope) -> bool:
 
 
 def client_id(scope: Scope) -> str:
-    """Return what identifies a client for limits: its access token, else its address."""
+    """Return the id of a client for limits: its access token, else its address."""
     return str(scope.get(TOKEN_ID_KEY) or client_address(scope))
 
 

@@ -22,7 +22,7 @@ def sign_files(name: str, digests: Mapping[str, str], key: PrivateKey) -> bytes:
     """
     ignored = [path for path in digests if path.partition("/")[0] in UNSIGNED_NAMES]
     if ignored:
-        reason = "cannot be signed: the format leaves out files of git and GitHub"
+        reason = "cannot be signed: the signature format excludes files of git and GitHub"
         raise SkillRejected(name, [f"{path!r} {reason}" for path in ignored])
     statement, hint = build_statement(name, digests), keys.compute_key_hint(key.public_key())
     bundle = SigstoreBundle(statement, b"", key_hint=hint)

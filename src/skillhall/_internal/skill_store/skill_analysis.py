@@ -46,7 +46,7 @@ _THREAD_NAME = "skillhall-facts"
 
 
 class PackedFiles(NamedTuple):
-    """What installers download: an archive, or the only file of a skill."""
+    """The download for installers: an archive, or the only file of a skill."""
 
     digest: str = ""
     paths: tuple[str, ...] = ()  # of all published files, sorted
@@ -112,7 +112,7 @@ class FactCache:
         return facts
 
     def get_packed(self, skill: CatalogSkill) -> PackedFiles:
-        """Return what installers download, without examining the skill. Raises: as `get`."""
+        """Return the download for installers, without examining the skill. Raises: as `get`."""
         facts, known = self.find(skill), self._packed.get(skill.location)
         if facts is not None:
             return facts.packed

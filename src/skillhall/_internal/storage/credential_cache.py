@@ -70,7 +70,7 @@ class UseRecorder:
         self._thread.wake()
 
     def close(self) -> None:
-        """Write what is pending and stop."""
+        """Write the pending uses and stop."""
         self._thread.close()
         self._write()
 

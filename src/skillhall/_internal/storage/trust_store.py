@@ -30,7 +30,7 @@ _FIX_HINT: Final = "correct it, or delete the file to approve the skills again"
 
 
 class Approval(NamedTuple):
-    """What the user decided about one version of a skill, or about a folder of their own."""
+    """A user's decision about one version of a skill, or about a folder of their own."""
 
     digest: str  # "" for a folder whose edits are not asked about
     name: str
@@ -64,8 +64,8 @@ class TrustRecords(NamedTuple):
     ) -> list[Approved]:
         """Return the records for `decide`, about a skill with these files or with this name.
 
-        The digest does not cover execute bits. A record with others is about another version,
-        unless it blocks the content.
+        The digest does not cover execute bits. A record with different bits is about another
+        version, unless it blocks the content.
         """
         executables = {path for path, file in files.items() if file.executable}
         rows = []

@@ -106,7 +106,7 @@ def _list_rows(
 
 
 def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
-    """Return the states of the skills of the project, by location; {} if none are asked about."""
+    """Return the trust states of project skills, by location; {} if none needs an approval."""
     numbers = {n for n, root in enumerate(catalog.roots) if root.source == "project"}
     if not numbers or catalog.profile.trust_policy == LOAD_EVERYTHING:
         return {}
