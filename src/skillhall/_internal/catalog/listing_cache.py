@@ -1,8 +1,8 @@
 """Listing cache: the JSON output of a large listing, reused until a skill changes.
 
-To know that nothing has changed, it is enough to compare the stat signatures of every SKILL.md and
-of every folder that the scan listed: an entry cannot be added, removed or replaced without changing
-the folder. That takes one system call each and no listing, parsing or encoding.
+Comparing the stat signatures of every SKILL.md and of every folder that the scan listed is enough
+to detect changes: an entry cannot be added, removed or replaced without changing the folder. That
+takes one system call each and no listing, parsing or encoding.
 
 The files are next to those of the head cache. This module imports little, since importing takes a
 large part of the time of a listing.

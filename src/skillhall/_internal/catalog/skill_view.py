@@ -166,8 +166,8 @@ class SkillView:
     def rank(self, task: str, limit: int = MAX_RANKED) -> Sequence[ViewedSkill]:
         """Return the skills that matter most for a task, best first.
 
-        The result depends only on the skills and the task, so texts that are not indexed yet are
-        read first.
+        The result depends only on the skills and the task, so texts that have not been indexed yet
+        are read first.
         """
         if not task.strip():
             return ()

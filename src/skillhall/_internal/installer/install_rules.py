@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class InstallRules(NamedTuple):
-    """What policies require of skills from one source."""
+    """The requirements of policies for skills from one source."""
 
     loaded: LoadedPolicies | None = None  # `None` if there are no policy files
     source: str = ""

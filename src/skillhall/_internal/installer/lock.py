@@ -112,7 +112,7 @@ class Lock:
 class LockEdit:
     """Open lock file; changes to `entries` are saved at the end of the `with` block.
 
-    `save` saves them at once. It raises: LockInvalid, NotAFile, OSError.
+    `save` saves them immediately. It raises: LockInvalid, NotAFile, OSError.
     """
 
     entries: dict[str, LockEntry]

@@ -1,6 +1,6 @@
 """Rules of policy files about one skill: deny, require, allow, and signers that approve.
 
-Facts that take time to find out are read from `SkillEvidence` only if a rule asks for them.
+Facts that are slow to determine are read from `SkillEvidence` only if a rule needs them.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SignatureCheck(NamedTuple):
 
 
 class SkillEvidence(Protocol):
-    """Facts about a skill that take time to find out."""
+    """Facts about a skill that are slow to determine."""
 
     @property
     def source(self) -> str:

@@ -1,4 +1,4 @@
-"""What happens to a skill that was found in a project, as a field of profiles.
+"""Trust actions: what happens to a skill that was found in a project.
 
 This is a separate module because every listing imports the profiles, which need nothing else of
 `trust_decision`.

@@ -34,7 +34,7 @@ class Origin(StrEnum):
 
 
 class TrustState(StrEnum):
-    """What is known about the current files of a skill."""
+    """Whether the current files of a skill are approved."""
 
     APPROVED = "approved"
     NEW = "new"
@@ -153,7 +153,7 @@ def _decide_by_origin(facts: TrustFacts, state: TrustState, policies: Policies |
 def _find_approval(
     facts: TrustFacts, approvals: Iterable[Approved]
 ) -> tuple[ApprovalDecision | None, bool]:
-    """Return the latest decision on the digest, and whether another one was approved."""
+    """Return the latest decision on the digest, and whether another digest was approved."""
     latest: ApprovalDecision | None = None
     others: dict[str, bool] = {}
     for approval in approvals:

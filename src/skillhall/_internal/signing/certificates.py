@@ -53,7 +53,7 @@ def _check_signer(signer: x509.Certificate) -> None:
             return
     except x509.ExtensionNotFound:
         pass
-    raise SignatureInvalid("the certificate of the signer is not meant for signatures")
+    raise SignatureInvalid("the certificate of the signer is not valid for signing")
 
 
 def _check_issuers(

@@ -467,7 +467,7 @@ class Collection:
     def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
         """Return the ids of a source, or all if it is "", sorted by tokens, most first.
 
-        While a thread examines the skills, those that are not examined yet come last.
+        While a thread examines the skills, those that have not been examined yet come last.
         """
         is_complete, now = self.facts.progress is None, time.monotonic()
         expiry, order = snapshot.token_orders.get(source, (0.0, ()))

@@ -1,7 +1,7 @@
 """Facts about skills that are expensive to compute, such as tokens and findings.
 
 They are computed once for each content, in the background, and saved in the cache folder. A request
-for a skill that is not examined yet computes them at once.
+for a skill that has not been examined yet computes them immediately.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Approval(NamedTuple):
     files: Mapping[str, ApprovedFile] = {}
 
     def applies_in(self, project: str) -> bool:
-        """Whether the record counts in a project."""
+        """Whether the record applies to a project."""
         return self.where in (project, EVERYWHERE)
 
 
@@ -55,7 +55,7 @@ _TEXT_FIELDS = tuple(field for field in Approval._fields if field not in ("decis
 
 
 class TrustRecords(NamedTuple):
-    """All records, in the order in which they were made."""
+    """All approval records, in the order in which they were made."""
 
     approvals: tuple[Approval, ...] = ()
 

@@ -110,7 +110,10 @@ def _rename_resource(statement: dict[str, Any], name: str) -> None:
     ("edit", "problem"),
     [
         (lambda s: s.update(_type="other"), "type of the signed statement is not supported"),
-        (lambda s: s.update(predicateType="other"), "type of the signed statement is not supported"),
+        (
+            lambda s: s.update(predicateType="other"),
+            "type of the signed statement is not supported",
+        ),
         (lambda s: s["predicate"]["serialization"].update(method="shards"), "SHA-256"),
         (lambda s: s["predicate"]["serialization"].update(allow_symlinks=True), "links"),
         (lambda s: s["predicate"]["resources"].pop(), "own checksum"),

@@ -139,7 +139,7 @@ class IndexDatabase:
             self._connection.close()
 
     def begin(self) -> None:
-        """Begin a transaction if there is none; its changes can be searched at once."""
+        """Begin a transaction if there is none; its changes can be searched before the commit."""
         with self._lock:
             self._counts = LruCache(_CACHED_COUNTS)
             if not self._connection.in_transaction:
@@ -236,7 +236,7 @@ class IndexDatabase:
         return False
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all rows."""
         with self._lock:
             self._connection.close()
             if self.path is not None:
@@ -291,7 +291,7 @@ class IndexDatabase:
         return [row[0] for row in self._execute(sql, (*parts, *parts, limit))]
 
     def read_name_keys(self, rows: Sequence[int]) -> Mapping[int, str]:
-        """Return the keys of the names of some heads."""
+        """Return the name keys of these heads, by row."""
         sql = "SELECT id, name FROM heads WHERE id IN ({})"
         return dict(self._execute_in_parts(sql, rows))
 
@@ -341,7 +341,7 @@ class IndexDatabase:
 
 
 def build_index_path(cache_directory: str, *identity: str) -> str:
-    """Return the path of the index of some skills; `identity` says which."""
+    """Return the path of a search index; `identity` identifies its skills."""
     digest = sha256_hex("\n".join(identity).encode("utf-8", "surrogatepass"))
     return os.path.join(cache_directory, FOLDER, f"{digest[:16]}.db")
 

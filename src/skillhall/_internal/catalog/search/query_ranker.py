@@ -274,7 +274,7 @@ class QueryRanker:
     def _score(
         self, column: str, rows: ScoredRows, weight: float, best: float = 0.0
     ) -> ScoredSkills:
-        """Return the skills of some rows, with their ranks and scores relative to `best`.
+        """Return the skills of these rows, with their ranks and scores relative to `best`.
 
         By default, `best` is the highest score of these rows.
         """

@@ -94,7 +94,7 @@ class FoundEvidence:
 
     @cached_property
     def risk(self) -> RiskLevel:
-        """The risk level; the highest if the files changed since they were hashed."""
+        """The risk level; the highest if the files have changed since they were hashed."""
         try:
             return self._finder.find_risk(self._hashed, self._rate)
         except (SkillhallError, OSError):

@@ -1,4 +1,4 @@
-"""The gate for skills that may come from strangers: it clears what was approved."""
+"""The gate for skills that may come from strangers: it clears only approved ones."""
 
 from __future__ import annotations
 

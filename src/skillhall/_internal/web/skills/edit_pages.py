@@ -71,7 +71,7 @@ def add(request: PageRequest) -> Response:
 
 @on_error(check)
 def edit(request: PageRequest) -> Response:
-    """Edit a skill, unless it was changed since the form was opened."""
+    """Edit a skill, unless it has been changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
     edited = request.collection.edit(skill_id, _read_form(request), digest)
     return request.redirect(_skill_url(skill_id), "edited", skill_id, edited.change_id)

@@ -72,7 +72,7 @@ everywhere_option = flag(
 
 
 class JudgedSkills(NamedTuple):
-    """The skills of the default folders, and what is known about them."""
+    """The skills of the default folders, and the review that judges them."""
 
     review: SkillReview
     catalog: Catalog
