@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
@@ -265,8 +266,6 @@ class Catalog:
         match = next((skill for skill in self.skills if skill.name == name), None)
         match = match or next((skill for skill in self.skills if skill.id == name), None)
         if match is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - 2 ms of a listing's 45
-
             raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
         return match
 

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision, Approved
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import RelativePath
@@ -158,9 +159,6 @@ class TrustStore:
         new = tuple(approvals)
         if not new or not self.directory:
             return
-        # Most commands only read, and these modules take 2 ms to import.
-        from skillhall._internal.fs.write import WritableFolder  # noqa: PLC0415
-
         os.makedirs(self.directory, exist_ok=True)
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()

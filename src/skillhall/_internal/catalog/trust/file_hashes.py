@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.fingerprint import Fingerprint, are_signatures_current
 from skillhall._internal.catalog.head_cache import now_ns
+from skillhall._internal.catalog.manifests import take_signatures
+from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.skill.approved_files import (
     ApprovedFile,
     compute_approved_digest,
@@ -63,13 +65,6 @@ class FileHashes:
         known = self._known.get(skill.location)
         if known is not None and are_signatures_current(known.signatures.items()):
             return known
-        # Skills that did not change need neither the parser nor the reader of bundles.
-        from skillhall._internal.catalog.manifests import take_signatures  # noqa: PLC0415
-        from skillhall._internal.catalog.skill_content import (  # noqa: PLC0415
-            ALL_FILES_SCAN,
-            with_bundle,
-        )
-
         started = now_ns()
         bundle, files = with_bundle(skill, ALL_FILES_SCAN, lambda one: (one, hash_files(one)))
         hashed = HashedFiles(files, take_signatures(skill, bundle))

@@ -16,6 +16,7 @@ from skillhall._internal.config_file.nodes import MAX_CONFIG_BYTES, parse_config
 from skillhall._internal.fs.handles import open_root, read_below, real_path
 from skillhall._internal.policy.trust.policies import (
     UNKNOWN_SIGNER,
+    KnownEvidence,
     KnownSigner,
     LevelPolicy,
     Policies,
@@ -58,6 +59,14 @@ class LoadedPolicies:
         except SignatureInvalid as error:
             return SignatureCheck(problem=f"its signature is broken: {error}")
         return SignatureCheck(known, "" if known else problem or UNKNOWN_SIGNER)
+
+    def find_unmet_requirement(self, bundle: Bundle, source: str) -> str:
+        """Return why policies reject a new skill from a source; "" if they do not.
+
+        Raises: SkillhallError from reading its files.
+        """
+        evidence = KnownEvidence(source, signature=self.check_signature(bundle))
+        return self.problem or self.policies.find_unmet_requirement(evidence)
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
