@@ -18,6 +18,7 @@ from skillhall._internal.storage.audit.audit_chain import (
     verify_chain,
 )
 from skillhall._internal.storage.sql.tables import audit
+from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.sql.engine import Database
 
-DEFAULT_RETENTION = 400  # days
+_MAX_RETENTION = 36_500  # days
 _POLL_INTERVAL = 5.0  # seconds between polls, for rows of commands
 _SEAL_DELAY = 0.3  # seconds after a change
 _HOUR = 3600.0  # seconds
@@ -44,7 +45,7 @@ class AuditSealer:
     def __init__(
         self,
         database: Database,
-        retention: int = DEFAULT_RETENTION,
+        retention: int = 400,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`retention` is in days; older rows are deleted."""
@@ -126,6 +127,15 @@ class AuditSealer:
         before = (now - timedelta(days=self._retention)).date().isoformat()
         at = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
         self._database.write(lambda connection: prune_rows(connection, before, at))
+
+
+def parse_retention(text: str) -> int:
+    """Parse the number of days. Raises: ConfigInvalid."""
+    if text.isascii() and text.isdigit() and 0 < int(text[:6]) <= _MAX_RETENTION:
+        return int(text)
+    problem = f"{text!r} is not a number of days"
+    hint = f"use a number from 1 to {_MAX_RETENTION}"
+    raise ConfigInvalid("SKILLHALL_AUDIT_RETENTION", problem, hint)
 
 
 def _read_last_row(connection: Connection) -> int:
