@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, text
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
 from skillhall._internal.storage.audit.audit_chain import (
     PRUNE_ACTION,
     ChainHead,

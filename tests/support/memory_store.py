@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from skillhall._internal.policy.actor import Actor
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
 from skillhall._internal.storage.records import (
     Block,

@@ -10,7 +10,7 @@ import pytest
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill.finding import Code

@@ -6,7 +6,7 @@ import pytest
 
 from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, MIN_PENDING_AGE, PendingStore
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, summarize_text
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges

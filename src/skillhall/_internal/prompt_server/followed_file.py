@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
 from skillhall._internal.prompt_server.prompt_model import FollowedRepository
 from skillhall._internal.prompt_server.repo_source import parse_requested_repository
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
@@ -33,7 +33,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import SourceSelector
     from skillhall._internal.prompt_server.repo_source import GitHosts, Repository
     from skillhall._internal.storage.audit.file_audit import FileAudit

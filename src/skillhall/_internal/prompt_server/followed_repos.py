@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall._internal.background import BoundedPool, PollingThread, PoolFull
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.followed_file import (
     FILE,
     MAX_FOLLOWED,
@@ -40,7 +40,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.checkout import CheckoutStore
     from skillhall._internal.prompt_server.prompt_model import FollowedRepository, SourceSelector
     from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot

@@ -13,7 +13,7 @@ from skillhall._internal.background import PollingThread
 from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.checkout import CheckoutStore
 from skillhall._internal.prompt_server.followed_repos import FollowedRepositories
 from skillhall._internal.prompt_server.prompt_model import (
@@ -46,7 +46,7 @@ from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import (
         FollowedRepository,
         IngestResult,

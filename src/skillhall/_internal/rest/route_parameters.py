@@ -14,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from skillhall._internal.http.access import actor_of
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.policy.actor import Actor
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.workspace.workspace import LazyWorkspace
 

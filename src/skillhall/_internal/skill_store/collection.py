@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile

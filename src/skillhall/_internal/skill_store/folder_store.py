@@ -10,7 +10,7 @@ from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import EntryKind
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.actor import AuditedChange
+from skillhall._internal.policy.access.actor import AuditedChange
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.listing import render_local

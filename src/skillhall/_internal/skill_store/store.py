@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.input_checks import (
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
 

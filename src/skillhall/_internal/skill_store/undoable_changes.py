@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore

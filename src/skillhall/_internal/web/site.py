@@ -9,7 +9,7 @@ from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.cache import PendingStore
 from skillhall._internal.http.credentials import Credentials
 from skillhall._internal.http.thread_pool import WorkerPools
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection

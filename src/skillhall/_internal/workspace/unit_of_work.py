@@ -12,7 +12,7 @@ from skillhall._internal.workspace.validation import MAX_BLOCKS
 from skillhall.errors import RecordNotFound, TooLarge, VersionConflict
 
 if TYPE_CHECKING:
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceStore, WorkspaceWriter
     from skillhall._internal.storage.records import Block, Session
 

@@ -15,9 +15,9 @@ from skillhall._internal.workspace.templates import Templates
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_feed import EventFeed
+    from skillhall._internal.storage.sql.events.event_feed import EventFeed
     from skillhall._internal.workspace.importer import SkillImporter
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 

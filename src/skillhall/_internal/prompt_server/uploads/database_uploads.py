@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.folder_reader import read_folder
 from skillhall._internal.prompt_server.prompt_model import IngestResult

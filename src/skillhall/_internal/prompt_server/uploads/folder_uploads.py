@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.folder_reader import read_folder
 from skillhall._internal.prompt_server.prompt_model import IngestResult
@@ -27,7 +27,7 @@ from skillhall.errors import SourceUnknown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import Upload
     from skillhall._internal.sources.repo_layout import FileTree
     from skillhall._internal.storage.audit.file_audit import FileAudit

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import and_, delete, func, insert, select, text
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.sql.audit_rows import add_audit_row, allow_audit_deletion
 from skillhall._internal.storage.sql.engine import lift_limits

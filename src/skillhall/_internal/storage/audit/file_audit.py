@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from sqlalchemy import select
 
 from skillhall._internal.fs.write import WritableFolder
-from skillhall._internal.policy.actor import Actor, AuditedChange, Via
+from skillhall._internal.policy.access.actor import Actor, AuditedChange, Via
 from skillhall._internal.storage.sql.audit_rows import add_change_rows, format_audit_time
 from skillhall._internal.storage.sql.tables import audit
 

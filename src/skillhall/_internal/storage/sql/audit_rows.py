@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.policy.actor import Actor, AuditedChange
+    from skillhall._internal.policy.access.actor import Actor, AuditedChange
 
 MAX_TEXT = 500  # characters of a value, which may come from outside
 MAX_DETAILS = 20

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import select, update
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor, AuditedChange
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, AuditedChange
 from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import SKILL_CHANGED, SKILL_DELETED, Event, SharedSkill
 from skillhall._internal.storage.sql.audit_rows import add_change_rows
-from skillhall._internal.storage.sql.event_rows import add_events
+from skillhall._internal.storage.sql.events.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
     SKILL_OWNER,
     delete_owner,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select, update
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
 from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import (
     UPLOAD_CHANGED,
@@ -15,7 +15,7 @@ from skillhall._internal.storage.records import (
     StoredUpload,
 )
 from skillhall._internal.storage.sql.audit_rows import add_change_rows
-from skillhall._internal.storage.sql.event_rows import add_events
+from skillhall._internal.storage.sql.events.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
     UPLOAD_OWNER,
     delete_owner,
@@ -30,7 +30,7 @@ from skillhall._internal.storage.sql.tables import uploads
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
 

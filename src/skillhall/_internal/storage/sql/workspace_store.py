@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.storage.records import Zone, ZoneSize
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
-from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
+from skillhall._internal.storage.sql.events.event_rows import add_events, read_event_range
 from skillhall._internal.storage.sql.rows import (
     select_fields,
     to_block,

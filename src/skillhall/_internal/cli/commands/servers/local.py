@@ -20,7 +20,7 @@ from skillhall._internal.cli.options import (
     yes_option,
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
-from skillhall._internal.policy.actor import CLI_ACTOR
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore

@@ -9,7 +9,7 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import CommandFailed, require_database
 from skillhall._internal.cli.options import json_command
-from skillhall._internal.policy.actor import CLI_ACTOR
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.workspace import Block, Session
 from skillhall._internal.workspace.workspace import Workspace
 from skillhall.errors import RecordNotFound
