@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
@@ -337,6 +338,7 @@ class Collection:
         text: str,
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
         allow_tokens: bool = True,
     ) -> SkillImportResult:
@@ -345,7 +347,7 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        return self._import(opened.bundles, identity, replace=replace)
+        return self._import(opened.bundles, identity, actor, replace=replace)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
         """Open a repository or URL, with the server's git tokens only if that is allowed.
@@ -366,33 +368,47 @@ class Collection:
         return open_source(path, self.settings)
 
     def import_archive(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        actor: Actor,
+        replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors from reading or importing."""
-        return self._import(read_archive(data, name), identity, replace=replace)
+        return self._import(read_archive(data, name), identity, actor, replace=replace)
 
     def import_file(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        actor: Actor,
+        replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        return self._import(read_archive_or_skill_md(data, name), identity, replace=replace)
+        bundles = read_archive_or_skill_md(data, name)
+        return self._import(bundles, identity, actor, replace=replace)
 
     def import_files(
         self,
         files: Sequence[tuple[str, bytes]],
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
-        return self._import(build_bundles(files), identity, replace=replace)
+        return self._import(build_bundles(files), identity, actor, replace=replace)
 
     def _import(
-        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
+        self, bundles: Iterable[Bundle], identity: str | None, actor: Actor, *, replace: bool
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        report, change = self.changes.import_(loaded, identity, replace=replace)
+        report, change = self.changes(actor).import_(loaded, identity, replace=replace)
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()
@@ -491,17 +507,18 @@ class Collection:
         """Return the ids of the system skills, which no user skill may have."""
         return self.snapshot().ids_of_source(SYSTEM)
 
-    @property
-    def changes(self) -> SkillStoreChanges:
-        """Undoable operations on user skills."""
-        return SkillStoreChanges(self.store, self.settings.data_directory)
+    def changes(self, actor: Actor) -> SkillStoreChanges:
+        """Return the undoable operations on user skills, by an actor."""
+        return SkillStoreChanges(self.store, self.settings.data_directory, actor)
 
-    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
+    def edit(
+        self, identity: str, text: SkillText, digest: str, *, actor: Actor
+    ) -> SkillChangeResult:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
-        return self.changes.edit(identity, text, digest)
+        return self.changes(actor).edit(identity, text, digest)
 
-    def delete(self, identity: str, *, shadowed: bool = False) -> str:
+    def delete(self, identity: str, *, actor: Actor, shadowed: bool = False) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
@@ -509,7 +526,7 @@ class Collection:
         """
         if self.find(identity).source == REPOSITORY_SOURCE:
             self.check_writable(identity)
-        return self.changes.delete(identity, shadowed=shadowed)
+        return self.changes(actor).delete(identity, shadowed=shadowed)
 
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.

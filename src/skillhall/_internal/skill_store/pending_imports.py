@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.duplicates.near_copies import PresentSkill
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.store import ImportReport
@@ -101,7 +102,7 @@ class PendingImports:
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
-        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
+        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate], actor: Actor
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
@@ -114,7 +115,8 @@ class PendingImports:
                 raise StaleVersionError(candidate.id)
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
-        report = self.changes.import_(bundles, replace=is_replacing)
+        changes = replace(self.changes, actor=actor)
+        report = changes.import_(bundles, replace=is_replacing)
         self.pending.drop(pending_import.id)
         return report
 

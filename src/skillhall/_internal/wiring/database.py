@@ -14,6 +14,7 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
@@ -62,6 +63,7 @@ class DatabaseServices(NamedTuple):
     sign_ins: SignIns
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
+    sealer: AuditSealer
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | None = None
     uploads: DatabaseUploads | None = None
@@ -72,6 +74,7 @@ class DatabaseServices(NamedTuple):
         self.token_cache.close()
         self.sign_ins.close()
         self.use_recorder.close()
+        self.sealer.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
@@ -92,7 +95,9 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     feed.subscribe(tokens.handle_events)
     feed.subscribe(sign_ins.handle_events)
     tokens.try_refresh()
-    services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator)
+    sealer = AuditSealer(database, parse_retention(settings.server.audit_retention))
+    feed.subscribe(sealer.wake)
+    services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator, sealer)
     if not database.is_postgres:
         return services
     store = SqlSharedSkillTable(database)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.storage.audit.file_audit import FileAudit
 
 if TYPE_CHECKING:
     from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
@@ -32,6 +34,10 @@ def open_collection(
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:
         store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+        if services is not None:
+            name = f"skills-{sha256_hex(store.location.encode())[:16]}"
+            store.file_audit = FileAudit(services.database, settings.data_directory, name)
+            store.is_in_database = True  # its changes wait for the audit log
         store.sweep()  # leftovers of killed processes
     collection = Collection(store, settings, prompt_service.skills, semantic=semantic)
     if embedding is not None:

@@ -80,7 +80,7 @@ def confirm(request: PageRequest) -> Response:
     if not selected or not is_as_shown:
         return _render_review(request, pending, chosen, status=422)
     try:
-        report, change = imports.confirm(pending, selected)
+        report, change = imports.confirm(pending, selected, request.actor)
     except SkillhallError as error:
         request.error = error
         return _render_review(request, pending, chosen, status=form_status(error))
