@@ -71,6 +71,7 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.NEAR_COPY: "A new skill has most of its text in common with one that already exists.",
     Code.SIGNATURE_BROKEN: "The signature of a new skill is malformed, or its files have changed.",
     Code.POLICY_UNMET: "A policy requires a signature that a new skill does not have.",
+    Code.REVOKED: "A server that this machine asks has revoked the files of a new skill.",
     Code.INLINE_WINS: "A skill matches both 'available' and 'inline'; it is inlined.",
     Code.PATTERN_UNMATCHED: "A pattern matches no skill.",
     Code.REQUIREMENT_UNMET: "A required program, variable or operating system is not available.",

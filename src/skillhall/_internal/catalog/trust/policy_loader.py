@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.trust.policy_file import SignerEntry
     from skillhall._internal.signing.signers import Signer
     from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _INSTALL = "signatures cannot be checked; to install it: pip install 'skillhall[signing]'"
@@ -67,6 +68,17 @@ class LoadedPolicies:
         """
         evidence = KnownEvidence(source, signature=self.check_signature(bundle))
         return self.problem or self.policies.find_unmet_requirement(evidence)
+
+    def find_document_signers(self, signed: SigstoreBundle) -> list[str]:
+        """Return the known signers of a document other than a skill, sorted.
+
+        Signers of a project are left out. Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        if problem and not signers:
+            raise SignatureInvalid(problem)
+        known = frozenset(one for one in signers if signers[one].accepts(signed))
+        return SignatureCheck(known).find_names(PolicyLevel.USER)
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:

@@ -114,6 +114,29 @@ class Policies(NamedTuple):
             TrustAction.BLOCK,
         )
 
+    @property
+    def servers(self) -> dict[str, tuple[str, ...]]:
+        """The signers of the lists of revocations, by the URL of the server.
+
+        Those of a project are left out: a stranger could make this machine contact any host.
+        """
+        servers: dict[str, tuple[str, ...]] = {}
+        for level, _, rules in self.files:
+            if level is not PolicyLevel.PROJECT:
+                for server in rules.servers:
+                    servers.setdefault(server.url, server.signers)
+        return servers
+
+    @property
+    def holds_stale(self) -> bool:
+        """Whether skills are held once a list of revocations has expired."""
+        return any(policy.rules.holds_stale for policy in self.files)
+
+    def find_review_days(self, risk: RiskLevel) -> int | None:
+        """Return after how many days an approval is due for a review; None if never."""
+        days = [policy.rules.review_days.get(risk) for policy in self.files]
+        return min((one for one in days if one is not None), default=None)
+
     def find_block_rule(self, facts: TrustFacts) -> str:
         """Return the rule that blocks the skill, a denial or unmet requirement; "" if none."""
         evidence = facts.evidence or KnownEvidence()
@@ -175,6 +198,8 @@ class Policies(NamedTuple):
                     f"{path}: 'allow' has no effect; only the machine's policy can allow skills"
                 )
             if level is PolicyLevel.PROJECT:
+                if rules.servers:
+                    warnings.append(f"{path}: 'server' changes nothing in a project's policy")
                 entries = [
                     f"'approves' of the signer {signer.name!r}"
                     for signer in rules.signers

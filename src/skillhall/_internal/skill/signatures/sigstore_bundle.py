@@ -23,12 +23,13 @@ class SigstoreBundle(NamedTuple):
     key_hint: str = ""  # SHA-256 of the public key in PEM, if signed with a key
     certificates: tuple[bytes, ...] = ()  # in DER, the signer's first
     is_keyless: bool = False  # signed with a Sigstore identity
+    payload_type: str = PAYLOAD_TYPE
 
     @property
     def signed_bytes(self) -> bytes:
         """The bytes that are signed: the pre-authentication encoding of DSSE."""
         size = len(self.statement)
-        head = f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {size} "
+        head = f"DSSEv1 {len(self.payload_type)} {self.payload_type} {size} "
         return head.encode("ascii") + self.statement
 
 
