@@ -78,6 +78,7 @@ ACCEPTED_BY_DEFAULT = frozenset(
         Code.NAME_MARKS,
         Code.SKIPPED,
         Code.SAME_FILE,
+        Code.SIGNATURE_UNKNOWN,
     }
 )
 # Recommendations and facts about the scan: by default no reason to reject a skill.
@@ -100,6 +101,7 @@ WARNED_BY_DEFAULT = frozenset(
         Code.SAME_NAME,
         Code.CASE_COLLISION,
         Code.NEAR_COPY,
+        Code.REF_MOVED,
         Code.INLINE_WINS,
         Code.PATTERN_UNMATCHED,
         Code.REQUIREMENT_UNMET,

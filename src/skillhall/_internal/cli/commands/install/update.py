@@ -13,7 +13,7 @@ from skillhall._internal.cli.project_options import (
     open_project,
     user_scope_option,
 )
-from skillhall._internal.cli.terminal import format_count
+from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.installer import update as updater
 from skillhall._internal.installer.update import ConflictChoice, UpdateResult
 
@@ -104,6 +104,7 @@ def _format_details(results: Sequence[UpdateResult]) -> Iterator[str]:
     for result in results:
         if result.stale:
             yield f"warning: {result.key}: {result.stale}"
+        yield from format_findings(result.findings)
         for outcome in result.outcomes:
             reason = f" ({outcome.reason})" if outcome.reason else ""
             resolved = ", resolved by --conflicts" * (result.status == "updated" and bool(reason))
