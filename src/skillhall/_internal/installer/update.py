@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.installer.install import (
     AddReport,
@@ -87,6 +87,13 @@ class UpdateResult:
     stale: str = ""
 
 
+class _UpdateChoices(NamedTuple):
+    """What the user chose for an update."""
+
+    conflicts: ConflictChoice | None
+    unsigned: bool
+
+
 @dataclass(slots=True)
 class Upstream:
     """Sources of installed skills; each repository is read at one commit per instance."""
@@ -163,24 +170,27 @@ def update(
     names: Iterable[str] = (),
     *,
     conflicts: ConflictChoice | None = None,
+    unsigned: bool = False,
     progress: Progress | None = None,
 ) -> list[UpdateResult]:
     """Update skills; merge edited files, leave skills with conflicts unchanged.
 
-    With `conflicts`, all conflicts are resolved with the chosen version instead.
+    With `conflicts`, all conflicts are resolved with the chosen version instead. With `unsigned`,
+    a broken signature counts as none.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
     """
     entries = project.read_lock_entries()
     upstream = Upstream(project, progress)
+    choices = _UpdateChoices(conflicts, unsigned)
     return [
-        _update_entry(key, entries[key], upstream, conflicts)
+        _update_entry(key, entries[key], upstream, choices)
         for key in find_entry_keys(entries, names)
     ]
 
 
 def _update_entry(
-    key: str, entry: LockEntry, upstream: Upstream, conflicts: ConflictChoice | None
+    key: str, entry: LockEntry, upstream: Upstream, choices: _UpdateChoices
 ) -> UpdateResult:
     result, upstream_skill = _compare_with_upstream(key, entry, upstream)
     if upstream_skill is None:
@@ -192,11 +202,11 @@ def _update_entry(
             if current is None:  # removed by another process while we were fetching
                 raise SkillNotFound(key)
             if current == entry:
-                return _apply_update(transaction, result, upstream_skill, base, conflicts)
+                return _apply_update(transaction, result, upstream_skill, base, choices)
     except SkillhallError as error:
         return replace(result, status=UpdateStatus.FAILED, error=error)
     # Another process changed the skill while we were fetching: start again with its new entry.
-    return _update_entry(key, current, Upstream(upstream.project, upstream.progress), conflicts)
+    return _update_entry(key, current, Upstream(upstream.project, upstream.progress), choices)
 
 
 def _compare_with_upstream(
@@ -258,7 +268,7 @@ def _apply_update(
     result: UpdateResult,
     upstream_skill: _UpstreamSkill,
     base: Mapping[str, MergeBase],
-    conflicts: ConflictChoice | None,
+    choices: _UpdateChoices,
 ) -> UpdateResult:
     key, project = result.key, transaction.project
     entry = transaction.entries[key]
@@ -278,16 +288,26 @@ def _apply_update(
         if outcome.kind is not MergeKind.UNCHANGED
     )
     result = replace(result, outcomes=outcomes)
-    if conflicts is None and any(merge.conflicts for merge in merged.values()):
+    if choices.conflicts is None and any(merge.conflicts for merge in merged.values()):
         return replace(result, status=UpdateStatus.CONFLICT)
-    targets = {path: _resolve_conflicts(merge, theirs, conflicts) for path, merge in merged.items()}
+    targets = {
+        path: _resolve_conflicts(merge, theirs, choices.conflicts) for path, merge in merged.items()
+    }
     report = AddReport()
-    rules = load_install_rules(opened.reference, project.settings)
+    rules = load_install_rules(opened.reference, project.settings, accepts_broken=choices.unsigned)
     ready = preflight_bundles([build_bundle(key, targets[key])], project.root, report, rules)
     findings = (*result.findings, *report.findings)
     if not ready:
         return replace(result, status=UpdateStatus.REJECTED, findings=findings)
-    after = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
+    (checked,) = ready
+    after = update_entry(
+        entry,
+        bundle,
+        read_bundle_name(bundle),
+        opened.commit,
+        signer=checked.signer,
+        unsigned=checked.unsigned,
+    )
     transaction.apply(key, targets, after, theirs)
     return replace(result, status=UpdateStatus.UPDATED, findings=findings)
 

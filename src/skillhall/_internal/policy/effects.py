@@ -202,6 +202,10 @@ class LoadPolicy(NamedTuple):
         effects |= dict.fromkeys(reject, Effect.REJECT)
         return cls(default_effect, effects | RISK_EFFECTS)
 
+    def warn_about(self, code: Code) -> LoadPolicy:
+        """Return the policy with a warning for this code."""
+        return self._replace(effects={**self.effects, code: Effect.WARN})
+
     def get_effect(self, code: str) -> Effect:
         """Return the effect of a `Code`, or of its value."""
         return self.effects.get(code, self.default_effect)

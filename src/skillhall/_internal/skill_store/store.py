@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.input_checks import (
@@ -79,13 +80,14 @@ class SkillStore(ABC):
         id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
+        rules: InstallRules = NO_RULES,
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
         Raises: same as `add`, ReadOnly, and errors from reading.
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
-        prepared = prepare_bundles(sources, id)
+        prepared = prepare_bundles(sources, id, rules)
         replaced = self._write_skills(prepared, "imported", replace=replace)
         skills = tuple(
             item.skill._replace(id=replaced_id or item.skill.id)

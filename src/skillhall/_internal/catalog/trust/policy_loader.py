@@ -10,6 +10,7 @@ import os
 import stat
 from contextlib import closing
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from skillhall._internal.config_file.nodes import MAX_CONFIG_BYTES, parse_config_document
@@ -21,6 +22,7 @@ from skillhall._internal.policy.policies import (
     Policies,
     PolicyLevel,
     SignatureCheck,
+    SignatureStatus,
 )
 from skillhall._internal.policy.policy_file import parse_policy
 from skillhall._internal.settings import is_present
@@ -56,8 +58,13 @@ class LoadedPolicies:
             signers, problem = self._signers
             known = frozenset(one for one in signers if signers[one].accepts(signature))
         except SignatureInvalid as error:
-            return SignatureCheck(problem=f"its signature is broken: {error}")
-        return SignatureCheck(known, "" if known else problem or UNKNOWN_SIGNER)
+            problem = f"its signature is broken: {error}"
+            return SignatureCheck(problem=problem, status=SignatureStatus.BROKEN)
+        if known:
+            return SignatureCheck(known, "", SignatureStatus.KNOWN)
+        can_check = find_spec("cryptography") is not None
+        status = SignatureStatus.UNKNOWN if can_check else SignatureStatus.UNCHECKED
+        return SignatureCheck(problem=problem or UNKNOWN_SIGNER, status=status)
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
@@ -78,6 +85,9 @@ class LoadedPolicies:
                     if signer is not None:
                         signers[KnownSigner(policy.level, entry.name)] = signer
         return signers, problem
+
+
+NO_POLICIES = LoadedPolicies(Policies())
 
 
 def load_policies(paths: Mapping[str, str]) -> LoadedPolicies:

@@ -6,6 +6,7 @@ from starlette.responses import Response
 
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.pending_imports import PendingImport
+from skillhall._internal.sources.base import Ref
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import form_status, render
 from skillhall._internal.wiring.sources import read_upload
@@ -31,26 +32,30 @@ def review_files(request: PageRequest) -> Response:
     """Review uploaded files."""
     files = request.files
     name = files[0][0].partition("/")[0] if files else ""
-    return _start_review(request, name, read_upload(files))
+    return _start_review(request, name, read_upload(files), None)
 
 
 @on_error(show_form, "source")
 def review_source(request: PageRequest) -> Response:
     """Review a repository or URL."""
     text = request.field("source").strip()
-    bundles = request.collection.open_remote(text, allow_tokens=request.is_admin).bundles
-    return _start_review(request, without_credentials(text), bundles)
+    opened = request.collection.open_remote(text, allow_tokens=request.is_admin)
+    return _start_review(request, without_credentials(text), opened.bundles, opened.reference)
 
 
 @on_error(show_form, "folder")
 def review_folder(request: PageRequest) -> Response:
     """Review a folder on the server."""
     text = request.field("folder").strip() or DEFAULT_FOLDER
-    return _start_review(request, text, request.collection.open_folder(text).bundles)
+    opened = request.collection.open_folder(text)
+    return _start_review(request, text, opened.bundles, opened.reference)
 
 
-def _start_review(request: PageRequest, source: str, bundles: Iterable[Bundle]) -> Response:
-    pending = request.site.pending_imports.add(source, bundles)
+def _start_review(
+    request: PageRequest, source: str, bundles: Iterable[Bundle], reference: Ref | None
+) -> Response:
+    rules = request.collection.load_rules(reference)
+    pending = request.site.pending_imports.add(source, bundles, rules)
     return redirect(f"/skills/import/{pending.id}")
 
 

@@ -11,6 +11,7 @@ from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
     installed_skills_argument,
     open_project,
+    unsigned_option,
     user_scope_option,
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
@@ -46,11 +47,17 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     type=click.Choice(["mine", "theirs"]),
     help="Resolve conflicting lines with your version or the upstream one.",
 )
+@unsigned_option
 @flag(
     "--check", "-n", "--dry-run", "is_check", help="Only show available updates, like 'outdated'."
 )
 def command(
-    *, names: tuple[str, ...], is_user: bool, conflicts: ConflictChoice | None, is_check: bool
+    *,
+    names: tuple[str, ...],
+    is_user: bool,
+    conflicts: ConflictChoice | None,
+    unsigned: bool,
+    is_check: bool,
 ) -> CommandResult:
     """Update the skills NAME..., or all skills in the lock file.
 
@@ -63,7 +70,9 @@ def command(
         if is_check:
             results = updater.find_outdated(project, names, progress)
         else:
-            results = updater.update(project, names, conflicts=conflicts, progress=progress)
+            results = updater.update(
+                project, names, conflicts=conflicts, unsigned=unsigned, progress=progress
+            )
     updated = sum(result.status == "updated" for result in results)
     return _to_command_result(results, f"{format_count(updated, 'skill')} updated")
 
