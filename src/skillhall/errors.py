@@ -84,6 +84,7 @@ __all__ = [
     "ReadOnly",
     "RecordNotFound",
     "ReviewGone",
+    "RoleRequired",
     "ScopeRequired",
     "ServedSkillRejected",
     "ServerRefused",
@@ -1097,6 +1098,19 @@ class ScopeRequired(StoreError):
     code = "forbidden"
     template = "this token cannot {action}: it needs the scope {scope!r}"
     scope: str
+    action: str
+
+
+class RoleRequired(StoreError):
+    """The role of a user does not allow a request.
+
+    >>> print(RoleRequired("reader", "change skills"))
+    the role 'reader' cannot change skills
+    """
+
+    code = "forbidden"
+    template = "the role {role!r} cannot {action}"
+    role: str
     action: str
 
 

@@ -12,7 +12,10 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.revocations import Revocation
 from skillhall._internal.storage.records import Event, SignIn, StoredToken
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
@@ -22,8 +25,17 @@ from skillhall._internal.storage.sql.migrations import (
     current_version,
     migrate,
 )
+from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
-from skillhall._internal.storage.sql.tables import METADATA, events, migrations, shared_file_times
+from skillhall._internal.storage.sql.tables import (
+    METADATA,
+    audit_seals,
+    events,
+    inventories,
+    inventory_items,
+    migrations,
+    shared_file_times,
+)
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
@@ -155,6 +167,20 @@ def fill_tables(database: Database) -> str:
     database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
     SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
     SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
+    actor = Actor("dev1", "ci", Via.REST, "::1", "r1")
+    database.write(lambda connection: add_audit_row(connection, actor, "a.b", "c", at=TIMESTAMP))
+    seal = {"position": 1, "audit_id": 1, "hash": "h"}
+    database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
+    revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")
+    database.write(lambda connection: add_revocation(connection, SYSTEM_ACTOR, revocation))
+    inventory = {"label": "laptop", "by": "dev1", "at": TIMESTAMP}
+    item = dict.fromkeys(("name", "digest", "source", "commit", "signer", "state", "risk"), "x")
+    database.write(lambda connection: connection.execute(inventories.insert(), inventory))
+    database.write(
+        lambda connection: connection.execute(
+            inventory_items.insert(), {"label": "laptop", "ordinal": 0, **item}
+        )
+    )
     return session
 
 
@@ -332,6 +358,8 @@ FORGED = {
     "an unknown zone": set_value("blocks", "zone", "NOWHERE"),
     "a mode that is not a permission": set_value("shared_skill_files", "mode", 0o4755),
     "an event that is no JSON": set_value("events", "data", "{"),
+    "audit details that are no JSON": set_value("audit", "detail", "[]"),
+    "an audit row without a number": set_value("audit", "id", 0),
     "a row twice": repeat_row,
     "a short row": cut_row,
     "blocks of no session": delete_sessions,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
 TOKENS_CHANGED = "tokens-changed"  # or sign-ins
+REVOCATIONS_CHANGED = "revocations-changed"
 REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may have changed
 

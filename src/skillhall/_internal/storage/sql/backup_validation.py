@@ -53,12 +53,19 @@ def _has_valid_values(table: str, row: Mapping[str, object]) -> bool:
     if table == "shared_skills":  # the id is the name of a folder
         return len(RelativePath.parse(str(row["id"])).parts) == 1
     if table == "events":
-        try:
-            return isinstance(json.loads(str(row["data"])), dict)
-        except (ValueError, RecursionError):
-            return False
+        return _is_json_object(row["data"])
+    if table == "audit":
+        number = row["id"]
+        return isinstance(number, int) and number > 0 and _is_json_object(row["detail"])
     data = row.get("data")  # of a blob
     return not isinstance(data, bytes) or (len(data), sha256_hex(data)) == (
         row["size"],
         row["digest"],
     )
+
+
+def _is_json_object(value: object) -> bool:
+    try:
+        return isinstance(json.loads(str(value)), dict)
+    except (ValueError, RecursionError):
+        return False

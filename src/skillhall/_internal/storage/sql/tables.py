@@ -239,3 +239,52 @@ sign_ins = Table(
 )
 Index("sign_ins_digest", sign_ins.c.digest, unique=True)
 Index("sign_ins_token", sign_ins.c.token)
+
+# Append-only: triggers refuse other changes.
+audit = Table(
+    "audit",
+    METADATA,
+    Column("id", _SERIAL, Identity(), primary_key=True),
+    *_texts("at", "actor", "token", "via", "address", "request_id", "action", "subject"),
+    *_texts("digest_before", "digest_after", "outcome", "detail"),
+    sqlite_autoincrement=True,  # numbers are not reused
+)
+Index("audit_at", audit.c.at)
+# The hash chain. No foreign key: the seal of the last deleted row stays.
+audit_seals = Table(
+    "audit_seals",
+    METADATA,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    *_integers("audit_id"),
+    *_texts("hash"),
+)
+Index("audit_seals_row", audit_seals.c.audit_id, unique=True)
+
+# Rows are only added: a later one about a digest replaces the earlier ones.
+revocations = Table(
+    "revocations",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("digest", "skill", "reason", "at", "instead"),
+    Column("actor", Text, nullable=False, key="by"),
+    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 takes it back
+)
+Index("revocations_digest", revocations.c.digest, revocations.c.number)
+
+inventories = Table(
+    "inventories",
+    METADATA,
+    _id("label"),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at"),
+)
+inventory_items = Table(
+    "inventory_items",
+    METADATA,
+    _owner("label", "inventories.label"),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("name", "digest", "source"),
+    Column("commit_id", Text, nullable=False, key="commit"),
+    *_texts("signer", "state", "risk"),
+)
+Index("inventory_items_digest", inventory_items.c.digest)
