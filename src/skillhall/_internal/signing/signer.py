@@ -20,10 +20,15 @@ def sign_files(name: str, digests: Mapping[str, str], key: PrivateKey) -> bytes:
 
     Raises: SkillRejected if the skill has files that the format leaves out.
     """
+    statement, hint = build_signed_statement(name, digests), keys.compute_key_hint(key.public_key())
+    bundle = SigstoreBundle(statement, b"", key_hint=hint)
+    return render_bundle(bundle._replace(signature=keys.sign(key, bundle.signed_bytes)))
+
+
+def build_signed_statement(name: str, digests: Mapping[str, str]) -> bytes:
+    """Return the statement to sign. Raises: SkillRejected."""
     ignored = [path for path in digests if path.partition("/")[0] in UNSIGNED_NAMES]
     if ignored:
         reason = "cannot be signed: the format leaves out files of git and GitHub"
         raise SkillRejected(name, [f"{path!r} {reason}" for path in ignored])
-    statement, hint = build_statement(name, digests), keys.compute_key_hint(key.public_key())
-    bundle = SigstoreBundle(statement, b"", key_hint=hint)
-    return render_bundle(bundle._replace(signature=keys.sign(key, bundle.signed_bytes)))
+    return build_statement(name, digests)

@@ -37,9 +37,14 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.policy_file import SignerEntry
     from skillhall._internal.signing.signers import Signer
     from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _INSTALL = "signatures cannot be checked; to install it: pip install 'skillhall[signing]'"
+_SIGSTORE = (
+    "the package 'sigstore' is not installed, so signatures with an identity cannot be checked; "
+    "to install it: pip install 'skillhall[sigstore]'"
+)
 
 
 class LoadedPolicies:
@@ -55,16 +60,34 @@ class LoadedPolicies:
             return SignatureCheck()
         try:
             signature = read_signature(bundle)
-            signers, problem = self._signers
-            known = frozenset(one for one in signers if signers[one].accepts(signature))
+            known, problem = self._find_signers(signature)
         except SignatureInvalid as error:
             problem = f"its signature is broken: {error}"
             return SignatureCheck(problem=problem, status=SignatureStatus.BROKEN)
         if known:
             return SignatureCheck(known, "", SignatureStatus.KNOWN)
-        can_check = find_spec("cryptography") is not None
+        can_check = find_spec("cryptography") is not None and _SIGSTORE not in problem
         status = SignatureStatus.UNKNOWN if can_check else SignatureStatus.UNCHECKED
         return SignatureCheck(problem=problem or UNKNOWN_SIGNER, status=status)
+
+    def _find_signers(self, signature: SigstoreBundle) -> tuple[frozenset[KnownSigner], str]:
+        """Return who made a signature, and why others cannot be checked.
+
+        Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        known = set()
+        for one, signer in signers.items():
+            try:
+                if signer.accepts(signature):
+                    known.add(one)
+            except ConfigInvalid as error:
+                problem = problem or str(error)
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] != "sigstore":
+                    raise
+                problem = _SIGSTORE
+        return frozenset(known), problem
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
@@ -82,8 +105,7 @@ class LoadedPolicies:
                         raise
                     return {}, f"the package 'cryptography' is not installed, so {_INSTALL}"
                 else:
-                    if signer is not None:
-                        signers[KnownSigner(policy.level, entry.name)] = signer
+                    signers[KnownSigner(policy.level, entry.name)] = signer
         return signers, problem
 
 
@@ -106,23 +128,24 @@ def load_policies(paths: Mapping[str, str]) -> LoadedPolicies:
     return LoadedPolicies(Policies(tuple(files)), "; ".join(problems))
 
 
-def _load_signer(policy: LevelPolicy, entry: SignerEntry) -> Signer | None:
-    """Return a signer; `None` for Sigstore identities, which are not supported yet.
-
-    Raises: ConfigInvalid, ModuleNotFoundError.
-    """
+def _load_signer(policy: LevelPolicy, entry: SignerEntry) -> Signer:
+    """Return a signer. Raises: ConfigInvalid, ModuleNotFoundError."""
     # Only this package needs `cryptography`, which takes 60 ms to import.
     from skillhall._internal.signing import certificates, keys  # noqa: PLC0415
     from skillhall._internal.signing.signers import (  # noqa: PLC0415
         CertificateSigner,
+        IdentitySigner,
         KeySigner,
     )
 
     folder, name = os.path.dirname(policy.path), entry.key or entry.certificate
-    if not name:
-        return None
+    if entry.identity and not entry.trusted_root:
+        return IdentitySigner(entry.name, entry.identity, entry.issuer)
+    name = name or entry.trusted_root
     path = os.path.join(folder, name)
     data = _read_file(policy.level, folder, name)
+    if entry.identity:
+        return IdentitySigner(entry.name, entry.identity, entry.issuer, data, path)
     if entry.key:
         return KeySigner(entry.name, keys.load_public_key(data, path))
     roots = certificates.load_certificates(data, path)
