@@ -11,15 +11,15 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor, Via
-from skillhall._internal.policy.revocations import Revocation
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.trust.revocations import Revocation
 from skillhall._internal.storage.records import Event, SignIn, StoredToken
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,

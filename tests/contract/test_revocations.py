@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from sqlalchemy import Connection
 
-from skillhall._internal.policy.actor import Actor
-from skillhall._internal.policy.revocations import Revocation, RevocationEntry, find_revoked
+from skillhall._internal.policy.access.actor import Actor
+from skillhall._internal.policy.trust.revocations import Revocation, RevocationEntry, find_revoked
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable, add_revocation
 from skillhall._internal.storage.sql.tables import events
@@ -53,7 +53,7 @@ def test_number_is_a_time_and_grows_even_if_the_clock_goes_back(database: Databa
     assert numbers == [SECONDS, SECONDS + 1, SECONDS + 2, 1_767_326_400]
 
 
-def test_revocation_is_taken_back_by_another_entry(database: Database) -> None:
+def test_another_entry_withdraws_a_revocation(database: Database) -> None:
     revoke(database)
     revoke(database, OTHER)
     revoke(database, is_revoked=False)

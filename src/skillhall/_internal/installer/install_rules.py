@@ -15,7 +15,7 @@ from skillhall.errors import SkillRejected
 if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
     from skillhall._internal.policy.effects import LoadPolicy
-    from skillhall._internal.policy.policies import SignatureCheck
+    from skillhall._internal.policy.trust.policies import SignatureCheck
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.sources.base import Ref
@@ -49,7 +49,7 @@ class InstallRules(NamedTuple):
         if self.loaded is None and SIGNATURE_FILE not in bundle.files:
             return
         # Most skills are not signed, and most machines have no policy files.
-        from skillhall._internal.policy.policies import (  # noqa: PLC0415
+        from skillhall._internal.policy.trust.policies import (  # noqa: PLC0415
             UNKNOWN_KEY,
             KnownEvidence,
             SignatureStatus,
@@ -71,7 +71,7 @@ class InstallRules(NamedTuple):
         """Return what to record about the signature of an accepted skill."""
         if SIGNATURE_FILE not in bundle.files:
             return NO_SIGNATURE
-        from skillhall._internal.policy.policies import SignatureStatus  # noqa: PLC0415
+        from skillhall._internal.policy.trust.policies import SignatureStatus  # noqa: PLC0415
 
         signature = self._check_signature(bundle)
         if signature.status is SignatureStatus.BROKEN:

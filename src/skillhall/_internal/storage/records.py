@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, OPERATOR
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.catalog.trust.policy_loader import NO_POLICIES
-from skillhall._internal.policy.policies import SignatureCheck
-from skillhall._internal.policy.risk_level import RiskLevel, rate_risk
+from skillhall._internal.policy.trust.policies import SignatureCheck
+from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.skill.approved_files import ApprovedFiles
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle

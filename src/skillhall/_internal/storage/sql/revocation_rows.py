@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, text
 
-from skillhall._internal.policy.revocations import Revocation, RevocationEntry
+from skillhall._internal.policy.trust.revocations import Revocation, RevocationEntry
 from skillhall._internal.storage.records import REVOCATIONS_CHANGED, parse_time
-from skillhall._internal.storage.sql.event_rows import publish_event
+from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import revocations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection, RowMapping
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.sql.engine import Database
 
 _NANOSECONDS = 1_000_000_000

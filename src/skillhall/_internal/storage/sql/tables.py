@@ -267,7 +267,7 @@ revocations = Table(
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     *_texts("digest", "skill", "reason", "at", "instead"),
     Column("actor", Text, nullable=False, key="by"),
-    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 takes it back
+    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 withdraws an earlier row
 )
 Index("revocations_digest", revocations.c.digest, revocations.c.number)
 
