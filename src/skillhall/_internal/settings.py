@@ -93,6 +93,7 @@ class ServerSettings(NamedTuple):
     max_fetches_per_client: str = "12"
     max_streams: str = "1000"  # of live events
     max_streams_per_client: str = "250"
+    audit_retention: str = "400"  # days that rows of the audit log are stored
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -118,6 +119,7 @@ class ServerSettings(NamedTuple):
             max_streams=env.get("SKILLHALL_MAX_STREAMS") or cls().max_streams,
             max_streams_per_client=env.get("SKILLHALL_MAX_STREAMS_PER_CLIENT")
             or cls().max_streams_per_client,
+            audit_retention=env.get("SKILLHALL_AUDIT_RETENTION") or cls().audit_retention,
         )
 
 

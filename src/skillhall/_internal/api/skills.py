@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.duplicates.duplicate_report import (
     DEFAULT_THRESHOLD,
@@ -296,6 +297,7 @@ class Skills(Mapping[str, Skill]):
             print(group.kind, [skill.location for skill in group.skills])
         ```
         """
+        # Few programs need it, and the import takes 5 ms of CPU.
         from skillhall._internal.catalog.duplicates.duplicate_finder import (  # noqa: PLC0415
             find_duplicates,
         )
@@ -378,8 +380,6 @@ class Skills(Mapping[str, Skill]):
         print(result.text, result.is_error)
         ```
         """
-        from skillhall._internal.agents.skill_tools import SkillTools  # noqa: PLC0415
-
         return SkillTools(self._view, get_directory=lambda row: row.skill.directory).tools()
 
     def select(self, *patterns: str) -> Skills:
@@ -472,6 +472,7 @@ class Skills(Mapping[str, Skill]):
 
 
 def _build_index(catalog: Catalog, settings: Settings | None) -> SearchIndex:
+    # Only a search needs the index, whose import takes 24 ms of CPU.
     from skillhall._internal.wiring.catalog_index import index_catalog  # noqa: PLC0415
 
     return index_catalog(catalog, settings)

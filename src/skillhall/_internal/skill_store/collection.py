@@ -35,6 +35,7 @@ from skillhall._internal.catalog.skill_content import (
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -57,7 +58,7 @@ from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
-from skillhall._internal.sources.base import OpenedSource
+from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.skipped_items import SkippedItem
     from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.settings import Settings
@@ -380,6 +382,7 @@ class Collection:
         text: str,
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
         allow_tokens: bool = True,
     ) -> SkillImportResult:
@@ -388,7 +391,12 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        return self._import(opened.bundles, identity, replace=replace)
+        rules = self.load_rules(opened.reference)
+        return self._import(opened.bundles, identity, actor, replace=replace, rules=rules)
+
+    def load_rules(self, reference: Ref | None = None) -> InstallRules:
+        """Load what policies require of skills from a source, or from an upload."""
+        return load_install_rules(reference, self.settings)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
         """Open a repository or URL, with the server's git tokens only if that is allowed.
@@ -409,33 +417,55 @@ class Collection:
         return open_source(path, self.settings)
 
     def import_archive(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        actor: Actor,
+        replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors from reading or importing."""
-        return self._import(read_archive(data, name), identity, replace=replace)
+        return self._import(read_archive(data, name), identity, actor, replace=replace)
 
     def import_file(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        actor: Actor,
+        replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        return self._import(read_archive_or_skill_md(data, name), identity, replace=replace)
+        bundles = read_archive_or_skill_md(data, name)
+        return self._import(bundles, identity, actor, replace=replace)
 
     def import_files(
         self,
         files: Sequence[tuple[str, bytes]],
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
-        return self._import(build_bundles(files), identity, replace=replace)
+        return self._import(build_bundles(files), identity, actor, replace=replace)
 
     def _import(
-        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
+        self,
+        bundles: Iterable[Bundle],
+        identity: str | None,
+        actor: Actor,
+        *,
+        replace: bool,
+        rules: InstallRules | None = None,
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        report, change = self.changes.import_(loaded, identity, replace=replace)
+        rules = rules or self.load_rules()
+        changes = self.changes(actor)
+        report, change = changes.import_(loaded, identity, replace=replace, rules=rules)
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()
@@ -526,7 +556,7 @@ class Collection:
     def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
         """Return the ids of a source, or all if it is "", sorted by tokens, most first.
 
-        While a thread examines the skills, those that are not examined yet come last.
+        While a thread examines the skills, those that have not been examined yet come last.
         """
         is_complete, now = self.facts.progress is None, time.monotonic()
         expiry, order = snapshot.token_orders.get(source, (0.0, ()))
@@ -550,17 +580,18 @@ class Collection:
         """Return the ids of the system skills, which no user skill may have."""
         return self.snapshot().ids_of_source(SYSTEM)
 
-    @property
-    def changes(self) -> SkillStoreChanges:
-        """Undoable operations on user skills."""
-        return SkillStoreChanges(self.store, self.settings.data_directory)
+    def changes(self, actor: Actor) -> SkillStoreChanges:
+        """Return the undoable operations on user skills, by an actor."""
+        return SkillStoreChanges(self.store, self.settings.data_directory, actor)
 
-    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
+    def edit(
+        self, identity: str, text: SkillText, digest: str, *, actor: Actor
+    ) -> SkillChangeResult:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
-        return self.changes.edit(identity, text, digest)
+        return self.changes(actor).edit(identity, text, digest)
 
-    def delete(self, identity: str, *, shadowed: bool = False) -> str:
+    def delete(self, identity: str, *, actor: Actor, shadowed: bool = False) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
@@ -568,7 +599,7 @@ class Collection:
         """
         if self.find(identity).source == REPOSITORY_SOURCE:
             self.check_writable(identity)
-        return self.changes.delete(identity, shadowed=shadowed)
+        return self.changes(actor).delete(identity, shadowed=shadowed)
 
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.

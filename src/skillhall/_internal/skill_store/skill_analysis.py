@@ -1,7 +1,7 @@
 """Facts about skills that are expensive to compute, such as tokens and findings.
 
 They are computed once for each content, in the background, and saved in the cache folder. A request
-for a skill that is not examined yet computes them at once.
+for a skill that has not been examined yet computes them immediately.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _THREAD_NAME = "skillhall-facts"
 
 
 class PackedFiles(NamedTuple):
-    """What installers download: an archive, or the only file of a skill."""
+    """The download for installers: an archive, or the only file of a skill."""
 
     digest: str = ""
     paths: tuple[str, ...] = ()  # of all published files, sorted
@@ -114,7 +114,7 @@ class FactCache:
         return facts
 
     def get_packed(self, skill: CatalogSkill) -> PackedFiles:
-        """Return what installers download, without examining the skill. Raises: as `get`."""
+        """Return the download for installers, without examining the skill. Raises: as `get`."""
         facts, known = self.find(skill), self._packed.get(skill.location)
         if facts is not None:
             return facts.packed

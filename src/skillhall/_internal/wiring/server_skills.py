@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
+from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.revocation_list import PublishedRevocations
 from skillhall._internal.skill_store.server_trust import ServerTrust
 from skillhall._internal.skill_store.skill_analysis import compute_digests
+from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.inventories import Inventories
 from skillhall._internal.storage.revocations import Revocations
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
@@ -46,6 +48,10 @@ def open_collection(
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:
         store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+        if services is not None:
+            name = f"skills-{sha256_hex(store.location.encode())[:16]}"
+            store.file_audit = FileAudit(services.database, settings.data_directory, name)
+            store.is_in_database = True  # its changes wait for the audit log
         store.sweep()  # leftovers of killed processes
     collection = Collection(store, settings, prompt_service.skills, semantic=semantic)
     if services is not None:

@@ -1,4 +1,4 @@
-"""Builds the gate and the review of the skills of a project."""
+"""Builds the trust gate and the review for the skills of a project."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def open_gate(
     settings: Settings, profile: Profile, *, can_ask: bool = False, trust_project: bool = False
 ) -> SkillGate:
-    """Return the gate for a profile; without a policy, only some profiles need one."""
+    """Return the gate for a profile; it is open if neither profile nor policies restrict it."""
     if profile.trust_policy == LOAD_EVERYTHING and not settings.has_policy:
         return OpenGate(RevocationStore(settings.data_directory))
     return open_trust_gate(settings, profile, can_ask=can_ask, trust_project=trust_project)
@@ -79,6 +79,9 @@ def open_review(settings: Settings, via: str) -> SkillReview:
 
 
 def approve_own_skill(settings: Settings, name: str, folder: str, via: str) -> None:
-    """Record that the user is writing a skill. Without the record, it is asked about later."""
+    """Record that the user is writing a skill, which then needs no approval.
+
+    Failures are ignored: the user is asked about the skill later.
+    """
     with suppress(SkillhallError, OSError):
         open_review(settings, via).approve_own(name, folder)

@@ -260,10 +260,10 @@ def test_ineffective_entries_give_warnings() -> None:
     )
     files = {MACHINE: loose, USER: loose._replace(project=None), OF_PROJECT: loose}
     warnings = make_policies(files).find_warnings(ASK_ABOUT_PROJECTS)
-    assert [warning.partition(" changes")[0] for warning in warnings] == [
+    assert [warning.partition(" has no effect")[0] for warning in warnings] == [
         "user.toml: 'allow'",
         "project.toml: 'allow'",
-        "project.toml: approves of the signer 'ci'",
+        "project.toml: 'approves' of the signer 'ci'",
         "project.toml: 'trust.project'",
     ]
 

@@ -35,12 +35,12 @@ class HeldSkill(NamedTuple):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the user can still decide; a blocked skill is no news."""
+        """Whether the user can still decide; a blocked skill is already decided."""
         return not self.decision.is_cleared and self.decision.action is not TrustAction.BLOCK
 
 
 class Clearance(NamedTuple):
-    """Skills that models may get, and others that they may not even know of."""
+    """Skills that models may get, and skills that are held back, even from listings."""
 
     cleared: Sequence[ClearedSkill]
     held: tuple[HeldSkill, ...] = ()
@@ -56,7 +56,7 @@ class Clearance(NamedTuple):
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
 
     def add(self, other: Clearance) -> Clearance:
-        """Return what is known about both, without the cleared skills."""
+        """Return the held skills, problem and warnings of both, without the cleared skills."""
         return Clearance(
             (),
             (*self.held, *other.held),
@@ -81,7 +81,10 @@ class SkillGate(Protocol):
 
 
 class OpenGate:
-    """Clears every skill that is not revoked: of a server, or in folders that the caller named."""
+    """Gate that clears every skill that is not revoked.
+
+    For servers, and for folders that the caller named.
+    """
 
     def __init__(self, revocations: RevocationStore | None = None) -> None:
         self._revocations = revocations

@@ -1,4 +1,4 @@
-"""The gate for skills that may come from strangers: it clears what was approved."""
+"""The gate for skills that may come from strangers: it clears only approved ones."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NAMED_SOURCE = "given"  # the label of roots that the user named
 
 
 class _Context(NamedTuple):
-    """What a decision depends on, read once for all skills."""
+    """Approvals, policies and settings that decisions depend on, read once for all skills."""
 
     records: TrustRecords | None  # `None` if they cannot be read
     problem: str
@@ -94,7 +94,7 @@ class TrustGate:
         return () if records is None else sorted(records.find_linked_folders(self.project))
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
-        """Clear the skills that models may get. Without readable approvals, hold the found ones."""
+        """Clear the skills that models may get; hold project skills if approvals are unreadable."""
         cleared: list[ClearedSkill] = []
         held: list[HeldSkill] = []
         examined: list[HashedFiles] = []
@@ -138,8 +138,8 @@ class TrustGate:
     def find_states(self, skills: Iterable[CatalogSkill]) -> SkillStates:
         """Return the states of skills by location, with the signatures of their files.
 
-        Those of files that may change without a trace are missing, so that no cache keeps them.
-        Without readable approvals, all skills are new.
+        A state that could change unnoticed gets a signature that never matches, so that it is not
+        reused. If the approvals cannot be read, all skills are new.
         """
         context = self._read_context()
         # The states depend on the policies and on the revocations, too.

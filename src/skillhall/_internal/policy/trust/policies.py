@@ -1,6 +1,6 @@
 """Rules of policy files about one skill: deny, require, allow, and signers that approve.
 
-Facts that take time to find out are read from `SkillEvidence` only if a rule asks for them.
+Facts that are slow to determine are read from `SkillEvidence` only if a rule needs them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,21 @@ if TYPE_CHECKING:
 
 
 UNKNOWN_SIGNER = "its signer is not known"
+UNKNOWN_KEY = "signed by an unknown key"
+
+
+class SignatureStatus(StrEnum):
+    """What is known about the signature of a skill."""
+
+    UNSIGNED = "unsigned"
+    KNOWN = "known"  # a policy names the signer
+    UNKNOWN = "unknown"  # the files are the signed ones, but no policy names the signer
+    UNCHECKED = "unchecked"  # the package for checking signatures is not installed
+    BROKEN = "broken"
 
 
 class PolicyLevel(StrEnum):
-    """Who wrote a policy. A project's may come from a stranger."""
+    """Who wrote a policy. A project's policy may come from a stranger."""
 
     MACHINE = "machine"
     USER = "user"
@@ -38,7 +49,7 @@ _VISIBLE_LEVELS = {
 
 
 class KnownSigner(NamedTuple):
-    """A signer by its name, and the policy that names it."""
+    """The name of a signer, and the level of the policy that defines it."""
 
     level: PolicyLevel
     name: str
@@ -49,6 +60,7 @@ class SignatureCheck(NamedTuple):
 
     signers: frozenset[KnownSigner] = frozenset()
     problem: str = "it is not signed"
+    status: SignatureStatus = SignatureStatus.UNSIGNED
 
     def find_names(self, level: PolicyLevel) -> list[str]:
         """Return the names of the signers that rules of this level can name, sorted."""
@@ -63,9 +75,25 @@ class SignatureCheck(NamedTuple):
         # A project could call its key by any name.
         return ", ".join(self.find_names(PolicyLevel.USER))
 
+    def describe(self) -> str:
+        """Return who signed, as every surface says it; "" if the skill is not signed."""
+        return {
+            SignatureStatus.UNSIGNED: "",
+            SignatureStatus.KNOWN: f"signed by {self.format_signers()}",
+            SignatureStatus.UNKNOWN: UNKNOWN_KEY,
+            SignatureStatus.UNCHECKED: "signed, not checked",
+            SignatureStatus.BROKEN: self.problem.removeprefix("its "),
+        }[self.shown_status]
+
+    @property
+    def shown_status(self) -> SignatureStatus:
+        """The status without signers that only a project names."""
+        is_known = self.status is SignatureStatus.KNOWN
+        return SignatureStatus.UNKNOWN if is_known and not self.format_signers() else self.status
+
 
 class SkillEvidence(Protocol):
-    """Facts about a skill that take time to find out."""
+    """Facts about a skill that are slow to determine."""
 
     @property
     def source(self) -> str:
@@ -81,7 +109,7 @@ class SkillEvidence(Protocol):
 
 
 class KnownEvidence(NamedTuple):
-    """Evidence that is already known; by default, nothing speaks for the skill."""
+    """Evidence that is already known. The defaults are the least favorable values."""
 
     source: str = ""
     risk: RiskLevel = RiskLevel.L3
@@ -108,7 +136,7 @@ class Policies(NamedTuple):
 
     @property
     def forbids_trust_project(self) -> bool:
-        """Whether the machine holds skills of projects even if the user trusts the project."""
+        """Whether the machine's policy holds project skills even in trusted projects."""
         return self._get_action(PolicyLevel.MACHINE, "project") in (
             TrustAction.HOLD,
             TrustAction.BLOCK,
@@ -138,7 +166,7 @@ class Policies(NamedTuple):
         return min((one for one in days if one is not None), default=None)
 
     def find_block_rule(self, facts: TrustFacts) -> str:
-        """Return the entry that denies the skill or that it does not meet; "" if none."""
+        """Return the rule that blocks the skill, a denial or unmet requirement; "" if none."""
         evidence = facts.evidence or KnownEvidence()
         for level, path, rules in self.files:
             for number, denial in enumerate(rules.denials):
@@ -174,8 +202,9 @@ class Policies(NamedTuple):
     ) -> tuple[TrustAction, str]:
         """Return the action for skills of a project, and the entry that sets it.
 
-        `kind` is "project" or "changed". The user may loosen the default. The others can only
-        tighten: the machine bounds the user, and a project may come from a stranger.
+        `kind` is "project" or "changed". The user may loosen the default. The machine and the
+        project can only make it stricter: the machine limits the user, and a project may come from
+        a stranger.
         """
         action, entry = default, ""
         levels = (PolicyLevel.USER, PolicyLevel.MACHINE, PolicyLevel.PROJECT)
@@ -189,18 +218,18 @@ class Policies(NamedTuple):
         return action, entry
 
     def find_warnings(self, defaults: TrustPolicy) -> list[str]:
-        """Return what the files say without any effect."""
+        """Return a warning about each entry that has no effect."""
         warnings = []
         for level, path, rules in self.files:
             if level is not PolicyLevel.MACHINE and rules.allowed:
                 warnings.append(
-                    f"{path}: 'allow' changes nothing, because only the machine's policy may allow"
+                    f"{path}: 'allow' has no effect; only the machine's policy can allow skills"
                 )
             if level is PolicyLevel.PROJECT:
                 if rules.servers:
                     warnings.append(f"{path}: 'server' changes nothing in a project's policy")
                 entries = [
-                    f"approves of the signer {signer.name!r}"
+                    f"'approves' of the signer {signer.name!r}"
                     for signer in rules.signers
                     if signer.approves
                 ]
@@ -210,13 +239,13 @@ class Policies(NamedTuple):
                     if self._is_ignored(level, kind, default)
                 ]
                 warnings += [
-                    f"{path}: {entry} changes nothing, because a project's policy can only tighten"
+                    f"{path}: {entry} has no effect; a project's policy can only be stricter"
                     for entry in entries
                 ]
         return warnings
 
     def _is_ignored(self, level: PolicyLevel, kind: str, default: TrustAction) -> bool:
-        """Whether an action is looser than the one that counts."""
+        """Whether an action is looser than the effective one."""
         action = self._get_action(level, kind)
         effective, _ = self.find_action(kind, default)
         return action is not None and STRICTNESS[action] < STRICTNESS[effective]

@@ -35,7 +35,7 @@ class Revocation(NamedTuple):
 
 
 class RevocationEntry(NamedTuple):
-    """An entry of a server's history of revocations: it revokes a digest, or takes that back."""
+    """An entry in a server's history of revocations: revokes or reinstates a digest."""
 
     number: int
     digest: str
@@ -58,7 +58,7 @@ def is_digest(text: str) -> bool:
 
 
 def find_revoked(entries: Iterable[RevocationEntry]) -> list[RevocationEntry]:
-    """Return the digests that are revoked now, by number: the latest entry of each counts."""
+    """Return the entries of revoked digests, by number; the latest entry of a digest decides."""
     latest: dict[str, RevocationEntry] = {}
     for entry in sorted(entries):
         latest[entry.digest] = entry

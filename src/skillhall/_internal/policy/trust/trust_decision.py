@@ -34,7 +34,7 @@ class Origin(StrEnum):
 
 
 class TrustState(StrEnum):
-    """What is known about the current files of a skill."""
+    """Whether the current files of a skill are approved."""
 
     APPROVED = "approved"
     NEW = "new"
@@ -43,7 +43,7 @@ class TrustState(StrEnum):
 
 
 class ApprovalDecision(StrEnum):
-    """What a record says about a digest."""
+    """What an approval record says about a digest."""
 
     APPROVE = "approve"
     BLOCK = "block"
@@ -51,7 +51,7 @@ class ApprovalDecision(StrEnum):
 
 
 class Approved(NamedTuple):
-    """The part of a record that decides."""
+    """The part of an approval record that `decide` needs."""
 
     digest: str
     name: str
@@ -154,7 +154,7 @@ def _decide_by_origin(facts: TrustFacts, state: TrustState, policies: Policies |
 def _find_approval(
     facts: TrustFacts, approvals: Iterable[Approved]
 ) -> tuple[ApprovalDecision | None, bool]:
-    """Return the latest decision on the digest, and whether another one was approved."""
+    """Return the latest decision on the digest, and whether another digest was approved."""
     latest: ApprovalDecision | None = None
     others: dict[str, bool] = {}
     for approval in approvals:

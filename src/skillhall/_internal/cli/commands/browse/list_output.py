@@ -107,7 +107,10 @@ def _list_rows(
 
 
 def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
-    """Return the states of the skills of the project, by location; {} if none are asked about."""
+    """Return the trust states of project skills, by location; {} if none needs an approval.
+
+    If this machine knows of revocations, the states of all skills.
+    """
     settings = read_settings()
     if settings.has_revocations:
         return _find_states_of_all(catalog, settings)

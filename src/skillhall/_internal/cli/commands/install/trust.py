@@ -36,7 +36,7 @@ _SHORT_DIGEST = len("sha256:") + 12
 command = DefaultCommandGroup(
     "trust",
     help="Show skills that others have written, and ask whether agents may use them.\n\n"
-    "Without NAME, all new and changed skills of this project. An approval is for the current "
+    "Without NAME, show all new and changed skills of this project. An approval covers the current "
     "files: after a change, you are asked again.",
     epilog="Example: skillhall trust pdf-tools",
 )
@@ -44,11 +44,13 @@ command = DefaultCommandGroup(
 names_argument = click.argument(
     "names", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill
 )
-everywhere_option = flag("-g", "--global", "everywhere", help="In all projects, not only here.")
+everywhere_option = flag(
+    "-g", "--global", "everywhere", help="Apply to all projects, not only this one."
+)
 
 
 class JudgedSkills(NamedTuple):
-    """The skills of the default folders, and what is known about them."""
+    """The skills of the default folders, and the review that judges them."""
 
     review: SkillReview
     catalog: Catalog
@@ -79,7 +81,7 @@ def find_judged_skills(via: str, linked_folders: Sequence[str] = ()) -> JudgedSk
 @yes_option
 @click.option("--digest", metavar="DIGEST", help="Approve only if the skill has this digest.")
 @everywhere_option
-@flag("--mine", help="You are writing these skills: do not ask about edits.")
+@flag("--mine", help="Mark these skills as your own, so that edits need no approval.")
 @flag("--link", help="Follow the links of these skills out of the searched folders.")
 def approve_skills(
     *,
@@ -92,7 +94,7 @@ def approve_skills(
 ) -> CommandResult:
     """Show the skills NAME, or all that are not approved, and ask whether to approve them."""
     if (mine or digest or link) and not names:
-        raise click.UsageError("name the skills for --digest, --mine and --link")
+        raise click.UsageError("--digest, --mine and --link need a NAME")
     found = find_judged_skills("skillhall trust", _find_link_targets(names) if link else ())
     judged = found.judge(names) if names else found.judge_all()
     chosen = judged if names else [one for one in judged if one.is_undecided]
@@ -122,7 +124,8 @@ def _check_digest(chosen: Sequence[HeldSkill], digest: str) -> None:
         current = "" if one.hashed is None else one.hashed.digest
         if current != digest:
             raise CommandFailed(
-                "not_approved", f"{one.skill.name} has another digest: {current or 'unreadable'}"
+                "not_approved",
+                f"{one.skill.name} has a different digest: {current or 'unreadable'}",
             )
 
 
@@ -229,8 +232,8 @@ class _Row(NamedTuple):
         if base is not None and (hashed is None or base.digest != hashed.digest):
             changed = f"yes, {digest} instead of {base.digest[:_SHORT_DIGEST]}"
         use = "yes" if decision.is_cleared else "no"
-        signer = "" if evidence is None else evidence.signature.format_signers()
-        signed = f", signed by {signer}" if signer else ""
+        signed = "" if evidence is None else evidence.signature.describe()
+        signed = f", {signed}" if signed else ""
         risk = "unknown" if evidence is None else evidence.risk
         return [
             f"written   {source}{commit}{signed}",
