@@ -22,7 +22,7 @@ from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_accepted_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.policy.selection import build_group_matcher, find_pinned, matches_glob
 from skillhall._internal.render.listing import (
     ListingRow,
@@ -32,6 +32,7 @@ from skillhall._internal.render.listing import (
 )
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.wiring.catalog import find_profile, resolve_roots
 from skillhall.errors import SkillFileNotFound
 
@@ -434,7 +435,8 @@ class Skills(Mapping[str, Skill]):
     def _view(self) -> SkillView:
         catalog, keep = self._catalog, self._keep
         chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
-        cleared = clear_all(chosen)
+        gate = OpenGate(RevocationStore(Settings.read().data_directory))
+        cleared = gate.clear(chosen).cleared
         return SkillView("", catalog.profile, cleared, catalog.findings, self._get_index)
 
     @cached_property

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
-from skillhall._internal.http.access import may, needs
+from skillhall._internal.http.access import actor_of, may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
@@ -38,6 +38,7 @@ from skillhall._internal.rest.responses import (
     describe_errors,
 )
 from skillhall._internal.rest.route_parameters import (
+    ActorDep,
     CollectionDep,
     IfNoneMatch,
     OptionalText,
@@ -64,6 +65,7 @@ _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
 BAD_REQUEST = describe_errors({400: "Invalid request.", 413: "A file exceeds the size limit."})
+REVOKED = describe_errors({403: "The skill is revoked."})
 _CONFLICT = describe_errors({412: "The skill was changed by someone else."})
 _WRITE_ERRORS = describe_errors(
     {
@@ -146,9 +148,12 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
 )
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
-def create_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
+def create_skill(
+    collection: CollectionDep, actor: ActorDep, body: Json[requests.CreateSkillRequest]
+) -> Response:
     """Create a user skill."""
-    skill = collection.store.add(body.id, body.name, body.description, body.body)
+    text = SkillText(body.name, body.description, body.body)
+    skill = collection.changes(actor).add(body.id, text)
     return SuccessResponse(serialize_stored(skill), 201)
 
 
@@ -161,13 +166,13 @@ async def _read_import(
     filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
     """Return the import that a request asks for: an archive, a form or a source."""
-    kind = content_type(request)
+    kind, actor = content_type(request), actor_of(request.scope)
     if kind == "application/zip":
         data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
         return _Import(
             Work.STORE,
             lambda collection: collection.import_archive(
-                data, name, skill_id, replace=_parse_flag(replace)
+                data, name, skill_id, actor=actor, replace=_parse_flag(replace)
             ),
         )
     if kind != MULTIPART_TYPE:
@@ -176,7 +181,11 @@ async def _read_import(
         return _Import(
             Work.FETCH,
             lambda collection: collection.import_source(
-                body.source, body.id, replace=body.replace, allow_tokens=allow_tokens
+                body.source,
+                body.id,
+                actor=actor,
+                replace=body.replace,
+                allow_tokens=allow_tokens,
             ),
         )
     form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
@@ -190,12 +199,14 @@ async def _read_import(
     if folder:
         return _Import(
             Work.STORE,
-            lambda collection: collection.import_files(folder, identity, replace=is_replacing),
+            lambda collection: collection.import_files(
+                folder, identity, actor=actor, replace=is_replacing
+            ),
         )
     return _Import(
         Work.STORE,
         lambda collection: collection.import_file(
-            single[0].data, single[0].name, identity, replace=is_replacing
+            single[0].data, single[0].name, identity, actor=actor, replace=is_replacing
         ),
     )
 
@@ -247,14 +258,17 @@ def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillReques
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def edit_skill(
-    collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
+    collection: CollectionDep,
+    actor: ActorDep,
+    skill_id: _SkillId,
+    body: Json[requests.EditSkillRequest],
 ) -> Response:
     """Change the name, description and instructions of a user skill.
 
     Other fields and files stay unchanged.
     """
     text = SkillText(body.name, body.description, body.body)
-    skill, change = collection.edit(skill_id, text, body.digest)
+    skill, change = collection.edit(skill_id, text, body.digest, actor=actor)
     return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
 
 
@@ -266,10 +280,12 @@ def edit_skill(
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def undo_change(
-    collection: CollectionDep, change_id: Annotated[str, path_text("Id of the change.", alias="id")]
+    collection: CollectionDep,
+    actor: ActorDep,
+    change_id: Annotated[str, path_text("Id of the change.", alias="id")],
 ) -> Response:
     """Undo an edit, an import or a deletion."""
-    undone = collection.changes.undo(change_id)
+    undone = collection.changes(actor).undo(change_id)
     return SuccessResponse({"undone": change_id, "skills": [*undone.entries]})
 
 
@@ -303,6 +319,7 @@ def get_skill(
 @waits_for(Work.STORE)
 def delete_skill(
     collection: CollectionDep,
+    actor: ActorDep,
     skill_id: _SkillId,
     shadowed: Annotated[
         OptionalText,
@@ -312,14 +329,14 @@ def delete_skill(
     ] = None,
 ) -> Response:
     """Delete a user skill."""
-    change = collection.delete(skill_id, shadowed=_parse_flag(shadowed))
+    change = collection.delete(skill_id, actor=actor, shadowed=_parse_flag(shadowed))
     return SuccessResponse({"deleted": skill_id, **_serialize_change(change)})
 
 
 def describe_download(description: str) -> Responses:
     """Return the OpenAPI responses of a route that sends a file."""
     content = describe_content(description, "application/octet-stream", BINARY_SCHEMA)
-    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND
+    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND | REVOKED
 
 
 @router.get(
@@ -347,7 +364,7 @@ def get_skill_file(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a file of a skill."""
-    data = collection.read_file(skill_id, path)
+    data = collection.download_file(skill_id, path)
     return etag_response(data, download_headers(path), if_none_match)
 
 

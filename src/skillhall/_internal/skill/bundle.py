@@ -152,6 +152,11 @@ def compute_digest(files: Iterable[tuple[str, int, str]]) -> str:
     return f"sha256:{sha256_hex(''.join(lines).encode())}"
 
 
+def digest_files(files: Mapping[str, tuple[bytes, int]]) -> str:
+    """Compute the digest of a skill from its files: content and mode by path."""
+    return compute_digest((path, len(data), sha256_hex(data)) for path, (data, _) in files.items())
+
+
 @dataclass(frozen=True, slots=True)
 class SkillFile:
     """One file of a bundle."""

@@ -24,7 +24,12 @@ from skillhall._internal.skill_store.input_checks import (
     list_names,
 )
 from skillhall._internal.skill_store.mirror import EXECUTABLE_BIT
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
+from skillhall._internal.skill_store.store import (
+    ACTIONS_BY_ORIGIN,
+    ALL_FILES_SCAN,
+    FOLDER_BY_SOURCE,
+    SkillStore,
+)
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.root import Root
 
@@ -109,7 +114,7 @@ class DatabaseStore(SkillStore):
             writer.delete(id)
 
         served = self.catalog()
-        self._write(work)
+        self._write(work, "skill.delete")
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Read all files of a user skill; None if there is no such skill.
@@ -142,7 +147,7 @@ class DatabaseStore(SkillStore):
                 else:
                     writer.put(identity, files, skill.origin if skill else "imported")
 
-        self._write(work)
+        self._write(work, "skill.edit")
 
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
@@ -158,11 +163,12 @@ class DatabaseStore(SkillStore):
                 writer.put(replaced_id or item.skill.id, item.files, origin)
             return replaced_ids
 
-        return self._write(work)
+        return self._write(work, ACTIONS_BY_ORIGIN[origin])
 
-    def _write(self, work: Callable[[SharedSkillWriter], _T]) -> _T:
+    def _write(self, work: Callable[[SharedSkillWriter], _T], action: str) -> _T:
         """Run a write transaction and mirror its result."""
-        result = self._store.write(work, self._clock().isoformat(timespec="seconds"))
+        at = self._clock().isoformat(timespec="seconds")
+        result = self._store.write(work, at, self._actor, self._action or action)
         self._mirror.try_refresh()
         return result
 

@@ -8,12 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
-from skillhall._internal.catalog.trust.gate import OPEN_GATE
+from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT
 from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError
 
@@ -31,7 +32,7 @@ def open_gate(
 ) -> SkillGate:
     """Return the gate for a profile; it is open if neither profile nor policies restrict it."""
     if profile.trust_policy == LOAD_EVERYTHING and not settings.has_policy:
-        return OPEN_GATE
+        return OpenGate(RevocationStore(settings.data_directory))
     return open_trust_gate(settings, profile, can_ask=can_ask, trust_project=trust_project)
 
 
@@ -56,6 +57,7 @@ def open_trust_gate(
         settings.policy_files,
         open_trust_cache_file(settings, "risks"),
         partial(_open_sources, settings),
+        RevocationStore(settings.data_directory),
     )
 
 

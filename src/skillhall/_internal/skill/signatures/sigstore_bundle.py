@@ -23,12 +23,14 @@ class SigstoreBundle(NamedTuple):
     key_hint: str = ""  # SHA-256 of the public key in PEM, if signed with a key
     certificates: tuple[bytes, ...] = ()  # in DER, the signer's first
     is_keyless: bool = False  # signed with a Sigstore identity
+    payload_type: str = PAYLOAD_TYPE
+    data: bytes = b""  # the file
 
     @property
     def signed_bytes(self) -> bytes:
         """The bytes that are signed: the pre-authentication encoding of DSSE."""
         size = len(self.statement)
-        head = f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {size} "
+        head = f"DSSEv1 {len(self.payload_type)} {self.payload_type} {size} "
         return head.encode("ascii") + self.statement
 
 
@@ -37,7 +39,7 @@ def parse_bundle(data: bytes) -> SigstoreBundle:
     if len(data) > MAX_BUNDLE_SIZE:
         raise SignatureInvalid(f"the file is larger than {MAX_BUNDLE_SIZE} bytes")
     try:
-        return _read_bundle(parse_json(data, unique_keys=True))
+        return _read_bundle(parse_json(data, unique_keys=True))._replace(data=data)
     except InvalidJson as error:
         raise SignatureInvalid(f"the file is not valid JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):

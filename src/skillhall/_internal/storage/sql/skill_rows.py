@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import select, update
 
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, AuditedChange
+from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import SKILL_CHANGED, SKILL_DELETED, Event, SharedSkill
+from skillhall._internal.storage.sql.audit_rows import add_change_rows
 from skillhall._internal.storage.sql.events.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
     SKILL_OWNER,
@@ -43,8 +46,14 @@ class SqlSharedSkillTable:
         """Run a read transaction. Raises: DatabaseUnavailable."""
         return self._database.read(lambda connection: work(SharedSkillReader(connection)))
 
-    def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
-        """Run a write transaction and publish its events.
+    def write(
+        self,
+        work: Callable[[SharedSkillWriter], _T],
+        at: str,
+        actor: Actor = SYSTEM_ACTOR,
+        action: str = "skill.edit",
+    ) -> _T:
+        """Run a write transaction, record its changes and publish its events.
 
         Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`; then nothing is changed.
         """
@@ -53,6 +62,7 @@ class SqlSharedSkillTable:
             lock_files(connection)
             writer = SharedSkillWriter(connection)
             result = work(writer)
+            writer.add_audit_rows(at, actor, action)
             writer.publish_events(at)
             return result
 
@@ -92,17 +102,31 @@ class SharedSkillWriter(SharedSkillReader):
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._event_kinds: dict[str, str] = {}  # by skill id
+        self._digests: dict[str, tuple[str, str]] = {}  # before and after, by skill id
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Insert or replace a skill."""
         row = {"origin": origin, "version": 0, "updated": ""}  # until `publish_events` sets them
+        self._note_digests(identity, digest_files(files))
         replace_owner(self._connection, SKILL_OWNER, identity, row, files)
         self._event_kinds[identity] = SKILL_CHANGED
 
     def delete(self, identity: str) -> None:
         """Delete a skill."""
+        self._note_digests(identity, "")
         delete_owner(self._connection, SKILL_OWNER, identity)
         self._event_kinds[identity] = SKILL_DELETED
+
+    def add_audit_rows(self, at: str, actor: Actor, action: str) -> None:
+        """Add a row to the audit log for each changed skill."""
+        add_change_rows(self._connection, AuditedChange(actor, action, self._digests), at)
+
+    def _note_digests(self, identity: str, after: str) -> None:
+        if identity not in self._digests:
+            stored = read_files(self._connection, SKILL_OWNER, identity).get(identity, {})
+            rows = [(path, file.size, file.digest) for path, file in stored.items()]
+            self._digests[identity] = compute_digest(rows) if rows else "", ""
+        self._digests[identity] = self._digests[identity][0], after
 
     def publish_events(self, at: str) -> None:
         """Publish the events and set the version of the changed skills."""

@@ -15,7 +15,13 @@ from skillhall._internal.cli.catalog_loader import find_skill, load_with_progres
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.trust_question import serialize_held
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.options import confirm, flag, json_command, yes_option
+from skillhall._internal.cli.options import (
+    DefaultCommandGroup,
+    confirm,
+    flag,
+    json_command,
+    yes_option,
+)
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
@@ -24,38 +30,10 @@ from skillhall._internal.policy.trust.trust_decision import EVERYWHERE
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.wiring.skill_gate import open_review
 
-_DEFAULT_COMMAND = "(names)"  # not a possible name of a skill
 _SHORT_DIGEST = len("sha256:") + 12
 
 
-class _TrustGroup(click.Group):
-    """A group with a default command, which takes the names of skills."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave everything but subcommands and the help to the default command."""
-        if (args and args[0] in self.commands) or {"-h", "--help"} & {*args}:
-            return super().parse_args(ctx, args)
-        return super().parse_args(ctx, [_DEFAULT_COMMAND, *args])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the subcommand, or the default command."""
-        if args[0] == _DEFAULT_COMMAND:
-            return "", approve_skills, args[1:]
-        return super().resolve_command(ctx, args)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the usage of the default command."""
-        return approve_skills.collect_usage_pieces(ctx)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the default command, then the subcommands."""
-        approve_skills.format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-
-command = _TrustGroup(
+command = DefaultCommandGroup(
     "trust",
     help="Show skills that others have written, and ask whether agents may use them.\n\n"
     "Without NAME, show all new and changed skills of this project. An approval covers the current "
@@ -97,6 +75,7 @@ def find_judged_skills(via: str, linked_folders: Sequence[str] = ()) -> JudgedSk
     return JudgedSkills(review, load_with_progress(SearchOptions(), linked_folders=linked))
 
 
+@command.set_default
 @json_command("", "skillhall trust pdf-tools")
 @names_argument
 @yes_option
@@ -253,8 +232,8 @@ class _Row(NamedTuple):
         if base is not None and (hashed is None or base.digest != hashed.digest):
             changed = f"yes, {digest} instead of {base.digest[:_SHORT_DIGEST]}"
         use = "yes" if decision.is_cleared else "no"
-        signer = "" if evidence is None else evidence.signature.format_signers()
-        signed = f", signed by {signer}" if signer else ""
+        signed = "" if evidence is None else evidence.signature.describe()
+        signed = f", {signed}" if signed else ""
         risk = "unknown" if evidence is None else evidence.risk
         return [
             f"written   {source}{commit}{signed}",
