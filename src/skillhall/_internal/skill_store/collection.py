@@ -395,7 +395,7 @@ class Collection:
         return self._import(opened.bundles, identity, actor, replace=replace, rules=rules)
 
     def load_rules(self, reference: Ref | None = None) -> InstallRules:
-        """Load what policies require of skills from a source, or from an upload."""
+        """Load the rules for skills from a source, or from an upload."""
         return load_install_rules(reference, self.settings)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:

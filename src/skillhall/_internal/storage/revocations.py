@@ -57,7 +57,7 @@ class Revocations:
         return self.table.write(lambda connection: add_revocation(connection, actor, revocation))
 
     def restore(self, actor: Actor, digest: str, *, skill: str = "", reason: str) -> bool:
-        """Take a revocation back; return whether the digest was revoked.
+        """Undo a revocation; return whether the digest was revoked.
 
         Raises: FieldRefused, DatabaseUnavailable, DatabaseFull.
         """
@@ -94,7 +94,7 @@ def _check_line(field: str, text: str, limit: int) -> str:
 
 
 class RevokedDigests(NamedTuple):
-    """What is revoked at one moment, by digest; the number changes with it."""
+    """Revocations at one moment, by digest; the number changes with them."""
 
     number: int = 0
     by_digest: Mapping[str, Revocation] = {}
@@ -103,7 +103,7 @@ class RevokedDigests(NamedTuple):
 class RevocationCache:
     """The entries of the database, for every request. Call `close` when done.
 
-    While the database is unavailable, the last known entries count, even after a restart.
+    While the database is unavailable, the last known entries apply, even after a restart.
     """
 
     def __init__(self, table: SqlRevocationTable, data_directory: str) -> None:

@@ -81,7 +81,7 @@ def format_jsonl(rows: Iterable[dict[str, Any]]) -> str:
 
 
 def format_csv(rows: Iterable[dict[str, Any]], *, with_header: bool = True) -> str:
-    """Format rows as CSV. Spreadsheets take no value for a formula."""
+    """Format rows as CSV, escaped so that spreadsheets run no formulas."""
     stream = io.StringIO()
     writer = csv.writer(stream)
     if with_header:
