@@ -14,6 +14,7 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.audit.audit_query import AuditLog
 from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessTokens",
+    "AuditLog",
     "DatabaseServices",
     "NewSignIn",
     "SignIn",
@@ -44,6 +46,7 @@ __all__ = [
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
+    "open_audit_log",
     "open_database",
     "open_database_services",
     "utc_now",
@@ -117,6 +120,15 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     """
     database = open_database(settings)
     return AccessTokens(SqlTokenTable(database)), database.close
+
+
+def open_audit_log(settings: Settings) -> tuple[AuditLog, Callable[[], None]]:
+    """Return the audit log of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return AuditLog(database), database.close
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
