@@ -65,6 +65,7 @@ _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
 BAD_REQUEST = describe_errors({400: "Invalid request.", 413: "A file exceeds the size limit."})
+REVOKED = describe_errors({403: "The skill is revoked."})
 _CONFLICT = describe_errors({412: "The skill was changed by someone else."})
 _WRITE_ERRORS = describe_errors(
     {
@@ -335,7 +336,7 @@ def delete_skill(
 def describe_download(description: str) -> Responses:
     """Return the OpenAPI responses of a route that sends a file."""
     content = describe_content(description, "application/octet-stream", BINARY_SCHEMA)
-    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND
+    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND | REVOKED
 
 
 @router.get(
@@ -363,7 +364,7 @@ def get_skill_file(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a file of a skill."""
-    data = collection.read_file(skill_id, path)
+    data = collection.download_file(skill_id, path)
     return etag_response(data, download_headers(path), if_none_match)
 
 

@@ -87,7 +87,7 @@ class SkillMirror:
         return self._revision
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if an event concerns skills.
+        """Poll immediately if an event concerns skills.
 
         An empty sequence means that events were missed, which also triggers a poll.
         """

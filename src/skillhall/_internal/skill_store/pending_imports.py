@@ -106,7 +106,7 @@ class PendingImports:
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
-        Raises: StaleVersionError if a stored skill changed since the review, and errors
+        Raises: StaleVersionError if a stored skill has changed since the review, and errors
         from importing.
         """
         for candidate in chosen:

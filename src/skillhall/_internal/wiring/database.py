@@ -18,12 +18,14 @@ from skillhall._internal.storage.audit.audit_query import AuditLog
 from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.events.event_feed import EventFeed
 from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.events.event_signal import open_event_signal
+from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.timeouts import parse_timeout
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
@@ -40,6 +42,7 @@ __all__ = [
     "AuditLog",
     "DatabaseServices",
     "NewSignIn",
+    "Revocations",
     "SignIn",
     "SignIns",
     "Token",
@@ -49,6 +52,7 @@ __all__ = [
     "open_audit_log",
     "open_database",
     "open_database_services",
+    "open_revocations",
     "utc_now",
 ]
 DATABASE = "skillhall.db"  # in the data folder
@@ -67,6 +71,7 @@ class DatabaseServices(NamedTuple):
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
     sealer: AuditSealer
+    revocations: RevocationCache
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | None = None
     uploads: DatabaseUploads | None = None
@@ -78,6 +83,7 @@ class DatabaseServices(NamedTuple):
         self.sign_ins.close()
         self.use_recorder.close()
         self.sealer.close()
+        self.revocations.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
@@ -96,11 +102,16 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     sign_ins = SignIns(SqlSignInTable(database), recorder)
     invalidator = RepositoryInvalidator(SqlOutbox(database))
     feed.subscribe(tokens.handle_events)
+    revocations = RevocationCache(SqlRevocationTable(database), settings.data_directory)
     feed.subscribe(sign_ins.handle_events)
+    feed.subscribe(revocations.handle_events)
     tokens.try_refresh()
+    revocations.try_refresh()
     sealer = AuditSealer(database, parse_retention(settings.server.audit_retention))
     feed.subscribe(sealer.wake)
-    services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator, sealer)
+    services = DatabaseServices(
+        database, feed, tokens, sign_ins, recorder, invalidator, sealer, revocations
+    )
     if not database.is_postgres:
         return services
     store = SqlSharedSkillTable(database)
@@ -129,6 +140,15 @@ def open_audit_log(settings: Settings) -> tuple[AuditLog, Callable[[], None]]:
     """
     database = open_database(settings)
     return AuditLog(database), database.close
+
+
+def open_revocations(settings: Settings) -> tuple[Revocations, Callable[[], None]]:
+    """Return the revocations of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return Revocations(SqlRevocationTable(database)), database.close
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:

@@ -72,7 +72,7 @@ def add(request: PageRequest) -> Response:
 
 @on_error(check)
 def edit(request: PageRequest) -> Response:
-    """Edit a skill, unless it was changed since the form was opened."""
+    """Edit a skill, unless it has been changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
     text, actor = _read_form(request), request.actor
     edited = request.collection.edit(skill_id, text, digest, actor=actor)

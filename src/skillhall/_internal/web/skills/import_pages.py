@@ -65,7 +65,7 @@ def show_review(request: PageRequest) -> Response:
 
 
 def confirm(request: PageRequest) -> Response:
-    """Import the selected candidates, unless they changed since they were shown."""
+    """Import the selected candidates, unless they have changed since they were shown."""
     imports, import_id = request.site.pending_imports, request.path_params["review"]
     keys = [row.key for row in imports.find(import_id).candidates]
     ids = {key: skill_id for key in keys if (skill_id := request.field(f"id-{key}").strip())}
