@@ -15,7 +15,8 @@ from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
 from skillhall._internal.storage.audit.audit_query import AuditLog
-from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
+from skillhall._internal.storage.audit.audit_sealer import parse_retention
+from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
 from skillhall._internal.storage.revocations import RevocationCache, Revocations
@@ -43,6 +44,7 @@ __all__ = [
     "DatabaseServices",
     "NewSignIn",
     "Revocations",
+    "ServerAudit",
     "SignIn",
     "SignIns",
     "Token",
@@ -70,7 +72,7 @@ class DatabaseServices(NamedTuple):
     sign_ins: SignIns
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
-    sealer: AuditSealer
+    audit: ServerAudit
     revocations: RevocationCache
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | None = None
@@ -82,7 +84,7 @@ class DatabaseServices(NamedTuple):
         self.token_cache.close()
         self.sign_ins.close()
         self.use_recorder.close()
-        self.sealer.close()
+        self.audit.close()
         self.revocations.close()
         if self.mirror is not None:
             self.mirror.close()
@@ -107,10 +109,10 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     feed.subscribe(revocations.handle_events)
     tokens.try_refresh()
     revocations.try_refresh()
-    sealer = AuditSealer(database, parse_retention(settings.server.audit_retention))
-    feed.subscribe(sealer.wake)
+    audit = ServerAudit(database, parse_retention(settings.server.audit_retention))
+    feed.subscribe(audit.sealer.wake)
     services = DatabaseServices(
-        database, feed, tokens, sign_ins, recorder, invalidator, sealer, revocations
+        database, feed, tokens, sign_ins, recorder, invalidator, audit, revocations
     )
     if not database.is_postgres:
         return services
