@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
@@ -102,13 +103,18 @@ class SkillStoreChanges:
         return results[-1]
 
     def import_(
-        self, bundles: Sequence[Bundle], identity: str | None = None, *, replace: bool = False
+        self,
+        bundles: Sequence[Bundle],
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+        rules: InstallRules = NO_RULES,
     ) -> tuple[ImportReport, str]:
         """Import bundles as user skills; return the report and the change's id.
 
         The id is "" if the import cannot be undone. Raises: as `SkillStore.import_`.
         """
-        prepared = prepare_bundles(bundles, identity)
+        prepared = prepare_bundles(bundles, identity, rules)
         entries = {}
         for item, bundle in zip(prepared, bundles, strict=True):
             present = self.store.files(item.skill.id)
@@ -119,7 +125,7 @@ class SkillStoreChanges:
         with self._record_change() as record:
             change = record("update" if replace else "add", entries)
             store = self._act("skill.import")
-            report = store.import_(bundles, identity, replace=replace)
+            report = store.import_(bundles, identity, replace=replace, rules=rules)
         return report, change
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:
