@@ -62,7 +62,7 @@ class SkillChangeResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """Undoable operations on user skills, by an actor whom the audit log records.
+    """Undoable operations on user skills, by an actor, recorded in the audit log.
 
     If `data_directory` is empty, nothing can be undone.
     """

@@ -40,8 +40,8 @@ class _Refusal(NamedTuple):
 class RefusalLog:
     """Records refused requests in a background thread. Call `close` when done.
 
-    In each hour, the same refusal has one row, and one more with the number of repetitions. So
-    nobody can fill the log, and a request never waits.
+    In each hour, the same refusal has one row, and one more with the number of repetitions, so that
+    an attacker cannot fill the log. A request never waits.
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
