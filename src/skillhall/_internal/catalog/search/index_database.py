@@ -295,6 +295,15 @@ class IndexDatabase:
         sql = "SELECT id, name FROM heads WHERE id IN ({})"
         return dict(self._execute_in_parts(sql, rows))
 
+    def read_heads(self, locations: Sequence[bytes]) -> Mapping[bytes, tuple[str, str]]:
+        """Return the keys of the names and the descriptions of some skills."""
+        sql = (
+            "SELECT location, name, description FROM places JOIN heads ON heads.id = places.head "
+            "WHERE location IN ({})"
+        )
+        rows = self._execute_in_parts(sql, locations)
+        return {location: (name, description) for location, name, description in rows}
+
     def read_names(self) -> list[str]:
         """Return the keys of all names."""
         return [row[0] for row in self._execute("SELECT name FROM heads")]
