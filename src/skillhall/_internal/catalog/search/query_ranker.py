@@ -39,7 +39,7 @@ from skillhall._internal.catalog.search.spelling import (
 from skillhall._internal.embeddings.semantic_ranking import DisabledRanking
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from skillhall._internal.catalog.search.index_database import IndexDatabase
@@ -65,7 +65,8 @@ _EARLY_WORDS_WEIGHT = 4.0
 _EARLY_WORDS_DEPTH = 100  # best skills of the other rankings
 _UNFINISHED_WEIGHT = 0.8  # of a letter of a word that is not complete
 # Scores are below 0.8 for matches, 0.9 for names that start with the query, and 1 for exact names.
-_FUSED_SCORE, _NAME_SCORE = 0.8, 0.1
+_FUSED_SCORE, _NAME_SHARE = 0.8, 0.1
+NAME_SCORE = _FUSED_SCORE + _NAME_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,12 @@ class ScoredSkills(NamedTuple):
     weight: float
     scores: Mapping[bytes, float]
     ranks: Mapping[bytes, int]
+
+    def add_to(self, sums: dict[bytes, float]) -> None:
+        """Add the weighted scores to those of other rankings."""
+        weight = self.weight
+        for location, score in self.scores.items():
+            sums[location] = sums.get(location, 0.0) + weight * score
 
 
 class RankedSkills(NamedTuple):
@@ -136,15 +143,20 @@ class QueryRanker:
         variants = self._find_variants(corrected) if query.is_short else []
         terms = tuple(dict.fromkeys((*corrected, *chain.from_iterable(variants))))
         rankings = dict(self._rank_all(query, loosen_terms(terms)))
-        found = _add_up(rankings.values())
+        sums: dict[bytes, float] = {}
+        for ranking in rankings.values():
+            ranking.add_to(sums)
         if query.is_short and self._ranking.use_early_words:
-            best = nlargest(_EARLY_WORDS_DEPTH, found, key=found.__getitem__)
+            best = nlargest(_EARLY_WORDS_DEPTH, sums, key=sums.__getitem__)
             rankings["early words"] = self._rank_early_words(corrected, variants, best)
-            found = _add_up(rankings.values())
-        scores = {location: score * _FUSED_SCORE for location, score in found.items()}
+            rankings["early words"].add_to(sums)
+        # A skill that is the best of all rankings has the highest score.
+        total = sum(ranking.weight for ranking in rankings.values()) or 1.0
+        factor, share = _FUSED_SCORE / total, _NAME_SHARE / total
+        scores = {location: score * factor for location, score in sums.items()}
         for rows, base in self._find_names(query, corrected):
             for location in self._locate("head", rows):
-                scores[location] = base + found.get(location, 0.0) * _NAME_SCORE
+                scores[location] = base + sums.get(location, 0.0) * share
         if len(scores) < MIN_HITS:
             for location in self._find_parts(query):
                 scores.setdefault(location, 0.0)
@@ -187,7 +199,7 @@ class QueryRanker:
             yield self._find_names_with_stems({stem_word(one.text) for one in terms}), _FUSED_SCORE
         if " " in key and query.unfinished:
             yield self._database.find_heads_with_prefix(key, self._ranking.depth), _FUSED_SCORE
-        yield self._database.find_heads(key), _FUSED_SCORE + _NAME_SCORE
+        yield self._database.find_heads(key), NAME_SCORE
 
     def _find_names_with_stems(self, stems: set[str]) -> list[int]:
         """Return the heads whose names have other forms of exactly these words."""
@@ -397,17 +409,6 @@ def _build_pattern(term: Term) -> str:
     if term.is_unspaced:
         return re.escape(term.text)
     return rf"(?<![^\W_]){re.escape(term.text if term.is_prefix else stem_word(term.text))}"
-
-
-def _add_up(rankings: Collection[ScoredSkills]) -> dict[bytes, float]:
-    """Return the sums of the scores, so that a skill that is the best in all rankings has 1."""
-    total_weight = sum(ranking.weight for ranking in rankings) or 1.0
-    found: dict[bytes, float] = {}
-    for ranking in rankings:
-        factor = ranking.weight / total_weight
-        for location, score in ranking.scores.items():
-            found[location] = found.get(location, 0.0) + factor * score
-    return found
 
 
 def _count_ranks(rows: Sequence[tuple[_Row, float]]) -> dict[_Row, int]:
