@@ -48,6 +48,7 @@ COMMAND_SECTIONS = {
         "trust": ("install.trust", "Approve skills that others have written: list, show."),
         "untrust": ("install.trust:untrust", "Block skills for agents."),
         "advisories": ("install.advisories", "List revoked skills, or read a list from a file."),
+        "inventory": ("install.inventory", "List the skills of this machine: send."),
         "policy": ("install.policy", "Show which rules decide about each skill: check."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),

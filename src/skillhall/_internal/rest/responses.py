@@ -145,6 +145,16 @@ class ToolListResponse(BaseModel):
     tags: list[str] = Field(max_length=0)
 
 
+class RevocationFields(BaseModel):
+    """A revoked digest, and why."""
+
+    digest: str
+    skill: str
+    reason: str
+    at: str
+    instead: str
+
+
 class SkillSummaryResponse(BaseModel):
     """A skill in a list."""
 
@@ -155,6 +165,9 @@ class SkillSummaryResponse(BaseModel):
     repository: str | None = Field(None, description="Repository of the skill.")
     copies: list[str] | None = Field(
         None, description="In search results: ids of skills with the same text."
+    )
+    revoked: RevocationFields | None = Field(
+        None, description="If neither models nor installers get the skill."
     )
 
 
@@ -251,6 +264,82 @@ class UndoResponse(BaseModel):
 
     undone: str
     skills: list[str]
+
+
+class RevocationEntryResponse(RevocationFields):
+    """An entry of the list: it revokes a digest, or takes that back."""
+
+    number: int
+    by: str
+    revoked: bool
+
+
+class RevocationListResponse(BaseModel):
+    """All entries, oldest first."""
+
+    revocations: list[RevocationEntryResponse]
+
+
+class RevocationResponse(BaseModel):
+    """The entry that counts now."""
+
+    digest: str
+    revoked: bool
+    changed: bool
+    number: int | None = None
+    skill: str | None = None
+    reason: str | None = None
+    at: str | None = None
+    instead: str | None = None
+    by: str | None = None
+
+
+class MachineSkillResponse(BaseModel):
+    """A skill on one machine."""
+
+    label: str
+    at: str
+    name: str
+    digest: str
+    source: str
+    commit: str
+    signer: str
+    state: str
+    risk: str
+
+
+class InventoryRowResponse(BaseModel):
+    """A version of a skill, and the machines that have it."""
+
+    digest: str
+    state: str = Field(examples=["approved"])
+    names: list[str]
+    revoked: RevocationFields | None = None
+    machines: list[MachineSkillResponse]
+
+
+class MachineResponse(BaseModel):
+    """The last report of a machine."""
+
+    label: str
+    by: str
+    at: str
+    skills: int
+
+
+class InventoryResponse(BaseModel):
+    """The skills on all machines."""
+
+    skills: list[InventoryRowResponse]
+    machines: list[MachineResponse]
+
+
+class SentInventoryResponse(BaseModel):
+    """A stored report."""
+
+    label: str
+    at: str
+    skills: int
 
 
 class LivenessResponse(BaseModel):

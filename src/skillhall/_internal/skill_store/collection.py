@@ -327,9 +327,9 @@ class Collection:
         for identity, skill in skills.items():
             # A skill that cannot be read is not served either.
             with suppress(SkillhallError, OSError):
-                revocation = revoked.by_digest.get(self.facts.get_digest(skill))
-                if revocation is not None:
-                    found[identity] = revocation
+                for digest in self.facts.get_digests(skill):
+                    if digest in revoked.by_digest:
+                        found[identity] = revoked.by_digest[digest]
         return found
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:

@@ -86,7 +86,7 @@ def _serve(settings: Settings, log_level: str) -> None:
     from skillhall._internal.wiring.prompts import open_prompt_service
     from skillhall._internal.wiring.server_skills import (
         open_collection,
-        open_published_revocations,
+        open_server_trust,
     )
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
@@ -113,8 +113,8 @@ def _serve(settings: Settings, log_level: str) -> None:
         sign_ins=database.sign_ins,
         check_database=database_problem.get,
         embedding=embedding,
-        revocations=open_published_revocations(settings, database),
         audit=database.audit,
+        trust=open_server_trust(settings, collection, database),
     )
 
     def started() -> None:
