@@ -112,7 +112,7 @@ class SkillMirror:
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
-                plan = self._store.read(lambda reader: self._plan_sync(target, reader))
+                plan = self._store.read_served(lambda reader: self._plan_sync(target, reader))
                 with self.folder_lock:
                     for identity, staged_name in plan.staged_folders.items():
                         if target.entry_kind(identity) is None:

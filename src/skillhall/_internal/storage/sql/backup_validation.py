@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from skillhall._internal.policy.version_review import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
 from skillhall.errors import BackupRejected
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 _MAX_INTEGER = 2**63 - 1  # of BIGINT
 _MAX_MODE = 0o777
 _ZONES = frozenset(Zone)
+_STATES = frozenset(VersionState)
+_DECISIONS = frozenset(VersionVerb)
 
 
 def validate_row(table: Table, row: Mapping[str, object]) -> None:
@@ -52,6 +55,11 @@ def _has_valid_values(table: str, row: Mapping[str, object]) -> bool:
         return path.text == row["path"] and isinstance(mode, int) and 0 <= mode <= _MAX_MODE
     if table == "shared_skills":  # the id is the name of a folder
         return len(RelativePath.parse(str(row["id"])).parts) == 1
+    if table == "skill_versions":  # the id is the name of a folder
+        is_name = len(RelativePath.parse(str(row["skill_id"])).parts) == 1
+        return is_name and row["state"] in _STATES
+    if table == "version_reviews":
+        return row["decision"] in _DECISIONS
     if table == "events":
         try:
             return isinstance(json.loads(str(row["data"])), dict)

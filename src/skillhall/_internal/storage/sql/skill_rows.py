@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from sqlalchemy import select, update
+from sqlalchemy import select
 
-from skillhall._internal.storage.records import SKILL_CHANGED, SKILL_DELETED, Event, SharedSkill
-from skillhall._internal.storage.sql.event_rows import add_events
+from skillhall._internal.policy.version_review import ReviewMode
+from skillhall._internal.storage.records import (
+    SKILL_CHANGED,
+    SKILL_DELETED,
+    VERSION_CHANGED,
+    SharedSkill,
+)
 from skillhall._internal.storage.sql.file_rows import (
     SKILL_OWNER,
     delete_owner,
@@ -18,6 +23,12 @@ from skillhall._internal.storage.sql.file_rows import (
 )
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import shared_file_times, shared_skills
+from skillhall._internal.storage.sql.version_rows import (
+    IN_DATABASE,
+    VersionOrigin,
+    VersionReader,
+    VersionWriter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,35 +39,63 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
+_UNKNOWN_ORIGIN = VersionOrigin()
 
 
 class SqlSharedSkillTable:
-    """Skills shared by all servers of a database.
+    """Skills shared by all servers of a database, and their versions.
 
-    `write` may call `work` more than once.
+    With review, servers serve the approved versions: `read_served` reads those, `read` the skills
+    as they were written last. `write` may call `work` more than once.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, review: ReviewMode = ReviewMode.OFF) -> None:
         self._database = database
+        self.review = review
 
     def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
         return self._database.read(lambda connection: work(SharedSkillReader(connection)))
 
-    def write(self, work: Callable[[SharedSkillWriter], _T], at: str) -> _T:
-        """Run a write transaction and publish its events.
+    def read_served(self, work: Callable[[SharedSkillReader], _T]) -> _T:
+        """Run a read transaction on the skills that are served. Raises: DatabaseUnavailable."""
+        if self.review is ReviewMode.OFF:
+            return self.read(work)
+        return self._database.read(lambda connection: work(ApprovedSkillReader(connection)))
+
+    def write(
+        self,
+        work: Callable[[SharedSkillWriter], _T],
+        at: str,
+        origin: VersionOrigin = _UNKNOWN_ORIGIN,
+    ) -> _T:
+        """Run a write transaction and publish its events; `origin` describes new versions.
 
         Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`; then nothing is changed.
         """
 
         def run(connection: Connection) -> _T:
             lock_files(connection)
-            writer = SharedSkillWriter(connection)
+            writer = SharedSkillWriter(connection, at, origin, self.review)
             result = work(writer)
-            writer.publish_events(at)
+            writer.history.publish_events()
             return result
 
         return self._database.write(run)
+
+    def prepare(self, at: str) -> None:
+        """Record versions of the skills that have none, and whether skills are reviewed.
+
+        Raises: DatabaseUnavailable, DatabaseFull.
+        """
+        is_reviewed = self.review is not ReviewMode.OFF
+
+        def work(writer: SharedSkillWriter) -> None:
+            writer.history.adopt_shared_skills(self.review)
+            if (IN_DATABASE in writer.history.list_reviewed_stores()) != is_reviewed:
+                writer.history.set_reviewed_store(IN_DATABASE, is_reviewed=is_reviewed)
+
+        self.write(work, at)
 
 
 class SharedSkillReader:
@@ -66,7 +105,7 @@ class SharedSkillReader:
         self._connection = connection
 
     def versions(self) -> dict[str, int]:
-        """Return the version of each skill by id. A version is never reused."""
+        """Return a number for each skill by id, which changes with the skill."""
         rows = self._connection.execute(select(shared_skills.c.id, shared_skills.c.version))
         return {row.id: row.version for row in rows}
 
@@ -86,32 +125,50 @@ class SharedSkillReader:
         return read_blob(self._connection, digest)
 
 
-class SharedSkillWriter(SharedSkillReader):
-    """Changes to shared skills in one transaction. Other writers wait."""
+class ApprovedSkillReader(SharedSkillReader):
+    """The same queries on the current versions of skills."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._event_kinds: dict[str, str] = {}  # by skill id
+        self._history = VersionReader(connection)
+
+    def versions(self) -> dict[str, int]:
+        """Return a number for each skill by id, which changes with its current version."""
+        return {skill: row.changed for skill, row in self._history.list_current().items()}
+
+    def find(self, identity: str) -> SharedSkill | None:
+        """Return the current version of a skill, or None."""
+        current = self._history.find_current_row(identity)
+        version = None if current is None else self._history.find(identity, current.number)
+        if current is None or version is None:
+            return None
+        files = self._history.read_files(identity, current.number)
+        return SharedSkill(identity, "", current.changed, files, version.created)
+
+
+class SharedSkillWriter(SharedSkillReader):
+    """Changes to shared skills in one transaction. Other writers wait."""
+
+    def __init__(
+        self, connection: Connection, at: str, origin: VersionOrigin, review: ReviewMode
+    ) -> None:
+        super().__init__(connection)
+        self.history = VersionWriter(connection, at)
+        self._origin = origin
+        self._review = review
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
-        """Insert or replace a skill."""
-        row = {"origin": origin, "version": 0, "updated": ""}  # until `publish_events` sets them
+        """Insert or replace a skill, and record its version."""
+        # `publish_events` sets the other columns.
+        row = {"origin": origin, "version": 0, "updated": ""}
         replace_owner(self._connection, SKILL_OWNER, identity, row, files)
-        self._event_kinds[identity] = SKILL_CHANGED
+        is_served = self._review is ReviewMode.OFF
+        self.history.mark_shared_changed(identity)
+        self.history.add_event(SKILL_CHANGED if is_served else VERSION_CHANGED, identity)
+        self.history.record(identity, files, self._origin, self._review)
 
     def delete(self, identity: str) -> None:
-        """Delete a skill."""
+        """Delete a skill and the files of its versions."""
         delete_owner(self._connection, SKILL_OWNER, identity)
-        self._event_kinds[identity] = SKILL_DELETED
-
-    def publish_events(self, at: str) -> None:
-        """Publish the events and set the version of the changed skills."""
-        if not self._event_kinds:
-            return
-        events = [
-            Event(kind, identity, "", 0, {}, at) for identity, kind in self._event_kinds.items()
-        ]
-        version = add_events(self._connection, *events)
-        put = [identity for identity, kind in self._event_kinds.items() if kind == SKILL_CHANGED]
-        statement = update(shared_skills).where(shared_skills.c.id.in_(put))
-        self._connection.execute(statement, {"version": version, "updated": at})
+        self.history.delete_files(identity)
+        self.history.add_event(SKILL_DELETED, identity)
