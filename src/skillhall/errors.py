@@ -77,6 +77,7 @@ __all__ = [
     "NotFoundError",
     "NotInstalledError",
     "NothingToUndo",
+    "OwnVersionError",
     "PackageNotInstalled",
     "PromptNotFound",
     "PromptsSourceError",
@@ -84,6 +85,7 @@ __all__ = [
     "ReadOnly",
     "RecordNotFound",
     "ReviewGone",
+    "RoleRequired",
     "ScopeRequired",
     "ServedSkillRejected",
     "ServerRefused",
@@ -113,6 +115,9 @@ __all__ = [
     "UnsavedFilesError",
     "UploadRejected",
     "VersionConflict",
+    "VersionNotFound",
+    "VersionStateConflict",
+    "VersionYanked",
 ]
 
 ArchiveReason: TypeAlias = Literal[
@@ -417,6 +422,31 @@ class RecordNotFound(NotFoundError):
     template = "there is no {record} with the id {id!r}"
     record: str  # the kind of record, such as "session"
     id: str
+
+
+class VersionNotFound(NotFoundError):
+    """A skill has no version with this number or digest.
+
+    >>> print(VersionNotFound("pdf", "7"))
+    the skill 'pdf' has no version 7
+    """
+
+    template = "the skill {name!r} has no version {version}"
+    name: str
+    version: str
+
+
+class VersionYanked(NotFoundError):
+    """A version of a skill was approved once, but was yanked for a reason.
+
+    >>> print(VersionYanked("pdf", 4, "it deletes files"))
+    version 4 of the skill 'pdf' was yanked: it deletes files
+    """
+
+    template = "version {number} of the skill {name!r} was yanked: {reason}"
+    name: str
+    number: int
+    reason: str
 
 
 class TokenNotFound(NotFoundError):
@@ -1038,6 +1068,33 @@ class StaleVersionError(StoreError):
     digest: str = ""
 
 
+class VersionStateConflict(StoreError):
+    """A version of a skill is not in the state that an operation needs.
+
+    >>> print(VersionStateConflict("pdf", 4, "approved", "in-review"))
+    version 4 of the skill 'pdf' is approved, not in-review
+    """
+
+    template = "version {number} of the skill {name!r} is {state}, not {needed}"
+    name: str
+    number: int
+    state: str
+    needed: str
+
+
+class OwnVersionError(StoreError):
+    """A version cannot be approved by one of its authors.
+
+    >>> print(OwnVersionError("pdf", 4))
+    version 4 of the skill 'pdf' is your own work
+    """
+
+    code = "forbidden"
+    template = "version {number} of the skill {name!r} is your own work"
+    name: str
+    number: int
+
+
 class VersionConflict(StoreError):
     """A change was based on an old version; `current` is the stored record.
 
@@ -1097,6 +1154,19 @@ class ScopeRequired(StoreError):
     code = "forbidden"
     template = "this token cannot {action}: it needs the scope {scope!r}"
     scope: str
+    action: str
+
+
+class RoleRequired(StoreError):
+    """The role of a user does not allow a request.
+
+    >>> print(RoleRequired("reader", "change skills"))
+    the role 'reader' cannot change skills
+    """
+
+    code = "forbidden"
+    template = "the role {role!r} cannot {action}"
+    role: str
     action: str
 
 

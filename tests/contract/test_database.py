@@ -5,7 +5,6 @@ import hashlib
 import json
 import queue
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,11 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
 from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.actor import Actor, Via
 from skillhall._internal.policy.version_review import VersionVerb
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.storage.records import Event, SignIn, StoredToken
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.event_feed import EventFeed
@@ -26,7 +27,16 @@ from skillhall._internal.storage.sql.migrations import (
     migrate,
 )
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
-from skillhall._internal.storage.sql.tables import METADATA, events, migrations, shared_file_times
+from skillhall._internal.storage.sql.tables import (
+    METADATA,
+    audit_seals,
+    blobs,
+    events,
+    migrations,
+    shared_file_times,
+    shared_skill_files,
+    shared_skills,
+)
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
 from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
@@ -137,14 +147,17 @@ def test_tokens_of_an_older_version_belong_to_the_operator_and_allow_what_they_d
 def test_skills_of_an_older_version_become_version_1_approved(database: Database) -> None:
     database.write(METADATA.drop_all)
     database.write(lambda connection: migrate(connection, TIMESTAMP, 6))
-    file = SkillFile(RelativePath.parse("SKILL.md"), 4, False, lambda: b"text")
+    file = SkillFile(RelativePath.parse("SKILL.md"), 4, executable=False, read=lambda: b"text")
     sha256 = file.digest().removeprefix("sha256:")
-    for statement in (
-        "INSERT INTO shared_skills VALUES ('pdf', 'imported', 7, 'then')",
-        f"INSERT INTO blobs VALUES ('{sha256}', 4, {database_bytes(database)})",
-        f"INSERT INTO shared_skill_files VALUES ('pdf', 'SKILL.md', '{sha256}', 420)",
-    ):
-        database.write(partial(run_statement, statement))
+    skill = {"id": "pdf", "origin": "imported", "version": 7, "updated": "then"}
+    stored = {"skill_id": "pdf", "path": "SKILL.md", "digest": sha256, "mode": 0o644}
+
+    def insert_skill(connection: Connection) -> None:
+        connection.execute(shared_skills.insert(), skill)
+        connection.execute(blobs.insert(), {"digest": sha256, "size": 4, "data": b"text"})
+        connection.execute(shared_skill_files.insert(), stored)
+
+    database.write(insert_skill)
     database.write(lambda connection: migrate(connection, TIMESTAMP))
     [version] = SqlVersionTable(database).read(lambda reader: reader.list_versions("pdf"))
     digest = Bundle("pdf", {"SKILL.md": file}).digest()
@@ -153,15 +166,6 @@ def test_skills_of_an_older_version_become_version_1_approved(database: Database
     assert current == {"pdf": (1, 7)}
     contents = SqlVersionTable(database).read(lambda reader: reader.read_contents("pdf", 1))
     assert contents == {"SKILL.md": (b"text", 0o644)}
-
-
-def run_statement(statement: str, connection: Connection) -> None:
-    connection.exec_driver_sql(statement)
-
-
-def database_bytes(database: Database) -> str:
-    """Return the bytes "text" in SQL."""
-    return "'text'::bytea" if database.is_postgres else "CAST('text' AS BLOB)"
 
 
 def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
@@ -197,6 +201,10 @@ def fill_tables(database: Database) -> str:
     database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
     SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
     SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
+    actor = Actor("dev1", "ci", Via.REST, "::1", "r1")
+    database.write(lambda connection: add_audit_row(connection, actor, "a.b", "c", at=TIMESTAMP))
+    seal = {"position": 1, "audit_id": 1, "hash": "h"}
+    database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
     return session
 
 
@@ -374,6 +382,8 @@ FORGED = {
     "an unknown zone": set_value("blocks", "zone", "NOWHERE"),
     "a mode that is not a permission": set_value("shared_skill_files", "mode", 0o4755),
     "an event that is no JSON": set_value("events", "data", "{"),
+    "audit details that are no JSON": set_value("audit", "detail", "[]"),
+    "an audit row without a number": set_value("audit", "id", 0),
     "a row twice": repeat_row,
     "a short row": cut_row,
     "blocks of no session": delete_sessions,

@@ -16,8 +16,10 @@ from fastapi import APIRouter
 from starlette.responses import StreamingResponse
 
 from skillhall._internal.asgi import Services, listen
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.credentials import MAX_FAILURES
 from skillhall._internal.policy.access_scopes import AccessScope, expand_scopes
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import UseRecorder
@@ -488,6 +490,7 @@ def streaming(tokens: MemoryTokens | None = None) -> Services:
     router = APIRouter()
 
     @router.get("/stream")
+    @needs(Action.READ)
     async def stream() -> StreamingResponse:
         async def lines() -> Any:  # noqa: ANN401 - an async generator
             yield b"hello\n"
@@ -620,9 +623,6 @@ def scoped(prompt_service: MemoryPromptService) -> Iterator[RunningServer]:
         ("POST", f"{LIST}/greet", {"read", "write", "review", "admin"}),
         ("GET", "/metrics", {"read", "write", "review", "admin"}),
         ("POST", f"{LIST}/refresh", {"write", "admin"}),
-        ("PUT", "/api/v1/skills/pdf", {"write", "admin"}),
-        ("DELETE", "/api/v1/sessions/1", {"write", "admin"}),
-        ("POST", "/sources/unfollow", {"admin"}),
     ],
 )
 def test_token_allows_what_its_scopes_allow(

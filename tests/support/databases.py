@@ -23,6 +23,7 @@ def truncate_tables(url: str) -> None:
     names = [name for name in METADATA.tables if name != "schema_migrations"]
     with psycopg.connect(url, autocommit=True) as connection:
         if connection.execute("SELECT to_regclass('sessions')").fetchone() != (None,):
+            connection.execute("SET skillhall.audit_deletion = 'on'")
             connection.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY CASCADE".encode())
 
 

@@ -45,7 +45,7 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.web.rendering import render_rejected_page, render_unrouted_page
+from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
 from skillhall._internal.workspace.workspace import LazyWorkspace
@@ -146,8 +146,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         settings.embeddings.key,
         *settings.tokens.values(),
     )
-    rejection_page = None if collection is None else render_rejected_page
-    app = AuthMiddleware(app, server, credentials, pools, rejection_page)
+    app = AuthMiddleware(app, server, credentials, pools)
     return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
 
 

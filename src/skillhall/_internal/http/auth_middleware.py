@@ -1,12 +1,11 @@
-"""Checks host, origin and access token of every request."""
+"""Checks host, origin and access token of every request. Routes check what it may do."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from urllib.parse import SplitResult, quote, urlsplit
 
-from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,10 +28,9 @@ from skillhall._internal.http.request import (
     TOKEN_ID_KEY,
 )
 from skillhall._internal.http.request_revocation import OpenRequests
-from skillhall._internal.http.route_scopes import check_scope
 from skillhall._internal.http.thread_pool import Work, WorkerPools
 from skillhall._internal.settings import ServerSettings
-from skillhall.errors import ScopeRequired, SkillhallError
+from skillhall.errors import SkillhallError
 
 PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
@@ -62,16 +60,13 @@ class AuthMiddleware:
         settings: ServerSettings,
         credentials: Credentials | None = None,
         pools: WorkerPools | None = None,
-        error_page: Callable[[Request, SkillhallError], Response] | None = None,
     ) -> None:
-        """`error_page` renders the error of a page for a browser."""
         self._app = app
         self._allowed_hosts = frozenset(name.lower() for name in settings.allowed_hosts)
         self._public_url = urlsplit(settings.public_url)
         self._public_hosts = _host_variants(self._public_url)
         self._credentials = credentials or Credentials(settings)
         self._pools = pools or WorkerPools()
-        self._error_page = error_page
         self._open_requests = OpenRequests(self._credentials)
         self._known_hosts: set[tuple[bytes, tuple[str, int]]] = set()  # cache of accepted hosts
 
@@ -84,7 +79,7 @@ class AuthMiddleware:
         except _UnknownCookieError as unknown:
             return self._load_cookie(unknown.value, scope, receive, send)
         except SkillhallError as error:
-            return self._reject(error, scope, receive)(scope, receive, send)
+            return _reject(error, scope)(scope, receive, send)
         if credential is None:
             return self._app(scope, receive, send)
         return self._pass_on(credential, scope, receive, send)
@@ -94,9 +89,9 @@ class AuthMiddleware:
         try:
             load = partial(self._credentials.load_cookie, value, scope)
             loaded = await self._pools[Work.DATABASE].run_for(client_address(scope), load)
-            credential = _check_credential(loaded, scope)
+            credential = _require_credential(loaded)
         except SkillhallError as error:
-            await self._reject(error, scope, receive)(scope, receive, send)
+            await _reject(error, scope)(scope, receive, send)
         else:
             await self._pass_on(credential, scope, receive, send)
 
@@ -110,18 +105,10 @@ class AuthMiddleware:
             return self._app(scope, receive, send)  # the operator's token cannot be revoked
         return self._open_requests.handle(credential, self._app, scope, receive, send)
 
-    def _reject(self, error: SkillhallError, scope: Scope, receive: Receive) -> Response:
-        if is_browser_request(scope):
-            if error.code == "unauthenticated":
-                return _redirect_to_sign_in(scope)
-            if isinstance(error, ScopeRequired) and self._error_page is not None:
-                return self._error_page(Request(scope, receive), error)
-        return error_response(error, scope[REQUEST_ID_KEY])
-
     def _check_request(self, scope: Scope) -> Credential | None:
         """Return the credential, or None if none is required.
 
-        Raises: HttpError, ScopeRequired, _UnknownCookieError.
+        Raises: HttpError, _UnknownCookieError.
         """
         if OVERSIZED_HEAD_KEY in scope:
             raise HttpError("head_too_large", HEAD_TOO_LARGE_MESSAGE, headers=_CLOSE_HEADERS)
@@ -135,7 +122,10 @@ class AuthMiddleware:
             return None
         if self._is_forbidden_cross_origin(headers, scope):
             raise HttpError("cross_origin", "cross-origin request rejected")
-        if not self._credentials.is_required or _is_public(scope):
+        if not self._credentials.is_required:
+            return None
+        if _is_public(scope):
+            scope[CREDENTIAL_KEY] = None  # it is not checked, so nothing else is allowed
             return None
         return self._authenticate(headers, scope)
 
@@ -191,7 +181,7 @@ class AuthMiddleware:
             credential = self._credentials.authenticate_cookie(cookie)
             if credential is None and self._credentials.must_load_cookie(cookie, scope):
                 raise _UnknownCookieError(cookie)
-        return _check_credential(credential, scope)
+        return _require_credential(credential)
 
 
 class _UnknownCookieError(Exception):
@@ -201,13 +191,18 @@ class _UnknownCookieError(Exception):
         self.value = value
 
 
-def _check_credential(credential: Credential | None, scope: Scope) -> Credential:
-    """Return the credential if it allows the request. Raises: HttpError, ScopeRequired."""
+def _require_credential(credential: Credential | None) -> Credential:
+    """Return the credential. Raises: HttpError if it is None."""
     if credential is None:
         message = "bearer token missing or invalid"
         raise HttpError("unauthenticated", message, headers=CHALLENGE_HEADERS)
-    check_scope(scope["method"], scope["path"], credential.scopes)
     return credential
+
+
+def _reject(error: SkillhallError, scope: Scope) -> Response:
+    if error.code == "unauthenticated" and is_browser_request(scope):
+        return _redirect_to_sign_in(scope)
+    return error_response(error, scope[REQUEST_ID_KEY])
 
 
 def _has_source_query(scope: Scope) -> bool:

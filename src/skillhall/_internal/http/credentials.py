@@ -19,8 +19,9 @@ from starlette.types import Scope
 
 from skillhall._internal.cache import LruCache
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import CREDENTIAL_KEY, HEADERS_KEY, TOKEN_ID_KEY
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.http.request import HEADERS_KEY, TOKEN_ID_KEY
+from skillhall._internal.policy.access_scopes import OPERATOR, AccessScope
+from skillhall._internal.policy.roles import Role
 from skillhall._internal.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -99,6 +100,21 @@ class Credential(NamedTuple):
     def scopes(self) -> Collection[str]:
         """What the credential allows."""
         return _ALL_SCOPES if self.token is None else self.token.scopes
+
+    @property
+    def role(self) -> Role:
+        """What the owner may do."""
+        return Role.ADMINISTRATOR
+
+    @property
+    def owner(self) -> str:
+        """The owner of the token."""
+        return OPERATOR if self.token is None else self.token.owner
+
+    @property
+    def label(self) -> str:
+        """Label of the token; "" for the operator's token."""
+        return "" if self.token is None else self.token.label
 
 
 class Credentials:
@@ -337,12 +353,6 @@ def client_address(scope: Scope) -> str:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
         return address.exploded[:19]
     return text
-
-
-def is_admin(scope: Scope) -> bool:
-    """Whether the credential of a request has the scope `admin`, or none is required."""
-    credential: Credential | None = scope.get(CREDENTIAL_KEY)
-    return credential is None or AccessScope.ADMIN in credential.scopes
 
 
 def client_id(scope: Scope) -> str:

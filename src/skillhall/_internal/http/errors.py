@@ -82,6 +82,7 @@ HINTS: Mapping[str, str] = {
         "a user skill {name!r} also exists, shadowed by the system skill; "
         "add ?shadowed=true to delete the user skill"
     ),
+    "role_required": "ask an administrator of this server for another role",
     "scope_required": "create a token with 'skillhall token new NAME --scope {scope}'",
     "source_unknown": "upload it first: POST /api/v1/prompts/sources",
 }

@@ -25,6 +25,7 @@ from pydantic import BaseModel
 
 from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.cache import TTL_FACTOR
+from skillhall._internal.http.access import check_action
 from skillhall._internal.http.thread_pool import Work, WorkerPool, WorkerPools
 from skillhall._internal.mcp.errors import build_invalid_params, to_mcp_error
 from skillhall._internal.mcp.handshake import INSTRUCTIONS, SERVER_NAME
@@ -32,6 +33,7 @@ from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
 from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
 from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
+from skillhall._internal.policy.roles import Action
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:
@@ -50,6 +52,28 @@ if TYPE_CHECKING:
 
 EXTENSION = "io.modelcontextprotocol/skills"
 EXTENSION_METHODS = ("skills/list", "skills/get", "resources/directory/read")
+# What the user must be allowed to do. A method or tool without an action is not served.
+METHOD_ACTIONS = {
+    "prompts/list": Action.READ,
+    "prompts/get": Action.READ,
+    "resources/list": Action.READ,
+    "resources/templates/list": Action.READ,
+    "resources/read": Action.READ,
+    "resources/directory/read": Action.READ,
+    "resources/subscribe": Action.READ,
+    "resources/unsubscribe": Action.READ,
+    "skills/list": Action.READ,
+    "skills/get": Action.READ,
+    "subscriptions/listen": Action.READ,
+    "tools/list": Action.READ,
+    "tools/call": Action.READ,  # and the action of the tool
+}
+TOOL_ACTIONS = {
+    "list_skills": Action.READ,
+    "search_skills": Action.READ,
+    "load_skill": Action.READ,
+    "read_skill_file": Action.READ,
+}
 _RESOURCE_TEMPLATE = {
     "uriTemplate": "skill://{+skill_path}/{+file}",
     "name": "skill-file",
@@ -166,12 +190,15 @@ class SkillServer(Server[None]):
         params: type[_P],
         handler: Callable[[Context, _P], Awaitable[HandlerResult]],
     ) -> None:
-        is_extension = method in EXTENSION_METHODS
+        is_extension, action = method in EXTENSION_METHODS, METHOD_ACTIONS[method]
 
         async def handle(ctx: Context, request: _P) -> HandlerResult:
             if is_extension and ctx.protocol_version not in MODERN_PROTOCOL_VERSIONS:
                 raise MCPError(METHOD_NOT_FOUND, "Method not found", method)
             try:
+                _check_action(ctx, action)
+                if isinstance(request, CallToolRequestParams) and request.name in TOOL_ACTIONS:
+                    _check_action(ctx, TOOL_ACTIONS[request.name])
                 await self._register_client(ctx)
                 result = await handler(ctx, request)
             except Exception as error:  # noqa: BLE001 - clients never see a traceback
@@ -197,6 +224,12 @@ class SkillServer(Server[None]):
             await self.subscriptions.add_session(ctx)
 
 
+def _check_action(ctx: Context, action: Action) -> None:
+    """Check that a request over HTTP may do an action. Raises: SkillhallError."""
+    if ctx.request is not None:
+        check_action(ctx.request.scope, action)
+
+
 def _list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
     """Return the tools; none if there are no skills."""
     tools = [
@@ -208,6 +241,7 @@ def _list_tools(index: SkillIndex, _: PaginatedRequestParams) -> JsonObject:
             "annotations": {"title": _TOOL_TITLES[tool.name], **_TOOL_HINTS},
         }
         for tool in SkillTools(index).tools()
+        if tool.name in TOOL_ACTIONS
     ]
     return with_ttl({"tools": tools}, LIST_TTL_MS)
 
@@ -219,7 +253,7 @@ def _call_tool(index: SkillIndex, params: CallToolRequestParams) -> JsonObject:
     Raises: MCPError for an unknown tool.
     """
     for tool in SkillTools(index).tools():
-        if tool.name == params.name:
+        if tool.name == params.name and tool.name in TOOL_ACTIONS:
             return _serialize_tool_result(tool.call(params.arguments))
     raise build_invalid_params(f"unknown tool: {params.name[:80]!r}")
 

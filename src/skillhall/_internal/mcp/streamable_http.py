@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import anyio
 
-from skillhall._internal.http.request import MAX_JSON_BYTES, ROUTE_KEY
+from skillhall._internal.http.access import check_action
+from skillhall._internal.http.errors import error_response
+from skillhall._internal.http.request import MAX_JSON_BYTES, REQUEST_ID_KEY, ROUTE_KEY
+from skillhall._internal.policy.roles import Action
+from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
 
 PATH = "/mcp"
+ACTION = Action.READ  # of every request; a method or a tool may need another one
 _BODY_TIMEOUT = 20.0  # seconds to receive a request body
 _CLOSE_GRACE = 1.0  # seconds for streams to send their last message
 _RETRY_AFTER = b"60"  # seconds, sent when there are too many sessions
@@ -62,6 +67,10 @@ class McpMiddleware:
             return self._run_lifespan(scope, receive, send)
         if scope["type"] == "http" and scope["path"] == PATH:
             scope[ROUTE_KEY] = PATH
+            try:
+                check_action(scope, ACTION)
+            except SkillhallError as error:
+                return error_response(error, scope[REQUEST_ID_KEY])(scope, receive, send)
             return self._handle_request(scope, receive, send)
         return self._app(scope, receive, send)
 

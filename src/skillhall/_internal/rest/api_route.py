@@ -16,6 +16,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from skillhall._internal.http.access import action_of, check_action, needs
 from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import MAX_JSON_BYTES, read_json
@@ -57,6 +58,8 @@ Json = Annotated[_M, JsonBody()]
 class ApiRoute(APIRoute):
     """A route of the API.
 
+    - The function names its action (`needs`), unless the route is `PUBLIC`. The action is checked
+      before anything else of the request is read.
     - A plain function runs in a worker thread, which does not delay a shutdown. Its pool is that
       of `work`, unless the function is marked with `waits_for`.
     - A parameter of type `Json[Model]` is the body.
@@ -76,6 +79,9 @@ class ApiRoute(APIRoute):
         errors = COMMON_ERRORS if extra["security"] else PUBLIC_ERRORS
         options["responses"] = errors | options["responses"]
 
+        if not extra["security"]:
+            needs(None)(endpoint)
+        action_of(endpoint)  # raises an error if it names none
         is_async = inspect.iscoroutinefunction(endpoint)
         work = getattr(endpoint, _WORK_ATTRIBUTE, self.work)
 
@@ -106,12 +112,14 @@ class ApiRoute(APIRoute):
         super().__init__(path, run, **{**options, "openapi_extra": extra})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return FastAPI's handler, preceded by a check of the query."""
+        """Return FastAPI's handler, preceded by checks of the action and the query."""
         handle = super().get_route_handler()
         fields = get_flat_params(self.dependant)
         names = {field.alias for field in fields if isinstance(field.field_info, Query)}
+        action = action_of(self.endpoint)
 
         async def check_and_handle(request: Request) -> Response:
+            check_action(request.scope, action)
             if names and request.scope["query_string"]:
                 _check_query(request.scope["query_string"], names)
             return await handle(request)

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from skillhall._internal.http.access import action_of, needs
 from skillhall._internal.http.auth_middleware import is_browser_request
 from skillhall._internal.http.errors import error_response, internal_error
 from skillhall._internal.http.http_error import HttpError
@@ -40,6 +41,8 @@ def build_fastapi_app(
     render_error_page: ErrorPageRenderer | None = None,
 ) -> FastAPI:
     """Return an app with these routers that runs `on_startup` in the background.
+
+    Raises: TypeError if a route names no action.
 
     `render_error_page` renders routing errors and internal errors for browsers; without it, they
     get JSON.
@@ -80,6 +83,8 @@ def build_fastapi_app(
     )
     app.state.pools = WorkerPools()  # `build_app` sets the configured ones
     for router in routers:
+        for route in router.routes:
+            action_of(vars(route)["endpoint"])  # raises an error if it names none
         app.include_router(router)
     for path in OPENAPI_PATHS:
         app.add_api_route(path, _get_openapi, include_in_schema=False)
@@ -118,6 +123,7 @@ def _routing_error(request: Request, error: Exception) -> HttpError:
     return HttpError("method_not_allowed", message, headers=headers)
 
 
+@needs(None)
 async def _get_openapi(request: Request) -> Response:
     """Return the OpenAPI document, without an envelope."""
     state = request.app.state

@@ -11,11 +11,13 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding, JobStatus
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.metrics import CONTENT_TYPE, Metrics
 from skillhall._internal.http.request_middleware import SERVER_LOGGER
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WorkerPool
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.prompt_server.prompt_model import SourceStatus
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import responses
@@ -145,6 +147,7 @@ async def get_readiness(health: _HealthDep) -> Response:
     response_class=Response,
     responses=describe_content("Metrics in the Prometheus text format.", "text/plain"),
 )
+@needs(Action.READ)
 async def get_metrics(health: _HealthDep) -> Response:
     """Return the metrics in the Prometheus text format."""
     return Response(await health.render_metrics(), media_type=CONTENT_TYPE)

@@ -10,9 +10,11 @@ from typing import NamedTuple
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from skillhall._internal.http.access import check_action
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work, WorkerPools
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.prompt_server.prompt_model import SourceSelector
 from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompt_server.service import PromptService
@@ -135,6 +137,7 @@ class PromptFastPath:
         match = _PROMPT_PATH.fullmatch(path) if method == "POST" else None
         if not (is_list or match) or not _SLOW_HEADERS.isdisjoint(headers):
             return None
+        check_action(scope, Action.READ)  # as the routes do
         snapshot = self._responder.service.cached_snapshot(_CONFIGURED_SOURCE)
         if snapshot is None:
             return None

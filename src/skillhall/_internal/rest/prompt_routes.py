@@ -9,10 +9,12 @@ from urllib.parse import unquote_to_bytes
 from fastapi import APIRouter, Depends, Header, Query, Request
 from starlette.responses import Response
 
-from skillhall._internal.http.credentials import client_id, is_admin
+from skillhall._internal.http.access import may, needs
+from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompt_server.prompt_model import SourceSelector, Upload, UploadedFile
 from skillhall._internal.rest import requests, responses
@@ -90,7 +92,7 @@ async def _source_parameters(  # noqa: PLR0913, PLR0917 - one for each parameter
         # Scripts may send an empty `path` or `branch`, which means the default.
         {name: value for name, value in fields.items() if value and value.strip()},
         Secret(secret) if secret else None,
-        is_admin(request.scope),
+        may(request.scope, Action.USE_GIT_TOKENS),
     )
 
 
@@ -119,6 +121,7 @@ async def _prompt_name(
     response_model=responses.PromptListResponse,
     responses=NOT_MODIFIED | SOURCE_ERRORS,
 )
+@needs(Action.READ)
 async def list_prompts(
     request: Request,
     prompts: _Prompts,
@@ -134,6 +137,7 @@ async def list_prompts(
 @router.post(
     f"{PROMPTS_PATH}/refresh", response_model=responses.RefreshResponse, responses=SOURCE_ERRORS
 )
+@needs(Action.REFRESH)
 @waits_for(Work.FETCH)
 def refresh_prompts(
     prompts: _Prompts,
@@ -156,6 +160,7 @@ def refresh_prompts(
 @router.post(
     f"{PROMPTS_PATH}/sources", response_model=responses.IngestResponse, responses=SOURCE_ERRORS
 )
+@needs(Action.REFRESH)
 @waits_for(Work.STORE)
 def upload_source(
     prompts: _Prompts,
@@ -179,6 +184,7 @@ def upload_source(
     response_model=responses.PromptResponse,
     responses=SOURCE_ERRORS | describe_errors({404: "Route not found."}),
 )
+@needs(Action.READ)
 async def render_prompt(
     request: Request,
     name: Annotated[str, Depends(_prompt_name)],
@@ -195,6 +201,7 @@ async def render_prompt(
 
 
 @router.get(TOOLS_PATH, response_model=responses.ToolListResponse)
+@needs(Action.READ)
 async def list_tools() -> Response:
     """List the tools callable over REST: none. The route exists for dot-ai clients."""
     return SuccessResponse({"tools": [], "total": 0, "categories": [], "tags": []})

@@ -10,12 +10,13 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
-from skillhall._internal.http.credentials import is_admin
+from skillhall._internal.http.access import may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import (
@@ -103,6 +104,7 @@ router = APIRouter(tags=["skills"], route_class=ApiRoute)
 @router.get(
     SKILLS_PATH, response_model=responses.SkillListResponse, responses=NOT_MODIFIED | BAD_REQUEST
 )
+@needs(Action.READ)
 def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     collection: CollectionDep,
     q: Annotated[
@@ -142,6 +144,7 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     response_model=responses.AddedSkillResponse,
     responses=BAD_REQUEST | _WRITE_ERRORS,
 )
+@needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def create_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
     """Create a user skill."""
@@ -169,7 +172,7 @@ async def _read_import(
         )
     if kind != MULTIPART_TYPE:
         body = await read_model(request, requests.ImportSkillsRequest)
-        allow_tokens = is_admin(request.scope)
+        allow_tokens = may(request.scope, Action.USE_GIT_TOKENS)
         return _Import(
             Work.FETCH,
             lambda collection: collection.import_source(
@@ -213,6 +216,7 @@ async def _read_import(
         }
     },
 )
+@needs(Action.WRITE_SKILLS)
 async def import_skills(
     request: Request, collection: CollectionDep, import_: Annotated[_Import, Depends(_read_import)]
 ) -> Response:
@@ -225,6 +229,7 @@ async def import_skills(
 @router.post(
     f"{SKILLS_PATH}/check", response_model=responses.CheckedSkillResponse, responses=BAD_REQUEST
 )
+@needs(Action.READ)
 def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
     """Check a new skill without saving it."""
     draft = collection.draft(body.id, SkillText(body.name, body.description, body.body))
@@ -239,6 +244,7 @@ def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillReques
     response_model=responses.EditedSkillResponse,
     responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
 )
+@needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def edit_skill(
     collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
@@ -257,6 +263,7 @@ def edit_skill(
     response_model=responses.UndoResponse,
     responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS | _CONFLICT,
 )
+@needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def undo_change(
     collection: CollectionDep, change_id: Annotated[str, path_text("Id of the change.", alias="id")]
@@ -271,6 +278,7 @@ def undo_change(
     response_model=responses.SkillResponse,
     responses=NOT_MODIFIED | BAD_REQUEST | NOT_FOUND,
 )
+@needs(Action.READ)
 def get_skill(
     collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -291,6 +299,7 @@ def get_skill(
     response_model=responses.DeletedSkillResponse,
     responses=BAD_REQUEST | NOT_FOUND | _WRITE_ERRORS,
 )
+@needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def delete_skill(
     collection: CollectionDep,
@@ -316,6 +325,7 @@ def describe_download(description: str) -> Responses:
 @router.get(
     f"{_SKILL_PATH}/archive", response_class=Response, responses=describe_download("A zip file.")
 )
+@needs(Action.READ)
 def get_skill_archive(
     collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -329,6 +339,7 @@ def get_skill_archive(
     response_class=Response,
     responses=describe_download("The file."),
 )
+@needs(Action.READ)
 def get_skill_file(
     collection: CollectionDep,
     skill_id: _SkillId,

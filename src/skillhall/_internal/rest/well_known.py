@@ -12,7 +12,9 @@ from urllib.parse import quote
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.response import encode_json
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.etag import document_response, download_headers, etag_response
 from skillhall._internal.rest.responses import NOT_MODIFIED, Responses, describe_content
@@ -48,6 +50,7 @@ def _describe_index(description: str) -> Responses:
     response_class=Response,
     responses=_describe_index("Index of version 0.2."),
 )
+@needs(Action.READ)
 def get_skill_index(
     collection: CollectionDep,
     if_none_match: IfNoneMatch = None,
@@ -68,6 +71,7 @@ def get_skill_index(
     response_class=Response,
     responses=_describe_index("Index of version 0.1."),
 )
+@needs(Action.READ)
 def get_legacy_skill_index(
     collection: CollectionDep,
     if_none_match: IfNoneMatch = None,
@@ -92,6 +96,7 @@ def get_legacy_skill_index(
     response_class=Response,
     responses=describe_download("The file."),
 )
+@needs(Action.READ)
 def get_legacy_skill_file(
     collection: CollectionDep,
     name: Annotated[str, path_text("Name in the index.")],

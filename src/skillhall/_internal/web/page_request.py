@@ -13,10 +13,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import Receive, Scope
 
-from skillhall._internal.http.credentials import Credential, is_admin
+from skillhall._internal.http.access import actor_of, may
+from skillhall._internal.http.credentials import Credential
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import CREDENTIAL_KEY, content_type, read_body
+from skillhall._internal.policy.actor import Actor
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
@@ -175,10 +178,14 @@ class PageRequest(Request):
         """Credential of the request; None if none is required."""
         return self.scope.get(CREDENTIAL_KEY)
 
+    def may(self, action: Action) -> bool:
+        """Whether the user may do an action."""
+        return may(self.scope, action)
+
     @property
-    def is_admin(self) -> bool:
-        """Whether the credential has the scope `admin`, or none is required."""
-        return is_admin(self.scope)
+    def actor(self) -> Actor:
+        """Who sent the request."""
+        return actor_of(self.scope)
 
     @property
     def is_signed_in(self) -> bool:

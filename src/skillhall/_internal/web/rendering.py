@@ -99,11 +99,6 @@ def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
     return render_error(page_request, HttpError(error.code, message, headers=error.headers))
 
 
-def render_rejected_page(request: Request, error: SkillhallError) -> HTMLResponse:
-    """Render the error of a request that may not be sent with this credential."""
-    return render_error(PageRequest(request.scope, request.receive), error)
-
-
 def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     """Describe an error in the visitor's language, as far as it is translated."""
     translations = request.translations

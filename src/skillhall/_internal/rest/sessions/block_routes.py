@@ -8,7 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute, JsonBody
 from skillhall._internal.rest.etag import versioned_response
 from skillhall._internal.rest.responses import BAD_REQUEST
@@ -41,6 +43,7 @@ router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATAB
 
 
 @router.get(f"{API_PREFIX}/block-types", response_model=responses.BlockTypeListResponse)
+@needs(Action.READ)
 async def list_block_types() -> Response:
     """List the block types."""
     return SuccessResponse(serialize_block_types())
@@ -49,6 +52,7 @@ async def list_block_types() -> Response:
 @router.get(
     _BLOCKS_PATH, response_model=responses.BlockListResponse, responses=BAD_REQUEST | NOT_FOUND
 )
+@needs(Action.READ)
 def list_blocks(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -77,6 +81,7 @@ def list_blocks(
     response_model=responses.BlockListResponse,
     responses=NOT_FOUND,
 )
+@needs(Action.READ)
 def list_deleted_blocks(workspace: WorkspaceDep, session: SessionId) -> Response:
     """List the deleted blocks that can be restored, last deleted first."""
     opened = workspace.open()
@@ -90,6 +95,7 @@ def list_deleted_blocks(workspace: WorkspaceDep, session: SessionId) -> Response
     response_model=responses.BlockResponse,
     responses=STORE_ERRORS | NOT_FOUND | PLACEMENT_CONFLICT,
 )
+@needs(Action.WRITE_SESSIONS)
 def add_block(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -103,6 +109,7 @@ def add_block(
 
 
 @router.get(_BLOCK_PATH, response_model=responses.BlockResponse, responses=NOT_FOUND)
+@needs(Action.READ)
 def get_block(workspace: WorkspaceDep, session: SessionId, block: BlockId) -> Response:
     """Return a block."""
     return versioned_response(serialize_block(workspace.open().blocks.find(session, block)))
@@ -113,6 +120,7 @@ def get_block(workspace: WorkspaceDep, session: SessionId, block: BlockId) -> Re
     response_model=responses.BlockResponse,
     responses=STORE_ERRORS | NOT_FOUND | PRECONDITION_ERRORS,
 )
+@needs(Action.WRITE_SESSIONS)
 def edit_block(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -132,6 +140,7 @@ def edit_block(
     response_model=responses.BlockResponse,
     responses=STORE_ERRORS | NOT_FOUND | PRECONDITION_ERRORS | PLACEMENT_CONFLICT,
 )
+@needs(Action.WRITE_SESSIONS)
 def move_block(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -151,6 +160,7 @@ def move_block(
     response_model=responses.DeletedResponse,
     responses=NOT_FOUND | PRECONDITION_ERRORS | DISK_FULL,
 )
+@needs(Action.WRITE_SESSIONS)
 def delete_block(
     workspace: WorkspaceDep, session: SessionId, block: BlockId, version: RequiredVersion
 ) -> Response:
@@ -164,6 +174,7 @@ def delete_block(
     response_model=responses.BlockResponse,
     responses=STORE_ERRORS | NOT_FOUND,
 )
+@needs(Action.WRITE_SESSIONS)
 def restore_block(workspace: WorkspaceDep, session: SessionId, block: BlockId) -> Response:
     """Restore a deleted block to its former position."""
     return versioned_response(serialize_block(workspace.open().blocks.restore(session, block)))

@@ -12,6 +12,7 @@ from pydantic import AfterValidator
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.http_error import HttpError
@@ -19,6 +20,7 @@ from skillhall._internal.http.request import HEAD_REQUEST_KEY, REQUEST_ID_KEY
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import OpenStreams, run_until_disconnect
 from skillhall._internal.http.thread_pool import Work, WorkerPool
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute
 from skillhall._internal.rest.responses import BAD_REQUEST, describe_content
 from skillhall._internal.rest.route_parameters import OptionalBlankText, OptionalText, WorkspaceDep
@@ -55,6 +57,7 @@ def _check_session(session: str | None) -> str | None:
     responses=describe_content("A stream of server-sent events.", "text/event-stream")
     | BAD_REQUEST,
 )
+@needs(Action.READ)
 def stream_events(
     request: Request,
     workspace: WorkspaceDep,

@@ -7,11 +7,12 @@ from typing import Annotated, Any, NamedTuple
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from skillhall._internal.http.credentials import is_admin
+from skillhall._internal.http.access import may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.rest.api_route import (
     DatabaseRoute,
     describe_json,
@@ -125,7 +126,7 @@ async def _read_import(
             options,
             source=body.source,
             folder=body.folder or "",
-            allow_tokens=is_admin(request.scope),
+            allow_tokens=may(request.scope, Action.USE_GIT_TOKENS),
         )
     names = tuple(name.strip() for name in (skills or "").split(",") if name.strip())
     options = _build_import_options(zone, same, names)
@@ -153,6 +154,7 @@ def _build_import_options(
     responses=_ERRORS,
     openapi_extra=_BODY,
 )
+@needs(Action.WRITE_SESSIONS)
 async def import_skills(
     request: Request, workspace: WorkspaceDep, session: SessionId, wanted: _ImportDependency
 ) -> Response:
@@ -174,6 +176,7 @@ async def import_skills(
     responses=_ERRORS,
     openapi_extra=_BODY,
 )
+@needs(Action.WRITE_SESSIONS)
 async def preview_skills(
     request: Request, workspace: WorkspaceDep, wanted: _ImportDependency
 ) -> Response:
@@ -192,6 +195,7 @@ async def preview_skills(
     responses=BAD_REQUEST
     | describe_errors({403: "Folder scans are disabled, or a cross-origin request was rejected."}),
 )
+@needs(Action.WRITE_SESSIONS)
 def scan_folder(
     workspace: WorkspaceDep,
     folder: Annotated[
@@ -221,6 +225,7 @@ async def _read_archive(request: Request) -> bytes:
         }
     },
 )
+@needs(Action.WRITE_SESSIONS)
 def import_session(
     workspace: WorkspaceDep,
     data: Annotated[bytes, Depends(_read_archive)],

@@ -9,8 +9,10 @@ from fastapi import APIRouter, Query
 from pydantic import AfterValidator
 from starlette.responses import Response
 
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute, Json, JsonBody
 from skillhall._internal.rest.etag import (
     NO_CACHE,
@@ -61,6 +63,7 @@ def _check_cursor(cursor: str | None) -> str | None:
 
 
 @router.get(SESSIONS_PATH, response_model=responses.SessionListResponse, responses=BAD_REQUEST)
+@needs(Action.READ)
 def list_sessions(
     workspace: WorkspaceDep,
     cursor: Annotated[
@@ -88,6 +91,7 @@ def list_sessions(
     response_model=responses.SessionResponse,
     responses=STORE_ERRORS | NOT_FOUND,
 )
+@needs(Action.WRITE_SESSIONS)
 def create_session(workspace: WorkspaceDep, body: Json[requests.CreateSessionRequest]) -> Response:
     """Create a session, empty or from a template."""
     opened = workspace.open()
@@ -102,6 +106,7 @@ def create_session(workspace: WorkspaceDep, body: Json[requests.CreateSessionReq
 
 
 @router.get(SESSION_PATH, response_model=responses.SessionOverviewResponse, responses=NOT_FOUND)
+@needs(Action.READ)
 def get_session(workspace: WorkspaceDep, session: SessionId) -> Response:
     """Return a session with the sizes of its zones."""
     return versioned_response(serialize_overview(workspace.open().sessions.overview(session)))
@@ -112,6 +117,7 @@ def get_session(workspace: WorkspaceDep, session: SessionId) -> Response:
     response_model=responses.SessionResponse,
     responses=STORE_ERRORS | NOT_FOUND | PRECONDITION_ERRORS,
 )
+@needs(Action.WRITE_SESSIONS)
 def edit_session(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -129,6 +135,7 @@ def edit_session(
     response_model=responses.DeletedResponse,
     responses=NOT_FOUND | PRECONDITION_ERRORS | DISK_FULL,
 )
+@needs(Action.WRITE_SESSIONS)
 def delete_session(
     workspace: WorkspaceDep, session: SessionId, version: RequiredVersion
 ) -> Response:
@@ -143,6 +150,7 @@ def delete_session(
     response_model=responses.SessionResponse,
     responses=STORE_ERRORS | NOT_FOUND,
 )
+@needs(Action.WRITE_SESSIONS)
 def duplicate_session(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -167,6 +175,7 @@ def _check_format(text: str) -> str:
     | BAD_REQUEST
     | NOT_FOUND,
 )
+@needs(Action.READ)
 def get_context(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -198,6 +207,7 @@ def get_context(
     | NOT_FOUND
     | describe_errors({413: "The session is too large for one skill."}),
 )
+@needs(Action.READ)
 def export_session(workspace: WorkspaceDep, session: SessionId) -> Response:
     """Download a session as a zip file with a skill folder."""
     name, data = export_context(workspace.open().contexts.compile(session))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute, Json
 from skillhall._internal.rest.etag import versioned_response
 from skillhall._internal.rest.route_parameters import (
@@ -47,6 +49,7 @@ router = APIRouter(tags=["sessions"], route_class=DatabaseRoute, responses=DATAB
 
 
 @router.get(_TEMPLATES_PATH, response_model=responses.TemplateListResponse)
+@needs(Action.READ)
 def list_templates(workspace: WorkspaceDep) -> Response:
     """List the templates by name."""
     templates = workspace.open().templates.list()
@@ -59,6 +62,7 @@ def list_templates(workspace: WorkspaceDep) -> Response:
     response_model=responses.TemplateResponse,
     responses=STORE_ERRORS | NOT_FOUND | NAME_CONFLICT,
 )
+@needs(Action.WRITE_SESSIONS)
 def save_template(workspace: WorkspaceDep, body: Json[requests.SaveTemplateRequest]) -> Response:
     """Save the blocks of a session as a template."""
     template = workspace.open().templates.save(body.session, body.name, body.description)
@@ -66,6 +70,7 @@ def save_template(workspace: WorkspaceDep, body: Json[requests.SaveTemplateReque
 
 
 @router.get(_TEMPLATE_PATH, response_model=responses.TemplateDetailResponse, responses=NOT_FOUND)
+@needs(Action.READ)
 def get_template(workspace: WorkspaceDep, template: TemplateId) -> Response:
     """Return a template with its blocks."""
     detail = workspace.open().templates.find(template)
@@ -77,6 +82,7 @@ def get_template(workspace: WorkspaceDep, template: TemplateId) -> Response:
     response_model=responses.TemplateResponse,
     responses=STORE_ERRORS | NOT_FOUND | NAME_CONFLICT | PRECONDITION_ERRORS,
 )
+@needs(Action.WRITE_SESSIONS)
 def edit_template(
     workspace: WorkspaceDep,
     template: TemplateId,
@@ -95,6 +101,7 @@ def edit_template(
     response_model=responses.DeletedResponse,
     responses=NOT_FOUND | PRECONDITION_ERRORS | DISK_FULL,
 )
+@needs(Action.WRITE_SESSIONS)
 def delete_template(
     workspace: WorkspaceDep, template: TemplateId, version: RequiredVersion
 ) -> Response:
@@ -108,6 +115,7 @@ def delete_template(
     response_model=responses.SessionReplacedResponse,
     responses=STORE_ERRORS | NOT_FOUND | VERSION_CONFLICT,
 )
+@needs(Action.WRITE_SESSIONS)
 def apply_template(
     workspace: WorkspaceDep,
     session: SessionId,
@@ -121,6 +129,7 @@ def apply_template(
 
 
 @router.get(_SNAPSHOTS_PATH, response_model=responses.SnapshotListResponse, responses=NOT_FOUND)
+@needs(Action.READ)
 def list_snapshots(workspace: WorkspaceDep, session: SessionId) -> Response:
     """List the snapshots of a session, newest first."""
     snapshots = workspace.open().snapshots.list(session)
@@ -133,6 +142,7 @@ def list_snapshots(workspace: WorkspaceDep, session: SessionId) -> Response:
     response_model=responses.SnapshotResponse,
     responses=STORE_ERRORS | NOT_FOUND,
 )
+@needs(Action.WRITE_SESSIONS)
 def save_snapshot(
     workspace: WorkspaceDep, session: SessionId, body: Json[requests.SaveSnapshotRequest]
 ) -> Response:
@@ -142,6 +152,7 @@ def save_snapshot(
 
 
 @router.get(_SNAPSHOT_PATH, response_model=responses.SnapshotDetailResponse, responses=NOT_FOUND)
+@needs(Action.READ)
 def get_snapshot(workspace: WorkspaceDep, session: SessionId, snapshot: SnapshotId) -> Response:
     """Return a snapshot with its blocks."""
     return SuccessResponse(
@@ -154,6 +165,7 @@ def get_snapshot(workspace: WorkspaceDep, session: SessionId, snapshot: Snapshot
     response_model=responses.SessionReplacedResponse,
     responses=NOT_FOUND | VERSION_CONFLICT | DISK_FULL,
 )
+@needs(Action.WRITE_SESSIONS)
 def restore_snapshot(
     workspace: WorkspaceDep, session: SessionId, snapshot: SnapshotId, revision: ExpectedRevision
 ) -> Response:
@@ -166,6 +178,7 @@ def restore_snapshot(
 @router.delete(
     _SNAPSHOT_PATH, response_model=responses.DeletedResponse, responses=NOT_FOUND | DISK_FULL
 )
+@needs(Action.WRITE_SESSIONS)
 def delete_snapshot(workspace: WorkspaceDep, session: SessionId, snapshot: SnapshotId) -> Response:
     """Delete a snapshot."""
     workspace.open().snapshots.delete(session, snapshot)

@@ -16,6 +16,7 @@ from skillhall._internal.storage.folder_backup import (
     lock_parts,
 )
 from skillhall._internal.storage.records import DATABASE_RESTORED, Event
+from skillhall._internal.storage.sql.audit_rows import allow_audit_deletion
 from skillhall._internal.storage.sql.backup_validation import validate_row
 from skillhall._internal.storage.sql.engine import lift_limits
 from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
@@ -25,13 +26,20 @@ from skillhall._internal.storage.sql.migrations import (
     lock_schema,
     migrate,
 )
-from skillhall._internal.storage.sql.tables import METADATA, events, migrations, sign_ins
+from skillhall._internal.storage.sql.tables import (
+    METADATA,
+    audit,
+    audit_seals,
+    events,
+    migrations,
+    sign_ins,
+)
 from skillhall.errors import BackupRejected, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import Column, Connection, Table
 
     from skillhall._internal.storage.backup_format import BackupEntry, BackupWriter
     from skillhall._internal.storage.sql.engine import Database
@@ -102,7 +110,8 @@ class KeepAlive:
 
 def has_rows(connection: Connection) -> bool:
     """Whether the database contains data that a restore would delete."""
-    tables = (table for table in backup_tables() if table is not events)
+    logs = (events, audit, audit_seals)
+    tables = (table for table in backup_tables() if table not in logs)
     return any(
         connection.execute(select(func.count()).select_from(table)).scalar_one() for table in tables
     )
@@ -153,6 +162,8 @@ def replace_rows(
     except (UnicodeError, OverflowError, UnsafePath):
         raise BackupRejected("it contains an invalid value") from None
     migrate(connection, plan.at)
+    last_id = connection.execute(select(func.max(audit.c.id))).scalar() or 0
+    _set_next_number(connection, audit.c.id, int(last_id) + 1)
     return _publish_reset(connection, last_seq, plan)
 
 
@@ -200,8 +211,8 @@ def finish_restore(database: Database, journal: RestoreJournal) -> None:
 def _lock_tables(connection: Connection) -> None:
     """Block writers but not readers. SQLite has only one writer."""
     if connection.dialect.name == "postgresql":
-        # Events last, as writers do.
-        tables = sorted(backup_tables(), key=lambda table: table is events)
+        # The audit log and then events last, as writers do.
+        tables = sorted(backup_tables(), key=lambda table: (table is events, table is audit))
         names = ", ".join(table.name for table in tables)
         connection.execute(text(f"LOCK TABLE {names} IN EXCLUSIVE MODE"))
 
@@ -209,8 +220,9 @@ def _lock_tables(connection: Connection) -> None:
 def _empty_tables(connection: Connection, plan: RestorePlan) -> None:
     """Delete all rows. For an older backup, create the tables of its schema version."""
     if plan.header.version == LATEST_VERSION:
-        for table in reversed(backup_tables()):
-            connection.execute(table.delete())
+        with allow_audit_deletion(connection):
+            for table in reversed(backup_tables()):
+                connection.execute(table.delete())
     else:
         METADATA.drop_all(connection)
         migrate(connection, plan.at, plan.header.version)
@@ -315,13 +327,19 @@ def _publish_reset(connection: Connection, last_seq: int, plan: RestorePlan) -> 
     # new database, where no client waits for it, the event is deleted after the restore.
     data: dict[str, str | int | None] = {} if last_seq else {"database": "new"}
     next_seq = max(read_event_range(connection)[1], last_seq) + 1
+    _set_next_number(connection, events.c.seq, next_seq)
+    return add_events(connection, Event(DATABASE_RESTORED, plan.id, "", 0, data, plan.at))
+
+
+def _set_next_number(connection: Connection, column: Column[int], number: int) -> None:
+    """Let the next row of a table get this number."""
+    values: dict[str, object] = {"table": column.table.name, "column": column.name, "next": number}
     if connection.dialect.name == "postgresql":
-        # With "false", the next number is :seq itself.
-        statement = "SELECT setval(pg_get_serial_sequence('events', 'seq'), :seq, false)"
-        connection.execute(text(statement), {"seq": next_seq})
+        # With "false", the next number is :next itself.
+        statement = "SELECT setval(pg_get_serial_sequence(:table, :column), :next, false)"
+        connection.execute(text(statement), values)
     else:
         # SQLite stores the last number that was used.
-        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = 'events'"))
-        statement = "INSERT INTO sqlite_sequence (name, seq) VALUES ('events', :seq)"
-        connection.execute(text(statement), {"seq": next_seq - 1})
-    return add_events(connection, Event(DATABASE_RESTORED, plan.id, "", 0, data, plan.at))
+        connection.execute(text("DELETE FROM sqlite_sequence WHERE name = :table"), values)
+        statement = "INSERT INTO sqlite_sequence (name, seq) VALUES (:table, :next - 1)"
+        connection.execute(text(statement), values)

@@ -157,6 +157,66 @@ def _m7_sign_ins(connection: Connection) -> None:
     )
 
 
+def _m9_audit(connection: Connection) -> None:
+    """Create the audit log and its seals, which triggers make append-only."""
+    serial = _get_serial_type(connection)
+    _execute(
+        connection,
+        f"""CREATE TABLE audit (id {serial}, at TEXT NOT NULL, actor TEXT NOT NULL,
+            token TEXT NOT NULL, via TEXT NOT NULL, address TEXT NOT NULL,
+            request_id TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL,
+            digest_before TEXT NOT NULL, digest_after TEXT NOT NULL, outcome TEXT NOT NULL,
+            detail TEXT NOT NULL)""",
+        "CREATE INDEX audit_at ON audit (at)",
+        """CREATE TABLE audit_seals (position BIGINT PRIMARY KEY NOT NULL,
+            audit_id BIGINT NOT NULL, hash TEXT NOT NULL)""",
+        "CREATE UNIQUE INDEX audit_seals_row ON audit_seals (audit_id)",
+    )
+    if not _is_postgres(connection):
+        for table in ("audit", "audit_seals"):
+            for change in ("UPDATE", "DELETE"):
+                _execute(
+                    connection,
+                    f"""CREATE TRIGGER {table}_{change.lower()} BEFORE {change} ON {table}
+                    BEGIN SELECT RAISE(ABORT, 'the audit log is append-only'); END""",
+                )
+        return
+    _execute(
+        connection,
+        """CREATE OR REPLACE FUNCTION skillhall_refuse_audit_change() RETURNS trigger
+        LANGUAGE plpgsql AS $$ BEGIN
+            IF TG_OP <> 'UPDATE' AND current_setting('skillhall.audit_deletion', true) = 'on' THEN
+                RETURN OLD;
+            END IF;
+            RAISE EXCEPTION 'the audit log is append-only';
+        END $$""",
+        # As for events, rows get their numbers at the commit: a reader never sees a number before
+        # all lower ones are committed, so that rows can be sealed in the order of their numbers.
+        """CREATE OR REPLACE FUNCTION skillhall_number_audit() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN
+            PERFORM pg_advisory_xact_lock(7223446120932);
+            UPDATE audit SET id = nextval(pg_get_serial_sequence('audit', 'id'))
+                WHERE id = NEW.id;
+            RETURN NULL;
+        END $$""",
+        """CREATE CONSTRAINT TRIGGER audit_number AFTER INSERT ON audit
+            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.id < 0)
+            EXECUTE FUNCTION skillhall_number_audit()""",
+        """CREATE TRIGGER audit_update BEFORE UPDATE ON audit FOR EACH ROW WHEN (OLD.id > 0)
+            EXECUTE FUNCTION skillhall_refuse_audit_change()""",
+        """CREATE TRIGGER audit_seals_update BEFORE UPDATE ON audit_seals FOR EACH ROW
+            EXECUTE FUNCTION skillhall_refuse_audit_change()""",
+    )
+    for table in ("audit", "audit_seals"):
+        _execute(
+            connection,
+            f"""CREATE TRIGGER {table}_delete BEFORE DELETE ON {table} FOR EACH ROW
+                EXECUTE FUNCTION skillhall_refuse_audit_change()""",
+            f"""CREATE TRIGGER {table}_truncate BEFORE TRUNCATE ON {table}
+                EXECUTE FUNCTION skillhall_refuse_audit_change()""",
+        )
+
+
 def _m10_versions(connection: Connection) -> None:
     """Create versions of skills and their reviews. Existing skills become version 1, approved."""
     version = """FOREIGN KEY (skill_id, number) REFERENCES skill_versions (skill_id, number)"""
@@ -213,6 +273,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m5_event_order,
     _m6_file_times,
     _m7_sign_ins,
+    _m9_audit,
     _m10_versions,
 )
 LATEST_VERSION = len(MIGRATIONS)

@@ -241,6 +241,26 @@ sign_ins = Table(
 Index("sign_ins_digest", sign_ins.c.digest, unique=True)
 Index("sign_ins_token", sign_ins.c.token)
 
+# Append-only: triggers refuse other changes.
+audit = Table(
+    "audit",
+    METADATA,
+    Column("id", _SERIAL, Identity(), primary_key=True),
+    *_texts("at", "actor", "token", "via", "address", "request_id", "action", "subject"),
+    *_texts("digest_before", "digest_after", "outcome", "detail"),
+    sqlite_autoincrement=True,  # numbers are not reused
+)
+Index("audit_at", audit.c.at)
+# The hash chain. No foreign key: the seal of the last deleted row stays.
+audit_seals = Table(
+    "audit_seals",
+    METADATA,
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    *_integers("audit_id"),
+    *_texts("hash"),
+)
+Index("audit_seals_row", audit_seals.c.audit_id, unique=True)
+
 # Versions of skills. They are never changed, except for their state, and outlive their skill.
 skill_versions = Table(
     "skill_versions",

@@ -242,20 +242,19 @@ class VersionWriter(VersionReader):
 
         A skill without versions is approved. Without review, drafts are approved, too.
         """
-        shared, latest, current = read_files(self.connection, SKILL_OWNER), {}, self.list_current()
+        shared, current = read_files(self.connection, SKILL_OWNER), self.list_current()
+        latest: dict[str, SkillVersion] = {}
         for version in self._select(skill_versions.c.skill.in_(select(shared_skills.c.id))):
             latest.setdefault(version.skill, version)
         for skill, files in shared.items():
             digest = compute_digest((p, file.size, file.digest) for p, file in files.items())
-            version = latest.get(skill)
-            is_new = version is None
+            known = latest.get(skill)
+            version = known
             if version is None or version.digest != digest:
                 number = 1 if version is None else version.number + 1
                 version = self._add(skill, files, VersionOrigin(), number)
-            if is_new or (
-                mode is ReviewMode.OFF
-                and (skill not in current or current[skill].number != version.number)
-            ):
+            is_current = skill in current and current[skill].number == version.number
+            if known is None or (mode is ReviewMode.OFF and not is_current):
                 self._approve_unreviewed(version)
 
     def set_state(self, version: SkillVersion, state: VersionState) -> None:
@@ -265,6 +264,13 @@ class VersionWriter(VersionReader):
         )
         self.connection.execute(statement, {"state": state.value})
         self.add_event(VERSION_CHANGED, version.skill)
+
+    def set_signer(self, version: SkillVersion, signer: str) -> None:
+        """Record who signed a version."""
+        statement = update(skill_versions).where(
+            skill_versions.c.skill == version.skill, skill_versions.c.number == version.number
+        )
+        self.connection.execute(statement, {"signer": signer})
 
     def set_current(self, skill: str, number: int | None) -> None:
         """Make a version the current one; None means that the skill is not served."""

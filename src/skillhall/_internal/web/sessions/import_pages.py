@@ -2,6 +2,7 @@
 
 from starlette.responses import Response
 
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER
@@ -53,7 +54,9 @@ def import_files(request: PageRequest) -> Response:
 def import_source(request: PageRequest) -> Response:
     """Import from a repository or URL."""
     text = request.field("source").strip()
-    choices = _open_importer(request).read_source(text, allow_tokens=request.is_admin)
+    choices = _open_importer(request).read_source(
+        text, allow_tokens=request.may(Action.USE_GIT_TOKENS)
+    )
     return _import_or_review(request, choices)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from starlette.responses import Response
 
+from skillhall._internal.policy.roles import Action
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.pending_imports import PendingImport
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
@@ -38,7 +39,9 @@ def review_files(request: PageRequest) -> Response:
 def review_source(request: PageRequest) -> Response:
     """Review a repository or URL."""
     text = request.field("source").strip()
-    bundles = request.collection.open_remote(text, allow_tokens=request.is_admin).bundles
+    bundles = request.collection.open_remote(
+        text, allow_tokens=request.may(Action.USE_GIT_TOKENS)
+    ).bundles
     return _start_review(request, without_credentials(text), bundles)
 
 

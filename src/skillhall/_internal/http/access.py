@@ -1,0 +1,112 @@
+"""Access to routes: the action that each one names, who may do it, and the actor of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from starlette.types import Scope
+
+from skillhall._internal.http.credentials import CHALLENGE_HEADERS, Credential
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.http.request import CREDENTIAL_KEY, REQUEST_ID_KEY
+from skillhall._internal.policy.access_scopes import OPERATOR
+from skillhall._internal.policy.actor import Actor, Via
+from skillhall._internal.policy.roles import ACTION_SCOPES, ROLES, Action
+from skillhall.errors import RoleRequired, ScopeRequired
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_ACTION_ATTRIBUTE = "skillhall_action"
+# Starts of paths, and the surface behind them. All other paths are pages.
+_SURFACES = {
+    "/api/v1/webhooks/": Via.WEBHOOK,
+    "/api/": Via.REST,
+    "/.well-known/": Via.REST,
+    "/metrics": Via.REST,
+    "/mcp": Via.MCP,
+}
+# Completes the sentence "this token cannot …".
+_DESCRIPTIONS: Mapping[Action, str] = {
+    Action.READ: "read from this server",
+    Action.MANAGE_OWN_ACCOUNT: "change this account",
+    Action.WRITE_SKILLS: "change skills",
+    Action.WRITE_SESSIONS: "change sessions",
+    Action.CHAT: "use the model of this server",
+    Action.REFRESH: "refresh or upload prompts",
+    Action.REVIEW_SKILLS: "review skills",
+    Action.MANAGE_USERS: "manage users",
+    Action.MANAGE_TOKENS: "manage the tokens of other users",
+    Action.MANAGE_SOURCES: "change sources",
+    Action.USE_GIT_TOKENS: "use the git tokens of this server",
+    Action.READ_AUDIT: "read the audit log",
+    Action.READ_INVENTORY: "read the inventory",
+    Action.SEND_INVENTORY: "send an inventory",
+}
+
+
+def needs(action: Action | None) -> Callable[[_F], _F]:
+    """Name the action of an endpoint. None: the endpoint is public."""
+
+    def mark(endpoint: _F) -> _F:
+        vars(endpoint)[_ACTION_ATTRIBUTE] = action
+        return endpoint
+
+    return mark
+
+
+def action_of(endpoint: Callable[..., Any]) -> Action | None:
+    """Return the action of an endpoint; None if it is public.
+
+    Raises: TypeError if it names none. A server with such an endpoint does not start.
+    """
+    try:
+        action: Action | None = vars(endpoint)[_ACTION_ATTRIBUTE]
+    except KeyError:
+        raise TypeError(f"{endpoint.__name__} names no action; add @needs(…)") from None
+    return action
+
+
+def check_action(scope: Scope, action: Action | None) -> None:
+    """Check that a request may do an action. Public endpoints (None) are open to all.
+
+    Raises: RoleRequired, ScopeRequired, HttpError if the request has no credential.
+    """
+    if action is None or CREDENTIAL_KEY not in scope:  # this server requires no credential
+        return
+    credential: Credential | None = scope[CREDENTIAL_KEY]
+    if credential is None:
+        message = "bearer token missing or invalid"
+        raise HttpError("unauthenticated", message, headers=CHALLENGE_HEADERS)
+    if action not in ROLES[credential.role]:
+        raise RoleRequired(credential.role.value, _DESCRIPTIONS[action])
+    needed = ACTION_SCOPES[action]
+    if needed is not None and needed not in credential.scopes:
+        raise ScopeRequired(needed.value, _DESCRIPTIONS[action])
+
+
+def may(scope: Scope, action: Action) -> bool:
+    """Whether a request may do an action."""
+    try:
+        check_action(scope, action)
+    except (RoleRequired, ScopeRequired, HttpError):
+        return False
+    return True
+
+
+def actor_of(scope: Scope) -> Actor:
+    """Return who sent a request, and through which surface.
+
+    The user is the operator if the server requires no credential, and "" if the credential is
+    missing: on public routes, such as the one that signs in.
+    """
+    path = scope["path"]
+    via = next((via for start, via in _SURFACES.items() if path.startswith(start)), Via.WEB)
+    user, token = OPERATOR, ""
+    if via is Via.WEBHOOK:
+        user = via.value
+    elif CREDENTIAL_KEY in scope:
+        credential: Credential | None = scope[CREDENTIAL_KEY]
+        user = "" if credential is None else credential.owner
+        token = "" if credential is None else credential.label
+    address = str(scope["client"][0]) if scope.get("client") else ""
+    return Actor(user, token, via, address, scope.get(REQUEST_ID_KEY, ""))
