@@ -287,9 +287,12 @@ class SkillVersions:
         comment = comment.strip()
         if len(comment) > MAX_COMMENT:
             raise FieldRefused("comment", f"it is longer than {MAX_COMMENT} characters")
-        # Files never change, so they are scanned before the transaction.
-        signer = self.show(skill, number).signer if verb is VersionVerb.SUBMIT else ""
-        is_scanned = verb is not VersionVerb.APPROVE or self.show(skill, number) is not None
+        signer, is_scanned = "", False
+        if verb in (VersionVerb.SUBMIT, VersionVerb.APPROVE, VersionVerb.USE):
+            details = self.show(skill, number)  # files never change, so not in the transaction
+            if not details.files:  # the skill was deleted
+                raise VersionNotFound(skill, str(number))
+            signer, is_scanned = details.signer, True
 
         def work(writer: VersionWriter) -> tuple[VersionChange, int | None]:
             version, before = _find(writer, skill, number), writer.find_current(skill)
@@ -300,7 +303,7 @@ class SkillVersions:
             facts = ReviewFacts(version.state, self.mode, is_author, is_scanned, bool(comment))
             _check_refusal(verb, version, find_refusal(verb, facts))
             after = _change_version(writer, verb, version, before)
-            if signer:
+            if signer and signer != version.signer:
                 writer.set_signer(version, signer)
             if before != after:
                 writer.set_current(skill, after)

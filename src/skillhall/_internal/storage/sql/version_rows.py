@@ -244,8 +244,8 @@ class VersionWriter(VersionReader):
         """
         shared, current = read_files(self.connection, SKILL_OWNER), self.list_current()
         latest: dict[str, SkillVersion] = {}
-        for version in self._select(skill_versions.c.skill.in_(select(shared_skills.c.id))):
-            latest.setdefault(version.skill, version)
+        for row in self._select(skill_versions.c.skill.in_(select(shared_skills.c.id))):
+            latest.setdefault(row.skill, row)
         for skill, files in shared.items():
             digest = compute_digest((p, file.size, file.digest) for p, file in files.items())
             known = latest.get(skill)
