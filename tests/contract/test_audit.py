@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, select, text
 
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
 from skillhall._internal.storage.sql.audit_rows import (
     MAX_TEXT,
     add_audit_row,

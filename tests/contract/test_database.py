@@ -11,27 +11,31 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
-from skillhall._internal.policy.actor import Actor, Via
-from skillhall._internal.policy.version_review import VersionVerb
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.trust.revocations import Revocation
+from skillhall._internal.policy.trust.version_review import VersionVerb
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.storage.records import Event, SignIn, StoredToken
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
     migrate,
 )
+from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import (
     METADATA,
     audit_seals,
     blobs,
     events,
+    inventories,
+    inventory_items,
     migrations,
     shared_file_times,
     shared_skill_files,
@@ -205,6 +209,16 @@ def fill_tables(database: Database) -> str:
     database.write(lambda connection: add_audit_row(connection, actor, "a.b", "c", at=TIMESTAMP))
     seal = {"position": 1, "audit_id": 1, "hash": "h"}
     database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
+    revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")
+    database.write(lambda connection: add_revocation(connection, SYSTEM_ACTOR, revocation))
+    inventory = {"label": "laptop", "by": "dev1", "at": TIMESTAMP}
+    item = dict.fromkeys(("name", "digest", "source", "commit", "signer", "state", "risk"), "x")
+    database.write(lambda connection: connection.execute(inventories.insert(), inventory))
+    database.write(
+        lambda connection: connection.execute(
+            inventory_items.insert(), {"label": "laptop", "ordinal": 0, **item}
+        )
+    )
     return session
 
 

@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 
 from skillhall._internal.storage.records import Event, SignIn, StoredToken, format_time
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_rows import SqlOutbox
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.skill_rows import SharedSkillWriter, SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import blobs, sign_ins
 from skillhall._internal.storage.sql.token_rows import (

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillhall._internal.asgi import ServerProcess, Services, listen
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import UseRecorder

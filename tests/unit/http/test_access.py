@@ -19,9 +19,9 @@ from skillhall._internal.http.credentials import Credential
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import CREDENTIAL_KEY, REQUEST_ID_KEY
 from skillhall._internal.mcp.server import METHOD_ACTIONS, TOOL_ACTIONS
-from skillhall._internal.policy.access_scopes import AccessScope
-from skillhall._internal.policy.actor import Actor, Via
-from skillhall._internal.policy.roles import ACTION_SCOPES, Action
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.actor import Actor, Via
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, Action
 from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.app import OPENAPI_PATHS, build_fastapi_app

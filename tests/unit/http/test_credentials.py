@@ -16,7 +16,7 @@ from skillhall._internal.http.credentials import (
 )
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEADERS_KEY
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.settings import Secret, ServerSettings
 from skillhall._internal.storage.sign_ins import SignIns
 from tests.support.servers import MemoryTokens, open_sign_ins

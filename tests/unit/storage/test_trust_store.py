@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.policy.trust_decision import EVERYWHERE, ApprovalDecision
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.storage.trust_store import Approval, TrustRecords, TrustStore
 from skillhall.errors import ConfigInvalid

@@ -23,7 +23,7 @@ from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.trust_decision import ApprovalDecision, TrustState
+from skillhall._internal.policy.trust.trust_decision import ApprovalDecision, TrustState
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.trust_store import Approval
 from skillhall.errors import SkillhallError, SkillNotApproved

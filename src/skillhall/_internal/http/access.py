@@ -10,9 +10,9 @@ from starlette.types import Scope
 from skillhall._internal.http.credentials import CHALLENGE_HEADERS, Credential
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import CREDENTIAL_KEY, REQUEST_ID_KEY
-from skillhall._internal.policy.access_scopes import OPERATOR
-from skillhall._internal.policy.actor import Actor, Via
-from skillhall._internal.policy.roles import ACTION_SCOPES, ROLES, Action
+from skillhall._internal.policy.access.access_scopes import OPERATOR
+from skillhall._internal.policy.access.actor import Actor, Via
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, ROLES, Action
 from skillhall.errors import RoleRequired, ScopeRequired
 
 _F = TypeVar("_F", bound=Callable[..., Any])

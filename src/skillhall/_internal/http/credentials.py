@@ -20,8 +20,8 @@ from starlette.types import Scope
 from skillhall._internal.cache import LruCache
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEADERS_KEY, TOKEN_ID_KEY
-from skillhall._internal.policy.access_scopes import OPERATOR, AccessScope
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.access_scopes import OPERATOR, AccessScope
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import ServerSettings
 
 if TYPE_CHECKING:

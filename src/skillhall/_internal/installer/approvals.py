@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from skillhall._internal.installer.lock import LockEntry
 from skillhall._internal.installer.project import Project
-from skillhall._internal.policy.trust_decision import ApprovalDecision
+from skillhall._internal.policy.trust.trust_decision import ApprovalDecision
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.merge import FileState

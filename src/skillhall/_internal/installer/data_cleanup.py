@@ -20,7 +20,7 @@ from skillhall._internal.installer.lock import (
     get_user_lock_folder,
     read_lock_data,
 )
-from skillhall._internal.policy.trust_decision import EVERYWHERE
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import (
     delete_scope,

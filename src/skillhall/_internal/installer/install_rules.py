@@ -26,7 +26,7 @@ class InstallRules(NamedTuple):
         if self.loaded is None:
             return
         # Most machines have no policy files.
-        from skillhall._internal.policy.policies import KnownEvidence  # noqa: PLC0415
+        from skillhall._internal.policy.trust.policies import KnownEvidence  # noqa: PLC0415
 
         evidence = KnownEvidence(self.source, signature=self.loaded.check_signature(bundle))
         problem = self.loaded.problem or self.loaded.policies.find_unmet_requirement(evidence)

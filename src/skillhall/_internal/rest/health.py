@@ -17,7 +17,7 @@ from skillhall._internal.http.metrics import CONTENT_TYPE, Metrics
 from skillhall._internal.http.request_middleware import SERVER_LOGGER
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WorkerPool
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.prompt_server.prompt_model import SourceStatus
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import responses

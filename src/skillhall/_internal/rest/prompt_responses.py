@@ -14,7 +14,7 @@ from skillhall._internal.http.access import check_action
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work, WorkerPools
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.prompt_server.prompt_model import SourceSelector
 from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompt_server.service import PromptService

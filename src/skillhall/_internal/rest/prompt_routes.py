@@ -14,7 +14,7 @@ from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompt_server.prompt_model import SourceSelector, Upload, UploadedFile
 from skillhall._internal.rest import requests, responses

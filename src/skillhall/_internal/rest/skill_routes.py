@@ -16,7 +16,7 @@ from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
-from skillhall._internal.policy.risk_level import RiskLevel, rate_risk
-from skillhall._internal.policy.version_review import (
+from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
+from skillhall._internal.policy.trust.version_review import (
     TRANSITIONS,
     Refusal,
     ReviewFacts,
@@ -40,7 +40,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.version_diff import FileChange
     from skillhall._internal.storage.records import SkillVersion, VersionReview

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.policy.access_scopes import OPERATOR, AccessScope, expand_scopes
+from skillhall._internal.policy.access.access_scopes import OPERATOR, AccessScope, expand_scopes
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import CredentialCache
 from skillhall._internal.storage.records import StoredToken

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, OPERATOR
-from skillhall._internal.policy.version_review import VersionState, VersionVerb
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
+from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,7 @@ SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
 VERSION_CHANGED = "version-changed"  # a draft or the state of a version, not what is served
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
 TOKENS_CHANGED = "tokens-changed"  # or sign-ins
+REVOCATIONS_CHANGED = "revocations-changed"
 REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may have changed
 

@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
-from skillhall._internal.policy.trust_decision import EVERYWHERE, ApprovalDecision, Approved
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision, Approved
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
 from skillhall._internal.http.credentials import SESSION_COOKIE, Credential
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.policy.access_scopes import OPERATOR
+from skillhall._internal.policy.access.access_scopes import OPERATOR
 from skillhall._internal.web.page_request import (
     LANGUAGE_COOKIE,
     THEME_COOKIE,

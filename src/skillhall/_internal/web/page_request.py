@@ -18,8 +18,8 @@ from skillhall._internal.http.credentials import Credential
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import CREDENTIAL_KEY, content_type, read_body
-from skillhall._internal.policy.actor import Actor
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.actor import Actor
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language

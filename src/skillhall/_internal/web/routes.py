@@ -14,7 +14,7 @@ from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import ROUTE_KEY
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.web import account_pages, source_pages
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect

@@ -12,7 +12,7 @@ from skillhall._internal.catalog.trust.gate import OPEN_GATE
 from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT
-from skillhall._internal.policy.trust_action import LOAD_EVERYTHING
+from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError

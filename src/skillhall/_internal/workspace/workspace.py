@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_feed import EventFeed
+    from skillhall._internal.storage.sql.events.event_feed import EventFeed
     from skillhall._internal.workspace.importer import SkillImporter
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
-from skillhall._internal.policy.policies import SignatureCheck
-from skillhall._internal.policy.risk_level import RiskLevel, rate_risk
+from skillhall._internal.policy.trust.policies import SignatureCheck
+from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.skill.approved_files import ApprovedFiles
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol, cast
 
 from skillhall._internal.catalog.catalog import CatalogSkill
-from skillhall._internal.policy.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_action import TrustAction
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.trust.file_hashes import HashedFiles
-    from skillhall._internal.policy.trust_decision import Decision
+    from skillhall._internal.policy.trust.trust_decision import Decision
     from skillhall._internal.sources.folder.candidate import Signature
 
 # A type only for mypy: a second object for each of 60,000 skills would take 10 MB.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.config_file.nodes import MAX_CONFIG_BYTES, parse_config_document
 from skillhall._internal.fs.handles import open_root, read_below, real_path
-from skillhall._internal.policy.policies import (
+from skillhall._internal.policy.trust.policies import (
     UNKNOWN_SIGNER,
     KnownSigner,
     LevelPolicy,
@@ -22,7 +22,7 @@ from skillhall._internal.policy.policies import (
     PolicyLevel,
     SignatureCheck,
 )
-from skillhall._internal.policy.policy_file import parse_policy
+from skillhall._internal.policy.trust.policy_file import parse_policy
 from skillhall._internal.settings import is_present
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.signatures.file_check import read_signature
@@ -32,7 +32,7 @@ from skillhall.errors import ConfigInvalid, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.policy.policy_file import SignerEntry
+    from skillhall._internal.policy.trust.policy_file import SignerEntry
     from skillhall._internal.signing.signers import Signer
     from skillhall._internal.skill.bundle import Bundle
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
 from skillhall._internal.fs.handles import real_path
-from skillhall._internal.policy.trust_action import TrustAction
-from skillhall._internal.policy.trust_decision import (
+from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_decision import (
     Decision,
     Origin,
     TrustFacts,
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.file_hashes import FileHashes, HashedFiles
     from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
     from skillhall._internal.catalog.trust.state_cache import SkillStates, TrustCacheFile
-    from skillhall._internal.policy.policies import Policies, SkillEvidence
-    from skillhall._internal.policy.trust_action import TrustPolicy
+    from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
+    from skillhall._internal.policy.trust.trust_action import TrustPolicy
     from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.storage.trust_store import TrustRecords, TrustStore
 

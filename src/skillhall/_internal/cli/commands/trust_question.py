@@ -15,8 +15,8 @@ from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import Command, can_ask, flag
 from skillhall._internal.cli.terminal import format_count, print_message, sanitize_line
 from skillhall._internal.policy.profiles import Profile
-from skillhall._internal.policy.trust_action import TrustAction
-from skillhall._internal.policy.trust_decision import TrustState
+from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_decision import TrustState
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.skill_gate import open_gate, open_review
 

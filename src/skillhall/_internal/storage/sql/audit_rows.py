@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
 
 MAX_TEXT = 500  # characters of a value, which may come from outside
 MAX_DETAILS = 20

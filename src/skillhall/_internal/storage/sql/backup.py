@@ -19,7 +19,7 @@ from skillhall._internal.storage.records import DATABASE_RESTORED, Event
 from skillhall._internal.storage.sql.audit_rows import allow_audit_deletion
 from skillhall._internal.storage.sql.backup_validation import validate_row
 from skillhall._internal.storage.sql.engine import lift_limits
-from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
+from skillhall._internal.storage.sql.events.event_rows import add_events, read_event_range
 from skillhall._internal.storage.sql.file_rows import lock_files
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,

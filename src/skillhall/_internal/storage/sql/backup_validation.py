@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from skillhall._internal.policy.version_review import VersionState, VersionVerb
+from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
 from skillhall.errors import BackupRejected

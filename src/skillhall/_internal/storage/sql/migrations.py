@@ -157,7 +157,7 @@ def _m7_sign_ins(connection: Connection) -> None:
     )
 
 
-def _m9_audit(connection: Connection) -> None:
+def _m8_audit(connection: Connection) -> None:
     """Create the audit log and its seals, which triggers make append-only."""
     serial = _get_serial_type(connection)
     _execute(
@@ -217,6 +217,25 @@ def _m9_audit(connection: Connection) -> None:
         )
 
 
+def _m9_revocations_and_inventories(connection: Connection) -> None:
+    """Create revocations, and the inventories that machines report."""
+    _execute(
+        connection,
+        """CREATE TABLE revocations (number BIGINT PRIMARY KEY NOT NULL, digest TEXT NOT NULL,
+            skill TEXT NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL, instead TEXT NOT NULL,
+            actor TEXT NOT NULL, revoked BIGINT NOT NULL)""",
+        "CREATE INDEX revocations_digest ON revocations (digest, number)",
+        """CREATE TABLE inventories (label TEXT PRIMARY KEY NOT NULL, actor TEXT NOT NULL,
+            at TEXT NOT NULL)""",
+        """CREATE TABLE inventory_items (
+            label TEXT NOT NULL REFERENCES inventories (label) ON DELETE CASCADE,
+            ordinal BIGINT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL,
+            source TEXT NOT NULL, commit_id TEXT NOT NULL, signer TEXT NOT NULL,
+            state TEXT NOT NULL, risk TEXT NOT NULL, PRIMARY KEY (label, ordinal))""",
+        "CREATE INDEX inventory_items_digest ON inventory_items (digest)",
+    )
+
+
 def _m10_versions(connection: Connection) -> None:
     """Create versions of skills and their reviews. Existing skills become version 1, approved."""
     version = """FOREIGN KEY (skill_id, number) REFERENCES skill_versions (skill_id, number)"""
@@ -273,7 +292,8 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m5_event_order,
     _m6_file_times,
     _m7_sign_ins,
-    _m9_audit,
+    _m8_audit,
+    _m9_revocations_and_inventories,
     _m10_versions,
 )
 LATEST_VERSION = len(MIGRATIONS)

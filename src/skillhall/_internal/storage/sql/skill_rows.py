@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import select
 
-from skillhall._internal.policy.version_review import ReviewMode
+from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.storage.records import (
     SKILL_CHANGED,
     SKILL_DELETED,

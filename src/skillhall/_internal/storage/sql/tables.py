@@ -261,6 +261,35 @@ audit_seals = Table(
 )
 Index("audit_seals_row", audit_seals.c.audit_id, unique=True)
 
+# Rows are only added: a later one about a digest replaces the earlier ones.
+revocations = Table(
+    "revocations",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("digest", "skill", "reason", "at", "instead"),
+    Column("actor", Text, nullable=False, key="by"),
+    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 withdraws an earlier row
+)
+Index("revocations_digest", revocations.c.digest, revocations.c.number)
+
+inventories = Table(
+    "inventories",
+    METADATA,
+    _id("label"),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at"),
+)
+inventory_items = Table(
+    "inventory_items",
+    METADATA,
+    _owner("label", "inventories.label"),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("name", "digest", "source"),
+    Column("commit_id", Text, nullable=False, key="commit"),
+    *_texts("signer", "state", "risk"),
+)
+Index("inventory_items_digest", inventory_items.c.digest)
+
 # Versions of skills. They are never changed, except for their state, and outlive their skill.
 skill_versions = Table(
     "skill_versions",

@@ -14,7 +14,7 @@ from skillhall._internal.storage.records import (
     StoredToken,
     format_time,
 )
-from skillhall._internal.storage.sql.event_rows import publish_event
+from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import sign_ins, token_details, tokens
 from skillhall.errors import Conflict

@@ -12,7 +12,7 @@ from skillhall._internal.storage.records import (
     Event,
     StoredUpload,
 )
-from skillhall._internal.storage.sql.event_rows import add_events
+from skillhall._internal.storage.sql.events.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
     UPLOAD_OWNER,
     delete_owner,

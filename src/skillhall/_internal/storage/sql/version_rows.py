@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from sqlalchemy import delete, func, insert, select, update
 
-from skillhall._internal.policy.version_review import ReviewMode, VersionState, VersionVerb
+from skillhall._internal.policy.trust.version_review import ReviewMode, VersionState, VersionVerb
 from skillhall._internal.skill.bundle import compute_digest
 from skillhall._internal.storage.records import (
     SKILL_CHANGED,
@@ -17,7 +17,7 @@ from skillhall._internal.storage.records import (
     StoredFile,
     VersionReview,
 )
-from skillhall._internal.storage.sql.event_rows import add_events
+from skillhall._internal.storage.sql.events.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
     SKILL_OWNER,
     delete_unused_blobs,

@@ -9,7 +9,7 @@ from sqlalchemy import bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from skillhall._internal.storage.records import Zone, ZoneSize
-from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
+from skillhall._internal.storage.sql.events.event_rows import add_events, read_event_range
 from skillhall._internal.storage.sql.rows import (
     select_fields,
     to_block,

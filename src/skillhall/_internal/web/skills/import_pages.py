@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from starlette.responses import Response
 
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.pending_imports import PendingImport
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect

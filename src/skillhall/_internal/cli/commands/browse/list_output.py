@@ -17,7 +17,7 @@ from skillhall._internal.cli.terminal import (
     print_rows,
     print_table,
 )
-from skillhall._internal.policy.trust_action import LOAD_EVERYTHING
+from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -19,8 +19,8 @@ from skillhall._internal.cli.options import confirm, flag, json_command, yes_opt
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
-from skillhall._internal.policy.policies import SkillEvidence
-from skillhall._internal.policy.trust_decision import EVERYWHERE
+from skillhall._internal.policy.trust.policies import SkillEvidence
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.wiring.skill_gate import open_review
 

@@ -1,6 +1,10 @@
 """Access scopes and those that they include."""
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, AccessScope, expand_scopes
+from skillhall._internal.policy.access.access_scopes import (
+    DEFAULT_SCOPES,
+    AccessScope,
+    expand_scopes,
+)
 
 
 def test_scopes_have_the_order_of_their_declaration() -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from skillhall._internal.policy.policy_file import Denial, PolicyFile, Requirement
-from skillhall._internal.policy.risk_level import RiskLevel
-from skillhall._internal.policy.trust_action import STRICTNESS, TrustAction, TrustPolicy
+from skillhall._internal.policy.trust.policy_file import Denial, PolicyFile, Requirement
+from skillhall._internal.policy.trust.risk_level import RiskLevel
+from skillhall._internal.policy.trust.trust_action import STRICTNESS, TrustAction, TrustPolicy
 from skillhall._internal.skill.bundle import fold_name
 
 if TYPE_CHECKING:
-    from skillhall._internal.policy.trust_decision import TrustFacts
+    from skillhall._internal.policy.trust.trust_decision import TrustFacts
 
 
 UNKNOWN_SIGNER = "its signer is not known"

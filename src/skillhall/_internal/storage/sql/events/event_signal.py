@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from skillhall._internal.storage.sql.event_rows import NOTIFY_CHANNEL
+from skillhall._internal.storage.sql.events.event_rows import NOTIFY_CHANNEL
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -2,8 +2,8 @@ from itertools import product
 
 import pytest
 
-from skillhall._internal.policy.roles import Action
-from skillhall._internal.policy.version_review import (
+from skillhall._internal.policy.access.roles import Action
+from skillhall._internal.policy.trust.version_review import (
     TRANSITIONS,
     Refusal,
     ReviewFacts,

@@ -20,8 +20,8 @@ import re
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.policy.risk_level import RiskLevel
-from skillhall._internal.policy.trust_action import TrustAction
+from skillhall._internal.policy.trust.risk_level import RiskLevel
+from skillhall._internal.policy.trust.trust_action import TrustAction
 
 if TYPE_CHECKING:
     from skillhall._internal.config_file.nodes import ConfigNode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

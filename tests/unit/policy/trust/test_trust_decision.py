@@ -4,7 +4,8 @@ from itertools import product
 
 import pytest
 
-from skillhall._internal.policy.policies import (
+from skillhall._internal.policy.profiles import PROFILES
+from skillhall._internal.policy.trust.policies import (
     KnownEvidence,
     KnownSigner,
     LevelPolicy,
@@ -12,17 +13,21 @@ from skillhall._internal.policy.policies import (
     PolicyLevel,
     SignatureCheck,
 )
-from skillhall._internal.policy.policy_file import Denial, PolicyFile, Requirement, SignerEntry
-from skillhall._internal.policy.profiles import PROFILES
-from skillhall._internal.policy.risk_level import RiskLevel
-from skillhall._internal.policy.trust_action import (
+from skillhall._internal.policy.trust.policy_file import (
+    Denial,
+    PolicyFile,
+    Requirement,
+    SignerEntry,
+)
+from skillhall._internal.policy.trust.risk_level import RiskLevel
+from skillhall._internal.policy.trust.trust_action import (
     ASK_ABOUT_PROJECTS,
     LOAD_EVERYTHING,
     STRICTNESS,
     TrustAction,
     TrustPolicy,
 )
-from skillhall._internal.policy.trust_decision import (
+from skillhall._internal.policy.trust.trust_decision import (
     EVERYWHERE,
     ApprovalDecision,
     Approved,

@@ -5,15 +5,15 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.config_file.nodes import read_config_document
-from skillhall._internal.policy.policy_file import (
+from skillhall._internal.policy.trust.policy_file import (
     Denial,
     PolicyFile,
     Requirement,
     SignerEntry,
     parse_policy,
 )
-from skillhall._internal.policy.risk_level import RiskLevel
-from skillhall._internal.policy.trust_action import TrustAction
+from skillhall._internal.policy.trust.risk_level import RiskLevel
+from skillhall._internal.policy.trust.trust_action import TrustAction
 from skillhall.errors import ConfigInvalid
 
 DIGEST = f"sha256:{'0' * 64}"

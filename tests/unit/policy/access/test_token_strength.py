@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from skillhall._internal.policy.token_strength import is_weak_token
+from skillhall._internal.policy.access.token_strength import is_weak_token
 
 
 @pytest.mark.parametrize(

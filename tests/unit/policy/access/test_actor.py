@@ -1,6 +1,6 @@
 """Tests for actors."""
 
-from skillhall._internal.policy.actor import Actor, Via
+from skillhall._internal.policy.access.actor import Actor, Via
 
 
 def test_an_actor_with_a_token_is_named_after_owner_and_token() -> None:

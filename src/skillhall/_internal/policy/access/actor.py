@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
-from skillhall._internal.policy.access_scopes import OPERATOR
+from skillhall._internal.policy.access.access_scopes import OPERATOR
 
 
 class Via(StrEnum):

@@ -4,8 +4,8 @@ from itertools import pairwise
 
 import pytest
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, AccessScope
-from skillhall._internal.policy.roles import ACTION_SCOPES, ROLES, Action, Role, is_allowed
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, AccessScope
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, ROLES, Action, Role, is_allowed
 
 
 def test_every_role_includes_the_ones_before_it() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from skillhall._internal.policy.risk_level import RiskLevel, rate_risk
+from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.skill.finding import Code
 
 

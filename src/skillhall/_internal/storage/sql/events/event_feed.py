@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
     from skillhall._internal.storage.ports import WorkspaceStore
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_signal import PostgresEventSignal, SqliteEventSignal
+    from skillhall._internal.storage.sql.events.event_signal import (
+        PostgresEventSignal,
+        SqliteEventSignal,
+    )
 
     Subscriber: TypeAlias = Callable[[Sequence[Event]], None]
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.policy.trust_action import (
+from skillhall._internal.policy.trust.trust_action import (
     ASK_ABOUT_PROJECTS,
     LOAD_EVERYTHING,
     TrustAction,
@@ -18,7 +18,7 @@ from skillhall._internal.policy.trust_action import (
 from skillhall._internal.skill.approved_files import CHANGED_REASON
 
 if TYPE_CHECKING:  # most machines have no policy files
-    from skillhall._internal.policy.policies import Policies, SkillEvidence
+    from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
 
 EVERYWHERE = "*"  # an approval for all projects
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.policy.access.access_scopes import AccessScope
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
