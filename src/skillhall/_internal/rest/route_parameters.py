@@ -12,7 +12,9 @@ from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from skillhall._internal.http.access import actor_of
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
@@ -57,6 +59,11 @@ def app_state(name: str) -> Any:  # noqa: ANN401 - as FastAPI's `Depends`
     return Depends(read)
 
 
+async def _read_actor(request: Request) -> Actor:
+    return actor_of(request.scope)
+
+
+ActorDep = Annotated[Actor, Depends(_read_actor)]
 CollectionDep = Annotated[Collection, app_state("collection")]
 WorkspaceDep = Annotated[LazyWorkspace, app_state("workspace")]
 

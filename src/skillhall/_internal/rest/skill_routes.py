@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
-from skillhall._internal.http.access import may, needs
+from skillhall._internal.http.access import actor_of, may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
@@ -38,6 +38,7 @@ from skillhall._internal.rest.responses import (
     describe_errors,
 )
 from skillhall._internal.rest.route_parameters import (
+    ActorDep,
     CollectionDep,
     IfNoneMatch,
     OptionalText,
@@ -146,9 +147,11 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
 )
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
-def create_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
+def create_skill(
+    collection: CollectionDep, actor: ActorDep, body: Json[requests.CreateSkillRequest]
+) -> Response:
     """Create a user skill."""
-    skill = collection.store.add(body.id, body.name, body.description, body.body)
+    skill = collection.store.add(body.id, body.name, body.description, body.body, actor=actor)
     return SuccessResponse(serialize_stored(skill), 201)
 
 
@@ -161,13 +164,13 @@ async def _read_import(
     filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
     """Return the import that a request asks for: an archive, a form or a source."""
-    kind = content_type(request)
+    kind, actor = content_type(request), actor_of(request.scope)
     if kind == "application/zip":
         data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
         return _Import(
             Work.STORE,
             lambda collection: collection.import_archive(
-                data, name, skill_id, replace=_parse_flag(replace)
+                data, name, skill_id, replace=_parse_flag(replace), actor=actor
             ),
         )
     if kind != MULTIPART_TYPE:
@@ -176,7 +179,11 @@ async def _read_import(
         return _Import(
             Work.FETCH,
             lambda collection: collection.import_source(
-                body.source, body.id, replace=body.replace, allow_tokens=allow_tokens
+                body.source,
+                body.id,
+                replace=body.replace,
+                allow_tokens=allow_tokens,
+                actor=actor,
             ),
         )
     form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
@@ -190,12 +197,14 @@ async def _read_import(
     if folder:
         return _Import(
             Work.STORE,
-            lambda collection: collection.import_files(folder, identity, replace=is_replacing),
+            lambda collection: collection.import_files(
+                folder, identity, replace=is_replacing, actor=actor
+            ),
         )
     return _Import(
         Work.STORE,
         lambda collection: collection.import_file(
-            single[0].data, single[0].name, identity, replace=is_replacing
+            single[0].data, single[0].name, identity, replace=is_replacing, actor=actor
         ),
     )
 
@@ -247,14 +256,17 @@ def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillReques
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def edit_skill(
-    collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
+    collection: CollectionDep,
+    actor: ActorDep,
+    skill_id: _SkillId,
+    body: Json[requests.EditSkillRequest],
 ) -> Response:
     """Change the name, description and instructions of a user skill.
 
     Other fields and files stay unchanged.
     """
     text = SkillText(body.name, body.description, body.body)
-    skill, change = collection.edit(skill_id, text, body.digest)
+    skill, change = collection.edit(skill_id, text, body.digest, actor=actor)
     return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
 
 
@@ -266,10 +278,12 @@ def edit_skill(
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def undo_change(
-    collection: CollectionDep, change_id: Annotated[str, path_text("Id of the change.", alias="id")]
+    collection: CollectionDep,
+    actor: ActorDep,
+    change_id: Annotated[str, path_text("Id of the change.", alias="id")],
 ) -> Response:
     """Undo an edit, an import or a deletion."""
-    undone = collection.changes.undo(change_id)
+    undone = collection.changes.undo(change_id, actor=actor)
     return SuccessResponse({"undone": change_id, "skills": [*undone.entries]})
 
 
@@ -303,6 +317,7 @@ def get_skill(
 @waits_for(Work.STORE)
 def delete_skill(
     collection: CollectionDep,
+    actor: ActorDep,
     skill_id: _SkillId,
     shadowed: Annotated[
         OptionalText,
@@ -312,7 +327,7 @@ def delete_skill(
     ] = None,
 ) -> Response:
     """Delete a user skill."""
-    change = collection.delete(skill_id, shadowed=_parse_flag(shadowed))
+    change = collection.delete(skill_id, shadowed=_parse_flag(shadowed), actor=actor)
     return SuccessResponse({"deleted": skill_id, **_serialize_change(change)})
 
 

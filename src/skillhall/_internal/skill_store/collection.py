@@ -34,6 +34,7 @@ from skillhall._internal.catalog.skill_content import (
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -51,7 +52,12 @@ from skillhall._internal.skill_store.input_checks import (
     find_skill_md,
 )
 from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE
+from skillhall._internal.skill_store.store import (
+    ALL_FILES_SCAN,
+    FOLDER_BY_SOURCE,
+    WRITTEN_HERE,
+    Provenance,
+)
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
@@ -67,6 +73,7 @@ from skillhall.errors import (
     SkillhallError,
     SkillNotFound,
     SourceRejected,
+    without_credentials,
 )
 
 if TYPE_CHECKING:
@@ -252,11 +259,11 @@ class Collection:
     def watch(self) -> None:
         """Detect changes and examine skills in the background. Call `close` when done."""
         self.facts.start()
-        self.store.live_catalog.watch(self.snapshot)
+        self.store.watch(self.snapshot)
 
     def close(self) -> None:
         """Stop the work in the background. Idempotent."""
-        self.store.live_catalog.close()
+        self.store.close()
         self.facts.close()
         self._background_index.close()
 
@@ -339,13 +346,15 @@ class Collection:
         *,
         replace: bool = False,
         allow_tokens: bool = True,
+        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills of a repository or URL; local paths are rejected.
 
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        return self._import(opened.bundles, identity, replace=replace)
+        provenance = Provenance(without_credentials(text), opened.commit)
+        return self._import(opened.bundles, identity, actor, provenance, replace=replace)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
         """Open a repository or URL, with the server's git tokens only if that is allowed.
@@ -366,16 +375,29 @@ class Collection:
         return open_source(path, self.settings)
 
     def import_archive(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors from reading or importing."""
-        return self._import(read_archive(data, name), identity, replace=replace)
+        return self._import(read_archive(data, name), identity, actor, replace=replace)
 
     def import_file(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        return self._import(read_archive_or_skill_md(data, name), identity, replace=replace)
+        bundles = read_archive_or_skill_md(data, name)
+        return self._import(bundles, identity, actor, replace=replace)
 
     def import_files(
         self,
@@ -383,16 +405,25 @@ class Collection:
         identity: str | None = None,
         *,
         replace: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
-        return self._import(build_bundles(files), identity, replace=replace)
+        return self._import(build_bundles(files), identity, actor, replace=replace)
 
     def _import(
-        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
+        self,
+        bundles: Iterable[Bundle],
+        identity: str | None,
+        actor: Actor,
+        provenance: Provenance = WRITTEN_HERE,
+        *,
+        replace: bool,
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        report, change = self.changes.import_(loaded, identity, replace=replace)
+        report, change = self.changes.import_(
+            loaded, identity, replace=replace, actor=actor, provenance=provenance
+        )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()
@@ -496,12 +527,14 @@ class Collection:
         """Undoable operations on user skills."""
         return SkillStoreChanges(self.store, self.settings.data_directory)
 
-    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
+    def edit(
+        self, identity: str, text: SkillText, digest: str, *, actor: Actor = SYSTEM_ACTOR
+    ) -> SkillChangeResult:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
-        return self.changes.edit(identity, text, digest)
+        return self.changes.edit(identity, text, digest, actor=actor)
 
-    def delete(self, identity: str, *, shadowed: bool = False) -> str:
+    def delete(self, identity: str, *, shadowed: bool = False, actor: Actor = SYSTEM_ACTOR) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
@@ -509,7 +542,7 @@ class Collection:
         """
         if self.find(identity).source == REPOSITORY_SOURCE:
             self.check_writable(identity)
-        return self.changes.delete(identity, shadowed=shadowed)
+        return self.changes.delete(identity, shadowed=shadowed, actor=actor)
 
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.

@@ -10,6 +10,7 @@ from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import EntryKind
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.listing import render_local
@@ -24,13 +25,20 @@ from skillhall._internal.skill_store.input_checks import (
     find_replaced_id,
     list_names,
 )
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
+from skillhall._internal.skill_store.store import (
+    ALL_FILES_SCAN,
+    FOLDER_BY_SOURCE,
+    WRITTEN_HERE,
+    Provenance,
+    SkillStore,
+)
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
 from skillhall.errors import Conflict, SkillFileNotFound, SkillNotFound, UnsafePath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
@@ -39,6 +47,8 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.shipped_skills import ShippedSkillsReport
     from skillhall._internal.skill_store.store import ComputeFiles, SkillFiles
+
+    BeforeWrite: TypeAlias = Callable[[Mapping[str, SkillFiles | None], Actor, Provenance], None]
 
 
 class StoreListing(NamedTuple):
@@ -66,6 +76,8 @@ class FolderStore(SkillStore):
             source for source in FOLDER_BY_SOURCE if self._is_behind_link(source)
         )
         self._follow_links = follow_links
+        # Called before user skills are written, with their new files, while the lock is held.
+        self.before_write: BeforeWrite = lambda *_: None
         self.live_catalog = LiveCatalog([*map(self._root, FOLDER_BY_SOURCE)], LOCAL_SKILLS)
 
     def current(self) -> LoadedCatalog:
@@ -86,7 +98,13 @@ class FolderStore(SkillStore):
         """Render the skills for a model's prompt; "" if there are none."""
         return render_local(item for item in self.list().items if is_visible_to_models(item))
 
-    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
+    def delete(
+        self,
+        id: str,  # noqa: A002 - the public name
+        *,
+        shadowed: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
+    ) -> None:
         """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
@@ -106,6 +124,7 @@ class FolderStore(SkillStore):
         with self._open_folder(USER, changed=[id]) as target:
             if target.entry_kind(id) is None:  # another process deleted it
                 raise SkillNotFound(id)
+            self.before_write({id: None}, actor, WRITTEN_HERE)
             target.remove_atomically(id)
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
@@ -116,14 +135,18 @@ class FolderStore(SkillStore):
         except SkillFileNotFound:
             return None
 
-    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
+    def rewrite(
+        self, ids: Sequence[str], compute_files: ComputeFiles, *, actor: Actor = SYSTEM_ACTOR
+    ) -> None:
         """Replace the files of user skills while holding the folder's lock.
 
         Raises: the errors of `compute_files`, UnsafePath, OSError.
         """
         with self._open_folder(USER, make=True, changed=ids) as target:
             present = {identity: self.files(identity) for identity in ids}
-            for identity, files in compute_files(present).items():
+            computed = compute_files(present)
+            self.before_write(computed, actor, WRITTEN_HERE)
+            for identity, files in computed.items():
                 bundle = present[identity]
                 if files is None:
                     target.remove_atomically(identity)
@@ -202,8 +225,34 @@ class FolderStore(SkillStore):
                 # After the change: a request that reads in between must not count as the next.
                 self.live_catalog.mark_changed([*FOLDER_BY_SOURCE].index(source), changed)
 
+    @contextmanager
+    def lock_user_skills(self) -> Iterator[None]:
+        """Block other writers of user skills. Raises: UnsafePath, OSError."""
+        with self._open_folder(USER):
+            yield
+
+    def write_skills(
+        self,
+        prepared: Sequence[PreparedSkill],
+        origin: str,
+        *,
+        replace: bool,
+        actor: Actor,
+        provenance: Provenance = WRITTEN_HERE,
+    ) -> Sequence[str | None]:
+        """Write checked skills; return the replaced id of each, or None."""
+        return self._write_skills(
+            prepared, origin, replace=replace, actor=actor, provenance=provenance
+        )
+
     def _write_skills(
-        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
+        self,
+        prepared: Sequence[PreparedSkill],
+        origin: str,
+        *,
+        replace: bool,
+        actor: Actor,
+        provenance: Provenance = WRITTEN_HERE,
     ) -> Sequence[str | None]:
         del origin  # folders do not record it
         changed: list[str] = []
@@ -214,6 +263,9 @@ class FolderStore(SkillStore):
                 find_replaced_id(item.skill.id, user_ids, system_ids, replace=replace)
                 for item in prepared
             ]
+            ids = [old or item.skill.id for item, old in zip(prepared, replaced, strict=True)]
+            files = {identity: item.files for identity, item in zip(ids, prepared, strict=True)}
+            self.before_write(files, actor, provenance)
             for item, replaced_id in zip(prepared, replaced, strict=True):
                 changed.append(replaced_id or item.skill.id)
                 if replaced_id is not None:

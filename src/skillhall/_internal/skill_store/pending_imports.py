@@ -14,6 +14,7 @@ from skillhall._internal.installer.install import (
     read_bundle_description,
     read_bundle_name,
 )
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -23,6 +24,7 @@ from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.draft import judge_skill_md, list_reasons
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
+from skillhall._internal.skill_store.store import Provenance
 from skillhall._internal.skill_store.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall.errors import SkillhallError, StaleVersionError
@@ -70,6 +72,7 @@ class ImportCandidate:
 class _PendingBundles(NamedTuple):
     source: str
     bundles: tuple[Bundle, ...]
+    commit: str = ""
 
 
 class PendingImport(NamedTuple):
@@ -78,6 +81,7 @@ class PendingImport(NamedTuple):
     id: str
     source: str  # for display
     candidates: tuple[ImportCandidate, ...]
+    commit: str = ""  # of a repository
 
 
 @dataclass(slots=True)
@@ -89,11 +93,11 @@ class PendingImports:
     pending: PendingStore[_PendingBundles] = field(default_factory=PendingStore)
     present_skills: Callable[[], Iterable[PresentSkill]] = tuple
 
-    def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
+    def add(self, source: str, bundles: Iterable[Bundle], commit: str = "") -> PendingImport:
         """Add bundles as a pending import. Raises: errors from reading them."""
         loaded = tuple(load_into_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in loaded for file in bundle.files.values())
-        pending = _PendingBundles(source, loaded)
+        pending = _PendingBundles(source, loaded, commit)
         return self._build_pending_import(self.pending.add(pending, size), pending, {})
 
     def find(self, import_id: str, ids: Mapping[str, str] | None = None) -> PendingImport:
@@ -101,7 +105,11 @@ class PendingImports:
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
-        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
+        self,
+        pending_import: PendingImport,
+        chosen: Sequence[ImportCandidate],
+        *,
+        actor: Actor = SYSTEM_ACTOR,
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
@@ -114,7 +122,10 @@ class PendingImports:
                 raise StaleVersionError(candidate.id)
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
-        report = self.changes.import_(bundles, replace=is_replacing)
+        provenance = Provenance(pending_import.source, pending_import.commit)
+        report = self.changes.import_(
+            bundles, replace=is_replacing, actor=actor, provenance=provenance
+        )
         self.pending.drop(pending_import.id)
         return report
 
@@ -132,7 +143,7 @@ class PendingImports:
             if candidate.status != "refused" and fold_name(candidate.id) in system_ids:
                 candidate = replace(candidate, status="taken", problem=candidate.id)
             candidates.append(candidate)
-        return PendingImport(import_id, bundles.source, tuple(candidates))
+        return PendingImport(import_id, bundles.source, tuple(candidates), bundles.commit)
 
     def _build_candidate(
         self, key: str, bundle: Bundle, others: Sequence[PresentSkill]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from skillhall._internal.installer.install import build_bundle
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.trust.revocations import Revocation
 from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.policy.trust.version_review import (
     TRANSITIONS,
@@ -27,6 +28,7 @@ from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill_store.input_checks import find_skill_md
 from skillhall._internal.skill_store.version_diff import compare_files
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
+from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall.errors import (
     FieldRefused,
     OwnVersionError,
@@ -122,6 +124,9 @@ class VersionPin(NamedTuple):
 class WorkingCopies(Protocol):
     """The skills as they were written last. New versions are recorded from them."""
 
+    def record_edits(self) -> None:
+        """Record versions of working copies that were edited by hand."""
+
     def follow_in_transaction(
         self, writer: VersionWriter, skill: str, before: int | None, after: int | None
     ) -> None:
@@ -162,6 +167,7 @@ class SkillVersions:
 
         Raises: DatabaseUnavailable.
         """
+        self.working_copies.record_edits()
 
         def work(reader: VersionReader) -> VersionList:
             versions = tuple(
@@ -310,6 +316,7 @@ class SkillVersions:
                 self.working_copies.follow_in_transaction(writer, skill, before, after)
             writer.add_review(version, verb, actor.name, comment)
             self._add_audit_row(writer, verb, version, actor, before)
+            _revoke(writer, verb, version, actor, comment, after)
             return VersionChange(_find(writer, skill, number), after), before
 
         at = self.clock().isoformat(timespec="seconds")
@@ -420,10 +427,34 @@ def _change_version(
         writer.set_state(version, state)
     if verb in (VersionVerb.APPROVE, VersionVerb.USE):
         return version.number
-    if verb is VersionVerb.YANK and current == version.number:
-        approved = [v.number for v in versions if v.state is VersionState.APPROVED]
-        return choose_current(number for number in approved if number != version.number)
-    return current
+    if verb is not VersionVerb.YANK:
+        return current
+    # The bytes are revoked, whatever the number of the version.
+    for other in versions:
+        if other.digest == version.digest and other.state is VersionState.APPROVED:
+            writer.set_state(other, state)
+    approved = {
+        other.number
+        for other in versions
+        if other.state is VersionState.APPROVED and other.digest != version.digest
+    }
+    return current if current in approved else choose_current(approved)
+
+
+def _revoke(  # noqa: PLR0913, PLR0917 - what a yank says
+    writer: VersionWriter,
+    verb: VersionVerb,
+    version: SkillVersion,
+    actor: Actor,
+    reason: str,
+    current: int | None,
+) -> None:
+    """Revoke the digest of a yanked version; withdraw that if it is approved again."""
+    if verb in (VersionVerb.YANK, VersionVerb.APPROVE):
+        instead = f"{version.skill}@{current}" if current is not None else ""
+        revocation = Revocation(version.digest, version.skill, reason, writer.at, instead)
+        is_revoked = verb is VersionVerb.YANK
+        add_revocation(writer.connection, actor, revocation, is_revoked=is_revoked)
 
 
 def _scan(skill: str, bundle: Bundle) -> VersionScan:

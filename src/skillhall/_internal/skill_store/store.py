@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.input_checks import (
@@ -31,6 +32,16 @@ if TYPE_CHECKING:
 
 ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy.with_hidden_files
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
+
+
+class Provenance(NamedTuple):
+    """Where imported skills come from: a source without credentials, and its commit."""
+
+    source: str = ""
+    commit: str = ""
+
+
+WRITTEN_HERE = Provenance()
 
 
 class ImportReport(NamedTuple):
@@ -60,17 +71,33 @@ class SkillStore(ABC):
         """Return a string that changes when a skill is added, removed or edited."""
         return self.current().revision
 
+    def watch(self, on_change: Callable[[], object]) -> None:
+        """Detect changes in a thread, which calls `on_change`. Call `close` when done."""
+        self.live_catalog.watch(on_change)
+
+    def close(self) -> None:
+        """Stop the thread. Idempotent."""
+        self.live_catalog.close()
+
     @abstractmethod
     def catalog(self) -> Catalog:
         """Load system and user skills, consistent at one moment."""
 
-    def add(self, id: str, name: str, description: str, body: str = "") -> SkillSummary:  # noqa: A002 - the public name
+    def add(
+        self,
+        id: str,  # noqa: A002 - the public name
+        name: str,
+        description: str,
+        body: str = "",
+        *,
+        actor: Actor = SYSTEM_ACTOR,
+    ) -> SkillSummary:
         """Create a user skill.
 
         Raises: UnsafePath, SkillRejected, Conflict, OSError, DatabaseUnavailable, DatabaseFull.
         """
         new = prepare_new_skill(parse_skill_id(id), name, description, body)
-        self._write_skills([new], "added", replace=False)
+        self._write_skills([new], "added", replace=False, actor=actor)
         return new.skill
 
     def import_(
@@ -79,6 +106,8 @@ class SkillStore(ABC):
         id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
+        provenance: Provenance = WRITTEN_HERE,
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
@@ -86,7 +115,9 @@ class SkillStore(ABC):
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
         prepared = prepare_bundles(sources, id)
-        replaced = self._write_skills(prepared, "imported", replace=replace)
+        replaced = self._write_skills(
+            prepared, "imported", replace=replace, actor=actor, provenance=provenance
+        )
         skills = tuple(
             item.skill._replace(id=replaced_id or item.skill.id)
             for item, replaced_id in zip(prepared, replaced, strict=True)
@@ -96,12 +127,24 @@ class SkillStore(ABC):
 
     @abstractmethod
     def _write_skills(
-        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
+        self,
+        prepared: Sequence[PreparedSkill],
+        origin: str,
+        *,
+        replace: bool,
+        actor: Actor,
+        provenance: Provenance = WRITTEN_HERE,
     ) -> Sequence[str | None]:
         """Write the skills; return the replaced id of each, or None."""
 
     @abstractmethod
-    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
+    def delete(
+        self,
+        id: str,  # noqa: A002 - the public name
+        *,
+        shadowed: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
+    ) -> None:
         """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, and as `add`.
@@ -115,7 +158,9 @@ class SkillStore(ABC):
         """
 
     @abstractmethod
-    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
+    def rewrite(
+        self, ids: Sequence[str], compute_files: ComputeFiles, *, actor: Actor = SYSTEM_ACTOR
+    ) -> None:
         """Replace the files of user skills while no other writer can change them.
 
         Raises: as `compute_files`, and UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.

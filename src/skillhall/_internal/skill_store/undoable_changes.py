@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -25,6 +26,7 @@ from skillhall._internal.skill_store.input_checks import (
     prepare_bundles,
     read_files,
 )
+from skillhall._internal.skill_store.store import WRITTEN_HERE, Provenance
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
@@ -67,7 +69,9 @@ class SkillStoreChanges:
     data_directory: str
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
+    def edit(
+        self, identity: str, text: SkillText, digest: str, *, actor: Actor = SYSTEM_ACTOR
+    ) -> SkillChangeResult:
         """Edit a user skill if `digest` is its current digest.
 
         Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
@@ -94,11 +98,17 @@ class SkillStoreChanges:
             return {identity: {**files, path: (data, files[path][1])}}
 
         with self._record_change() as record:
-            self.store.rewrite([identity], compute_files)
+            self.store.rewrite([identity], compute_files, actor=actor)
         return results[-1]
 
     def import_(
-        self, bundles: Sequence[Bundle], identity: str | None = None, *, replace: bool = False
+        self,
+        bundles: Sequence[Bundle],
+        identity: str | None = None,
+        *,
+        replace: bool = False,
+        actor: Actor = SYSTEM_ACTOR,
+        provenance: Provenance = WRITTEN_HERE,
     ) -> tuple[ImportReport, str]:
         """Import bundles as user skills; return the report and the change's id.
 
@@ -114,10 +124,12 @@ class SkillStoreChanges:
             entries[item.skill.id] = before, None if is_lost else self._store_bundle(bundle)
         with self._record_change() as record:
             change = record("update" if replace else "add", entries)
-            report = self.store.import_(bundles, identity, replace=replace)
+            report = self.store.import_(
+                bundles, identity, replace=replace, actor=actor, provenance=provenance
+            )
         return report, change
 
-    def delete(self, identity: str, *, shadowed: bool = False) -> str:
+    def delete(self, identity: str, *, shadowed: bool = False, actor: Actor = SYSTEM_ACTOR) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         Raises: as `SkillStore.delete`.
@@ -126,7 +138,7 @@ class SkillStoreChanges:
         before = None if present is None else self._store_bundle(present)
         with self._record_change() as record:
             change = record("remove", {identity: (before, None)})
-            self.store.delete(identity, shadowed=shadowed)
+            self.store.delete(identity, shadowed=shadowed, actor=actor)
         return change
 
     def can_undo(self, identity: str) -> bool:
@@ -134,7 +146,7 @@ class SkillStoreChanges:
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
 
-    def undo(self, change_id: str) -> HistoryChange:
+    def undo(self, change_id: str, *, actor: Actor = SYSTEM_ACTOR) -> HistoryChange:
         """Undo a change and return it; its entries are keyed by skill id.
 
         Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
@@ -153,7 +165,7 @@ class SkillStoreChanges:
                     raise StaleVersionError(key, bundle.digest() if bundle else "")
             return restored
 
-        self.store.rewrite([*change.entries], compute_files)
+        self.store.rewrite([*change.entries], compute_files, actor=actor)
         history.delete(change_id)
         return change
 

@@ -53,13 +53,18 @@ class SqlSharedSkillTable:
         self._database = database
         self.review = review
 
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether approved versions are served, instead of what was written last."""
+        return self.review is not ReviewMode.OFF
+
     def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
         return self._database.read(lambda connection: work(SharedSkillReader(connection)))
 
     def read_served(self, work: Callable[[SharedSkillReader], _T]) -> _T:
         """Run a read transaction on the skills that are served. Raises: DatabaseUnavailable."""
-        if self.review is ReviewMode.OFF:
+        if not self.is_reviewed:
             return self.read(work)
         return self._database.read(lambda connection: work(ApprovedSkillReader(connection)))
 
@@ -88,12 +93,11 @@ class SqlSharedSkillTable:
 
         Raises: DatabaseUnavailable, DatabaseFull.
         """
-        is_reviewed = self.review is not ReviewMode.OFF
 
         def work(writer: SharedSkillWriter) -> None:
             writer.history.adopt_shared_skills(self.review)
-            if (IN_DATABASE in writer.history.list_reviewed_stores()) != is_reviewed:
-                writer.history.set_reviewed_store(IN_DATABASE, is_reviewed=is_reviewed)
+            if (IN_DATABASE in writer.history.list_reviewed_stores()) != self.is_reviewed:
+                writer.history.set_reviewed_store(IN_DATABASE, is_reviewed=self.is_reviewed)
 
         self.write(work, at)
 

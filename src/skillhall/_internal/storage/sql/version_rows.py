@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from sqlalchemy import delete, func, insert, select, update
 
 from skillhall._internal.policy.trust.version_review import ReviewMode, VersionState, VersionVerb
-from skillhall._internal.skill.bundle import compute_digest
+from skillhall._internal.skill.bundle import compute_digest, sha256_hex
 from skillhall._internal.storage.records import (
     SKILL_CHANGED,
     SKILL_DELETED,
@@ -154,6 +154,11 @@ class VersionReader:
         row = self.connection.execute(query).first()
         return None if row is None else CurrentVersion(row.number, row.changed)
 
+    def is_shared_equal(self, skill: str, number: int | None) -> bool:
+        """Whether a shared skill has the files of a version."""
+        shared = read_files(self.connection, SKILL_OWNER, skill).get(skill)
+        return number is not None and shared == self.read_files(skill, number)
+
     def list_current(self) -> dict[str, CurrentVersion]:
         """Return the current version of each skill that has one."""
         return {
@@ -236,6 +241,27 @@ class VersionWriter(VersionReader):
         if mode is ReviewMode.OFF:
             self._approve_unreviewed(latest)
         return latest
+
+    def record_found(self, skill: str, files: FilesByPath, *, is_approved: bool = False) -> None:
+        """Record the files of a skill that were found, unless some version has them."""
+        stored = {
+            path: StoredFile(sha256_hex(data), len(data), mode)
+            for path, (data, mode) in sorted(files.items())
+        }
+        digest = compute_digest((path, file.size, file.digest) for path, file in stored.items())
+        versions = self.list_versions(skill)
+        equal = (
+            version
+            for version in versions
+            if version.digest == digest and self.read_files(skill, version.number) == stored
+        )
+        found = next(equal, None)
+        if found is None:
+            store_blobs(self.connection, files)
+            number = versions[0].number + 1 if versions else 1
+            found = self._add(skill, stored, VersionOrigin(), number)
+        if is_approved:
+            self._approve_unreviewed(found)
 
     def adopt_shared_skills(self, mode: ReviewMode) -> None:
         """Record the shared skills that another program wrote without recording a version.

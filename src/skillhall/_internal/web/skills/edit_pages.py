@@ -65,7 +65,8 @@ def check(request: PageRequest) -> Response:
 def add(request: PageRequest) -> Response:
     """Add a skill."""
     text = _read_form(request)
-    skill = request.collection.store.add(request.field("id").strip() or text.name, *text)
+    identity = request.field("id").strip() or text.name
+    skill = request.collection.store.add(identity, *text, actor=request.actor)
     return request.redirect(_skill_url(skill.id), "added", skill.id)
 
 
@@ -73,7 +74,7 @@ def add(request: PageRequest) -> Response:
 def edit(request: PageRequest) -> Response:
     """Edit a skill, unless it was changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
-    edited = request.collection.edit(skill_id, _read_form(request), digest)
+    edited = request.collection.edit(skill_id, _read_form(request), digest, actor=request.actor)
     return request.redirect(_skill_url(skill_id), "edited", skill_id, edited.change_id)
 
 
@@ -99,13 +100,14 @@ def delete(request: PageRequest) -> Response:
     """Delete a skill."""
     skill_id = request.path_params["id"]
     is_shadowed = request.field("shadowed") == "true"
-    change = request.collection.delete(skill_id, shadowed=is_shadowed)
+    change = request.collection.delete(skill_id, shadowed=is_shadowed, actor=request.actor)
     return request.redirect("/skills", "deleted", skill_id, change)
 
 
 def undo(request: PageRequest) -> Response:
     """Undo a change."""
-    ids = [*request.collection.changes.undo(request.path_params["id"]).entries]
+    undone = request.collection.changes.undo(request.path_params["id"], actor=request.actor)
+    ids = [*undone.entries]
     exists = len(ids) == 1 and ids[0] in request.collection.snapshot().skills
     return request.redirect(_skill_url(ids[0]) if exists else "/skills", "undone", ", ".join(ids))
 

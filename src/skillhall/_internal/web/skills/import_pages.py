@@ -39,10 +39,9 @@ def review_files(request: PageRequest) -> Response:
 def review_source(request: PageRequest) -> Response:
     """Review a repository or URL."""
     text = request.field("source").strip()
-    bundles = request.collection.open_remote(
-        text, allow_tokens=request.may(Action.USE_GIT_TOKENS)
-    ).bundles
-    return _start_review(request, without_credentials(text), bundles)
+    opened = request.collection.open_remote(text, allow_tokens=request.may(Action.USE_GIT_TOKENS))
+    source = without_credentials(text)
+    return _start_review(request, source, opened.bundles, opened.commit)
 
 
 @on_error(show_form, "folder")
@@ -52,8 +51,10 @@ def review_folder(request: PageRequest) -> Response:
     return _start_review(request, text, request.collection.open_folder(text).bundles)
 
 
-def _start_review(request: PageRequest, source: str, bundles: Iterable[Bundle]) -> Response:
-    pending = request.site.pending_imports.add(source, bundles)
+def _start_review(
+    request: PageRequest, source: str, bundles: Iterable[Bundle], commit: str = ""
+) -> Response:
+    pending = request.site.pending_imports.add(source, bundles, commit)
     return redirect(f"/skills/import/{pending.id}")
 
 
@@ -80,7 +81,7 @@ def confirm(request: PageRequest) -> Response:
     if not selected or not is_as_shown:
         return _render_review(request, pending, chosen, status=422)
     try:
-        report, change = imports.confirm(pending, selected)
+        report, change = imports.confirm(pending, selected, actor=request.actor)
     except SkillhallError as error:
         request.error = error
         return _render_review(request, pending, chosen, status=form_status(error))

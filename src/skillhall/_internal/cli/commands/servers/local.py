@@ -20,8 +20,9 @@ from skillhall._internal.cli.options import (
     yes_option,
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
+from skillhall._internal.policy.access.actor import Actor, Via
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.skill_store.database_store import copy_to_database
+from skillhall._internal.skill_store.database_store import DatabaseStore, copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.serializers import serialize_skill
 from skillhall._internal.skill_store.store import ImportReport
@@ -131,11 +132,12 @@ def share(*, replace: bool, root: str) -> CommandResult:
 
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
-        if services.skill_store is None:
+        if not isinstance(services.skill_store, DatabaseStore):
             problem = "sharing skills requires PostgreSQL"
             hint = "set it to the URL of a PostgreSQL database: postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
-        report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
+        actor = Actor(via=Via.CLI)
+        report = copy_to_database(_open_store(root), services.skill_store, actor, replace=replace)
     return _report_import("shared", report)
 
 
