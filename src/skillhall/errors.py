@@ -516,8 +516,8 @@ class SkillRejected(InvalidSkillError):
 class SkillNotApproved(InvalidSkillError):
     """A skill was found in a project, and the user has not approved it.
 
-    >>> print(SkillNotApproved("pdf", "it changed since it was approved"))
-    the skill 'pdf' is not approved: it changed since it was approved
+    >>> print(SkillNotApproved("pdf", "it has changed since it was approved"))
+    the skill 'pdf' is not approved: it has changed since it was approved
     """
 
     code = "not_approved"
@@ -700,7 +700,7 @@ class SourceRejected(SourceError):
 
 
 class SourceNotFound(SourceError):
-    """The source does not exist on its host, or we have no access to it.
+    """The source does not exist on its host, or is not accessible with these credentials.
 
     >>> print(SourceNotFound("acme/skills"))
     nothing was found at 'acme/skills'
@@ -1302,7 +1302,7 @@ def label_without_credentials(label: str) -> str:
 def _may_be_secret(user: str) -> bool:
     """Whether the part before the last @ may contain credentials.
 
-    It does not if it is `git`, or a path that a revision follows: `host/path@v1`.
+    `git` is not a secret, nor is a path followed by a revision, as in `host/path@v1`.
     """
     if user == "git":
         return False

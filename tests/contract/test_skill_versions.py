@@ -23,7 +23,7 @@ from skillhall._internal.skill_store.reviewed_folder_store import (
     stop_reviews,
 )
 from skillhall._internal.skill_store.skill_versions import SkillVersions, parse_pin
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, Provenance
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, Provenance, bind_actor
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
@@ -59,7 +59,7 @@ class Team(NamedTuple):
 
     def write(self, body: str, actor: Actor = AUTHOR, skill: str = "pdf") -> int:
         """Import a skill with this body; return the number of its newest version."""
-        self.store.import_(build(body, skill), replace=True, actor=actor)
+        bind_actor(self.store, actor).import_(build(body, skill), replace=True)
         return self.versions.list(skill).versions[0].number
 
     def publish(self, body: str) -> int:
@@ -152,7 +152,7 @@ def test_equal_bytes_make_no_second_version(team: Team) -> None:
 
 def test_version_records_author_source_and_commit(team: Team) -> None:
     origin = Provenance("acme/skills", "3f1c0b6")
-    team.store.import_(build("Read."), actor=AUTHOR, provenance=origin)
+    bind_actor(team.store, AUTHOR, "", origin).import_(build("Read."))
     [version] = team.versions.list("pdf").versions
     assert (version.author, version.source, version.commit) == ("dev1/ci", *origin)
 
@@ -285,7 +285,7 @@ def test_versions_with_the_bytes_of_a_yanked_one_are_yanked_too(team: Team) -> N
 
 def test_deleted_skill_is_not_served_and_its_numbers_are_not_reused(team: Team) -> None:
     team.publish("First.")
-    team.store.delete("pdf", actor=AUTHOR)
+    bind_actor(team.store, AUTHOR).delete("pdf")
     assert team.served() == ""
     assert team.store.files("pdf") is None
     with pytest.raises(VersionNotFound):
@@ -296,9 +296,8 @@ def test_deleted_skill_is_not_served_and_its_numbers_are_not_reused(team: Team) 
 
 def test_undone_deletion_is_a_draft(team: Team, tmp_path: Path) -> None:
     team.publish("First.")
-    changes = SkillStoreChanges(team.store, str(tmp_path / "data"))
-    change = changes.delete("pdf", actor=AUTHOR)
-    changes.undo(change, actor=AUTHOR)
+    changes = SkillStoreChanges(team.store, str(tmp_path / "data"), AUTHOR)
+    changes.undo(changes.delete("pdf"))
     assert (team.served(), team.states()) == ("", {2: "draft", 1: "approved"})
 
 
@@ -308,8 +307,8 @@ def test_edit_is_based_on_the_newest_draft(team: Team, tmp_path: Path) -> None:
     present = team.store.files("pdf")
     assert present is not None
     text = SkillText("pdf", "Reads.", "Third.\n")
-    changes = SkillStoreChanges(team.store, str(tmp_path / "data"))
-    changes.edit("pdf", text, present.digest(), actor=AUTHOR)
+    changes = SkillStoreChanges(team.store, str(tmp_path / "data"), AUTHOR)
+    changes.edit("pdf", text, present.digest())
     assert (team.served(), team.states()[3]) == ("First.", "draft")
 
 
@@ -411,7 +410,7 @@ def test_no_reader_sees_a_draft_during_concurrent_edits(team: Team) -> None:
 
     def edit(start: int) -> None:
         for number in range(start, start + 25):
-            team.store.import_(build(f"Draft {number}."), replace=True, actor=AUTHOR)
+            team.write(f"Draft {number}.")
 
     reader = threading.Thread(target=read)
     editors = [threading.Thread(target=edit, args=[start]) for start in (0, 25, 50, 75)]
@@ -451,7 +450,7 @@ class TestFolders:
         folder.rmdir()
         assert team.versions.list("pdf").current == 1
         assert team.served() == "First."
-        team.store.delete("pdf", actor=AUTHOR)
+        bind_actor(team.store, AUTHOR).delete("pdf")
         assert team.served() == ""
 
     def test_second_run_directory_is_rejected(self, team: Team, tmp_path: Path) -> None:

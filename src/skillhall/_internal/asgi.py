@@ -31,7 +31,14 @@ from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
-from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
+from skillhall._internal.rest import (
+    health,
+    prompt_routes,
+    revocation_routes,
+    skill_routes,
+    webhooks,
+    well_known,
+)
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor
 from skillhall._internal.rest.prompt_responses import PromptFastPath, PromptResponder
@@ -45,6 +52,7 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.revocation_list import PublishedRevocations
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
@@ -93,6 +101,7 @@ class Services:
     sign_ins: BrowserSignIns | None = None
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
+    revocations: PublishedRevocations | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -109,6 +118,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, well_known.router, build_web_router(site)]
+    if services.revocations is not None:
+        routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
     error_page = None if collection is None else render_unrouted_page
@@ -117,7 +128,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools = pools
+    state.pools, state.revocations = pools, services.revocations
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:

@@ -89,9 +89,9 @@ class CollectionSkills(AgentSkills):
     def render_activation_text(self, identity: str) -> str:
         """Return the result of `load_skill`, even for a skill that models do not see.
 
-        Raises: SkillNotFound.
+        Raises: SkillNotFound, SkillNotApproved if it is revoked.
         """
-        skill = self._collection.find(identity)
+        skill = self._collection.find_available(identity)
         row, view = self._find_visible(skill), self.current_view()
         if row is None:
             view = SkillView(view.revision, self.profile, clear_all([skill._replace(hidden=False)]))
@@ -103,7 +103,7 @@ class CollectionSkills(AgentSkills):
         return self.current_view().find_skill(skill)
 
     def _snapshot_of(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
-        skills = clear_all(current.skills[skill_id] for skill_id in current.ids)
+        skills = clear_all(current.skills[skill_id] for skill_id in current.available_ids)
         hidden = tuple(skill for skill in skills if not is_visible_to_models(skill))
         listed = tuple(
             skill

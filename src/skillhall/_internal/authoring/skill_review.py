@@ -45,7 +45,7 @@ class SkillReview:
     clock: Callable[[], datetime] = _UTC_CLOCK
 
     def approve(self, judged: Sequence[HeldSkill], where: str = "", *, link: bool = False) -> None:
-        """Approve the files that were judged, in this project or `where`.
+        """Approve the files that were judged, for this project or for `where`.
 
         With `link`, links may lead out of the searched folders to these skills.
         Raises: SkillNotApproved if they cannot be read, ConfigInvalid, OSError.
@@ -55,7 +55,10 @@ class SkillReview:
         self._record(judged, where, ApprovalDecision.APPROVE, link=link)
 
     def block(self, judged: Sequence[HeldSkill], where: str = "", *, forget: bool = False) -> None:
-        """Block the files that were judged, or drop the records about them. Raises: as above."""
+        """Block the files that were judged, or drop the records about them.
+
+        Raises: as `approve`.
+        """
         decision = ApprovalDecision.FORGET if forget else ApprovalDecision.BLOCK
         self._record(judged, where, decision)
         own = self.gate.store.read().find_own_folders(self.gate.project)
@@ -73,7 +76,7 @@ class SkillReview:
         *,
         decision: ApprovalDecision = ApprovalDecision.APPROVE,
     ) -> None:
-        """Record that the user is writing the skill in a folder. Raises: as above."""
+        """Record that the user is writing the skill in a folder. Raises: as `approve`."""
         real = os.path.realpath(folder)
         record = Approval("", name, where or self.gate.project, decision, folder=real)
         self.gate.store.add([self._sign(record)])
@@ -106,7 +109,7 @@ class SkillReview:
             yield from self._describe_changes(one)
 
     def _describe_changes(self, one: HeldSkill) -> Iterator[str]:
-        """Yield the differences to the version that was approved last."""
+        """Yield the differences from the version that was approved last."""
         base = self.find_base(one.skill.name)
         if base is None or one.hashed is None:
             return

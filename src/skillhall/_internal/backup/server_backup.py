@@ -109,7 +109,7 @@ _SPARE_BYTES = 16 * 1024 * 1024  # of disk space
 
 
 class BackupReport(NamedTuple):
-    """What a backup contains and what it leaves out."""
+    """Contents of a backup, and the data that it leaves out."""
 
     totals: BackupTotals
     version: int  # of the database schema
@@ -118,7 +118,7 @@ class BackupReport(NamedTuple):
 
 
 class RestoreReport(NamedTuple):
-    """What a restore changed, or would change."""
+    """Changes that a restore made, or would make."""
 
     totals: BackupTotals
     version: int  # of the database schema

@@ -29,10 +29,14 @@ from skillhall._internal.http.request import (
 )
 from skillhall._internal.http.request_revocation import OpenRequests
 from skillhall._internal.http.thread_pool import Work, WorkerPools
+from skillhall._internal.policy.trust.revocations import LIST_PATH
 from skillhall._internal.settings import ServerSettings
 from skillhall.errors import SkillhallError
 
-PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
+# The list of revocations must reach every machine that has a copy of a skill.
+PUBLIC_PATHS = frozenset(
+    {"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi", LIST_PATH}
+)
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
 SIGN_IN_PATH = "/sign-in"  # exchanges a token for a session cookie
 PUBLIC_PREFIX = "/static/"  # styles and scripts, which the sign-in page needs

@@ -356,7 +356,7 @@ def client_address(scope: Scope) -> str:
 
 
 def client_id(scope: Scope) -> str:
-    """Return what identifies a client for limits: its access token, else its address."""
+    """Return the id of a client for limits: its access token, else its address."""
     return str(scope.get(TOKEN_ID_KEY) or client_address(scope))
 
 

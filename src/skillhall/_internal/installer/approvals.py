@@ -1,4 +1,4 @@
-"""Approvals of installed skills: the user has chosen them."""
+"""Approvals of installed skills: installing a skill approves its files."""
 
 from __future__ import annotations
 

@@ -63,9 +63,15 @@ async def _read_actor(request: Request) -> Actor:
     return actor_of(request.scope)
 
 
+async def _bind_workspace(request: Request) -> LazyWorkspace:
+    workspace: LazyWorkspace = request.app.state.workspace
+    return workspace.acting_as(actor_of(request.scope))
+
+
 ActorDep = Annotated[Actor, Depends(_read_actor)]
 CollectionDep = Annotated[Collection, app_state("collection")]
-WorkspaceDep = Annotated[LazyWorkspace, app_state("workspace")]
+# The audit log records changes by the actor of the request.
+WorkspaceDep = Annotated[LazyWorkspace, Depends(_bind_workspace)]
 
 
 def parse_version(if_match: str | None) -> int | None:

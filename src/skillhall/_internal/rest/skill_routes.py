@@ -65,6 +65,7 @@ _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
 BAD_REQUEST = describe_errors({400: "Invalid request.", 413: "A file exceeds the size limit."})
+REVOKED = describe_errors({403: "The skill is revoked."})
 _CONFLICT = describe_errors({412: "The skill was changed by someone else."})
 _WRITE_ERRORS = describe_errors(
     {
@@ -151,7 +152,8 @@ def create_skill(
     collection: CollectionDep, actor: ActorDep, body: Json[requests.CreateSkillRequest]
 ) -> Response:
     """Create a user skill."""
-    skill = collection.store.add(body.id, body.name, body.description, body.body, actor=actor)
+    text = SkillText(body.name, body.description, body.body)
+    skill = collection.changes(actor).add(body.id, text)
     return SuccessResponse(serialize_stored(skill), 201)
 
 
@@ -170,7 +172,7 @@ async def _read_import(
         return _Import(
             Work.STORE,
             lambda collection: collection.import_archive(
-                data, name, skill_id, replace=_parse_flag(replace), actor=actor
+                data, name, skill_id, actor=actor, replace=_parse_flag(replace)
             ),
         )
     if kind != MULTIPART_TYPE:
@@ -181,9 +183,9 @@ async def _read_import(
             lambda collection: collection.import_source(
                 body.source,
                 body.id,
+                actor=actor,
                 replace=body.replace,
                 allow_tokens=allow_tokens,
-                actor=actor,
             ),
         )
     form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
@@ -198,13 +200,13 @@ async def _read_import(
         return _Import(
             Work.STORE,
             lambda collection: collection.import_files(
-                folder, identity, replace=is_replacing, actor=actor
+                folder, identity, actor=actor, replace=is_replacing
             ),
         )
     return _Import(
         Work.STORE,
         lambda collection: collection.import_file(
-            single[0].data, single[0].name, identity, replace=is_replacing, actor=actor
+            single[0].data, single[0].name, identity, actor=actor, replace=is_replacing
         ),
     )
 
@@ -283,7 +285,7 @@ def undo_change(
     change_id: Annotated[str, path_text("Id of the change.", alias="id")],
 ) -> Response:
     """Undo an edit, an import or a deletion."""
-    undone = collection.changes.undo(change_id, actor=actor)
+    undone = collection.changes(actor).undo(change_id)
     return SuccessResponse({"undone": change_id, "skills": [*undone.entries]})
 
 
@@ -327,14 +329,14 @@ def delete_skill(
     ] = None,
 ) -> Response:
     """Delete a user skill."""
-    change = collection.delete(skill_id, shadowed=_parse_flag(shadowed), actor=actor)
+    change = collection.delete(skill_id, actor=actor, shadowed=_parse_flag(shadowed))
     return SuccessResponse({"deleted": skill_id, **_serialize_change(change)})
 
 
 def describe_download(description: str) -> Responses:
     """Return the OpenAPI responses of a route that sends a file."""
     content = describe_content(description, "application/octet-stream", BINARY_SCHEMA)
-    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND
+    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND | REVOKED
 
 
 @router.get(
@@ -362,7 +364,7 @@ def get_skill_file(
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a file of a skill."""
-    data = collection.read_file(skill_id, path)
+    data = collection.download_file(skill_id, path)
     return etag_response(data, download_headers(path), if_none_match)
 
 

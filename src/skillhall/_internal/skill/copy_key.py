@@ -1,4 +1,4 @@
-"""Normalized words of a text, and a key that is the same for copies of a skill."""
+"""Normalized words of text, and a key that all copies of a skill share."""
 
 from __future__ import annotations
 

@@ -90,6 +90,7 @@ class Code(StrEnum):
     NEAR_COPY = "near-copy"
     SIGNATURE_BROKEN = "signature-broken"
     POLICY_UNMET = "policy-unmet"
+    REVOKED = "revoked"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"

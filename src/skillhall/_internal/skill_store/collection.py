@@ -9,12 +9,13 @@ from __future__ import annotations
 import gzip
 import logging
 import math
+import operator
 import os
 import threading
 import time
 from bisect import bisect_right
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from itertools import chain
@@ -34,7 +35,6 @@ from skillhall._internal.catalog.skill_content import (
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.catalog.trust.gate import clear_all
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -67,10 +67,12 @@ from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
+from skillhall._internal.storage.revocations import RevokedDigests
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,
     SkillhallError,
+    SkillNotApproved,
     SkillNotFound,
     SourceRejected,
     without_credentials,
@@ -84,7 +86,9 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.skipped_items import SkippedItem
+    from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
@@ -159,6 +163,7 @@ class CollectionSnapshot:
     origins: Mapping[str, RepositoryOrigin]
     shadowed: Mapping[str, tuple[CatalogSkill, ...]]  # skills that are not served, by id
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
+    revoked: Mapping[str, Revocation] = field(default_factory=dict)  # by id
     documents: dict[str, EncodedDocument] = field(default_factory=dict, compare=False)  # by name
     # Expiry and ids, by source.
     token_orders: dict[str, tuple[float, Sequence[str]]] = field(
@@ -172,8 +177,15 @@ class CollectionSnapshot:
 
     @property
     def published_ids(self) -> list[str]:
-        """Sorted ids of the skills that installers get: those that are not hidden."""
-        return [identity for identity in self.ids if not self.skills[identity].hidden]
+        """Sorted ids of the skills that installers get: neither hidden nor revoked."""
+        return [identity for identity in self.available_ids if not self.skills[identity].hidden]
+
+    @property
+    def available_ids(self) -> Sequence[str]:
+        """Sorted ids of the skills that are not revoked."""
+        if not self.revoked:
+            return self.ids
+        return [identity for identity in self.ids if identity not in self.revoked]
 
     @cached_property
     def _ids_by_source(self) -> Mapping[str, list[str]]:
@@ -216,8 +228,15 @@ class CollectionSnapshot:
     def summarize(self, skill: CatalogSkill) -> SkillSummary:
         """Return the list row of a served or shadowed skill."""
         name = self.origins.get(skill.root.path, RepositoryOrigin()).repository
+        revocation = self.revoked.get(skill.id) if self.skills.get(skill.id) is skill else None
         return SkillSummary(
-            skill.id, skill.name, skill.description, skill.source, skill.hidden, name
+            skill.id,
+            skill.name,
+            skill.description,
+            skill.source,
+            skill.hidden,
+            name,
+            revocation=revocation,
         )
 
     def page(self, after: str = "", limit: int = MAX_PAGE_SIZE, source: str = "") -> CollectionPage:
@@ -236,10 +255,12 @@ class Collection:
     store: SkillStore
     settings: Settings
     read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
+    read_revoked: Callable[[], RevokedDigests] = RevokedDigests
     on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
     semantic: SemanticRanking | None = None  # for search
     _snapshot: CollectionSnapshot | None = None
-    _inputs: tuple[LoadedCatalog, RepositorySkillSet] | None = None  # of the snapshot
+    # Of the snapshot.
+    _inputs: tuple[LoadedCatalog, RepositorySkillSet, RevokedDigests] | None = None
     _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills
     _served_repository_skills: Sequence[CatalogSkill] = ()  # the same, as the snapshot has them
     _logged_skips: frozenset[SkippedItem] = frozenset()
@@ -269,19 +290,26 @@ class Collection:
 
     def snapshot(self) -> CollectionSnapshot:
         """Return the current collection. It is rebuilt only after a change."""
-        inputs = local, repositories = self.store.current(), self.read_repositories()
+        local, repositories, revoked = inputs = (
+            self.store.current(),
+            self.read_repositories(),
+            self.read_revoked(),
+        )
         snapshot, last = self._snapshot, self._inputs
         # Not `==`, which would compare every skill.
-        if snapshot and last and last[0] is local and last[1] is repositories:
+        if snapshot and last and all(map(operator.is_, inputs, last)):
             return snapshot
         with self._lock:
             digest, skills, origins = repositories
             revision = f"{local.revision}{digest}{self._move_suffix(digest, skills)}"
+            revision += f"-{revoked.number}" if revoked.number else ""
             snapshot, last = self._snapshot, self._inputs
             is_same = snapshot is not None and snapshot.revision == revision
             if snapshot is None or last is None or not is_same or last[0] is not local:
                 served = self._served_repository_skills
-                self._snapshot = _build_snapshot(revision, local.catalog, served, origins)
+                built = _build_snapshot(revision, local.catalog, served, origins)
+                found = self._find_revoked(built.skills, revoked)
+                self._snapshot = built if not found else replace(built, revoked=found)
                 if not is_same:
                     self._background_index.schedule(self._snapshot.index_input)
                 self.facts.schedule(self._snapshot.skills.values())
@@ -293,6 +321,21 @@ class Collection:
                 snapshot = self._snapshot
             self._inputs = inputs
             return snapshot
+
+    def _find_revoked(
+        self, skills: Mapping[str, CatalogSkill], revoked: RevokedDigests
+    ) -> dict[str, Revocation]:
+        """Return the skills whose files are revoked, by id."""
+        if not revoked.by_digest:
+            return {}
+        found = {}
+        for identity, skill in skills.items():
+            # A skill that cannot be read is not served either.
+            with suppress(SkillhallError, OSError):
+                revocation = revoked.by_digest.get(self.facts.get_digest(skill))
+                if revocation is not None:
+                    found[identity] = revocation
+        return found
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
         """Return a revision suffix that changes when equal skills move to other folders.
@@ -333,7 +376,7 @@ class Collection:
         with self._lock:
             if self._view is None or self._view.revision != snapshot.revision:
                 index = partial(self.get_index, snapshot)
-                skills = clear_all(snapshot.skills.values())
+                skills = clear_all(snapshot.skills[one] for one in snapshot.available_ids)
                 self._view = SkillView(
                     snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
                 )
@@ -344,9 +387,9 @@ class Collection:
         text: str,
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
         allow_tokens: bool = True,
-        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills of a repository or URL; local paths are rejected.
 
@@ -380,8 +423,8 @@ class Collection:
         name: str,
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors from reading or importing."""
         return self._import(read_archive(data, name), identity, actor, replace=replace)
@@ -392,8 +435,8 @@ class Collection:
         name: str,
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
         bundles = read_archive_or_skill_md(data, name)
@@ -404,8 +447,8 @@ class Collection:
         files: Sequence[tuple[str, bytes]],
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
     ) -> SkillImportResult:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self._import(build_bundles(files), identity, actor, replace=replace)
@@ -421,9 +464,7 @@ class Collection:
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        report, change = self.changes.import_(
-            loaded, identity, replace=replace, actor=actor, provenance=provenance
-        )
+        report, change = self.changes(actor).import_(loaded, identity, provenance, replace=replace)
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()
@@ -477,28 +518,44 @@ class Collection:
         origins = self.read_repositories().origins
         return origins.get(folder) or snapshot.origins.get(folder, RepositoryOrigin())
 
+    def find_available(self, identity: str) -> CatalogSkill:
+        """Return the skill with this id, for a download or a model.
+
+        Raises: SkillNotFound, SkillNotApproved if it is revoked.
+        """
+        skill = self.find(identity)
+        revocation = self.snapshot().revoked.get(identity)
+        if revocation is not None:
+            raise SkillNotApproved(skill.name, f"it is revoked: {revocation.describe()}")
+        return skill
+
     def bundle(self, identity: str) -> Bundle:
         """Open all published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
         return open_skill_bundle(self.find(identity), PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
-        """Read a file of a skill.
+        """Read a file of a skill, even if it is revoked.
 
         Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
+    def download_file(self, identity: str, path: str) -> bytes:
+        """Read a file of a skill for an installer. Raises: as `read_file` and `find_available`."""
+        self.find_available(identity)
+        return self.read_file(identity, path)
+
     def archive(self, identity: str) -> bytes:
         """Pack all published files of a skill as a zip file.
 
-        Raises: same as `bundle`, and errors from reading.
+        Raises: as `find_available`, and errors from reading.
         """
-        return with_bundle(self.find(identity), PUBLISHED_SCAN, pack_bundle)
+        return with_bundle(self.find_available(identity), PUBLISHED_SCAN, pack_bundle)
 
     def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
         """Return the ids of a source, or all if it is "", sorted by tokens, most first.
 
-        While a thread examines the skills, those that are not examined yet come last.
+        While a thread examines the skills, those that have not been examined yet come last.
         """
         is_complete, now = self.facts.progress is None, time.monotonic()
         expiry, order = snapshot.token_orders.get(source, (0.0, ()))
@@ -522,19 +579,18 @@ class Collection:
         """Return the ids of the system skills, which no user skill may have."""
         return self.snapshot().ids_of_source(SYSTEM)
 
-    @property
-    def changes(self) -> SkillStoreChanges:
-        """Undoable operations on user skills."""
-        return SkillStoreChanges(self.store, self.settings.data_directory)
+    def changes(self, actor: Actor) -> SkillStoreChanges:
+        """Return the undoable operations on user skills, by an actor."""
+        return SkillStoreChanges(self.store, self.settings.data_directory, actor)
 
     def edit(
-        self, identity: str, text: SkillText, digest: str, *, actor: Actor = SYSTEM_ACTOR
+        self, identity: str, text: SkillText, digest: str, *, actor: Actor
     ) -> SkillChangeResult:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
-        return self.changes.edit(identity, text, digest, actor=actor)
+        return self.changes(actor).edit(identity, text, digest)
 
-    def delete(self, identity: str, *, shadowed: bool = False, actor: Actor = SYSTEM_ACTOR) -> str:
+    def delete(self, identity: str, *, actor: Actor, shadowed: bool = False) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
@@ -542,7 +598,7 @@ class Collection:
         """
         if self.find(identity).source == REPOSITORY_SOURCE:
             self.check_writable(identity)
-        return self.changes.delete(identity, shadowed=shadowed, actor=actor)
+        return self.changes(actor).delete(identity, shadowed=shadowed)
 
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.
@@ -601,7 +657,7 @@ class Collection:
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
-        skill = self.find(identity)
+        skill = self.find_available(identity)
         if skill.hidden:
             raise SkillNotFound(identity)
         real_path = skill.file if path == SKILL_MD else path

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import open_skill_bundle
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill_store.input_checks import (
@@ -24,13 +23,11 @@ from skillhall._internal.skill_store.input_checks import (
 from skillhall._internal.skill_store.mirror import EXECUTABLE_BIT
 from skillhall._internal.skill_store.mirrored_store import MirroredStore
 from skillhall._internal.skill_store.store import (
+    ACTIONS_BY_ORIGIN,
     ALL_FILES_SCAN,
-    WRITTEN_HERE,
-    Provenance,
 )
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.root import Root
-from skillhall._internal.storage.sql.version_rows import VersionOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -74,13 +71,7 @@ class DatabaseStore(MirroredStore):
     def record_edits(self) -> None:
         """Do nothing: every change is made in the database."""
 
-    def delete(
-        self,
-        id: str,  # noqa: A002 - the public name
-        *,
-        shadowed: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
-    ) -> None:
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, DatabaseUnavailable, DatabaseFull.
@@ -92,7 +83,7 @@ class DatabaseStore(MirroredStore):
             writer.delete(id)
 
         served = self.catalog()
-        self._write(work, actor)
+        self._write(work, "skill.delete")
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Read all files of a user skill; None if there is no such skill.
@@ -106,9 +97,7 @@ class DatabaseStore(MirroredStore):
 
         return self._store.read(work)
 
-    def rewrite(
-        self, ids: Sequence[str], compute_files: ComputeFiles, *, actor: Actor = SYSTEM_ACTOR
-    ) -> None:
+    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Replace the files of user skills in one transaction.
 
         Raises: the errors of `compute_files`, DatabaseUnavailable, DatabaseFull.
@@ -127,16 +116,10 @@ class DatabaseStore(MirroredStore):
                 else:
                     writer.put(identity, files, skill.origin if skill else "imported")
 
-        self._write(work, actor)
+        self._write(work, "skill.edit")
 
     def _write_skills(
-        self,
-        prepared: Sequence[PreparedSkill],
-        origin: str,
-        *,
-        replace: bool,
-        actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
+        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
         system = list_names(self._system_folder)
 
@@ -149,7 +132,7 @@ class DatabaseStore(MirroredStore):
                 writer.put(replaced_id or item.skill.id, item.files, origin)
             return replaced_ids
 
-        return self._write(work, actor, provenance)
+        return self._write(work, ACTIONS_BY_ORIGIN[origin])
 
     def follow_in_transaction(
         self, writer: VersionWriter, skill: str, before: int | None, after: int | None
@@ -169,15 +152,11 @@ class DatabaseStore(MirroredStore):
         if before != after:
             self._mirror.try_refresh()
 
-    def _write(
-        self,
-        work: Callable[[SharedSkillWriter], _T],
-        actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
-    ) -> _T:
+    def _write(self, work: Callable[[SharedSkillWriter], _T], action: str) -> _T:
         """Run a write transaction and mirror its result."""
-        origin = VersionOrigin(actor.name, "", *provenance)
-        result = self._store.write(work, self._now(), origin)
+        result = self._store.write(
+            work, self._now(), self._actor, self._action or action, self._provenance
+        )
         self._mirror.try_refresh()
         return result
 
@@ -204,7 +183,7 @@ def _build_bundle(skill: SharedSkill, reader: SharedSkillReader) -> Bundle:
 
 
 def copy_to_database(
-    folder_store: FolderStore, database_store: DatabaseStore, actor: Actor, *, replace: bool
+    folder_store: FolderStore, database_store: DatabaseStore, *, replace: bool
 ) -> ImportReport:
     """Copy the user skills of a run directory to the database, all or none.
 
@@ -215,4 +194,4 @@ def copy_to_database(
         for skill in folder_store.catalog()
         if skill.source == USER
     ]
-    return database_store.import_(bundles, replace=replace, actor=actor)
+    return database_store.import_(bundles, replace=replace)

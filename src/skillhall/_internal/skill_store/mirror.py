@@ -105,7 +105,7 @@ class SkillMirror:
         self._needs_full_sync = True
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if an event concerns skills.
+        """Poll immediately if an event concerns skills.
 
         An empty sequence means that events were missed, which also triggers a poll.
         """

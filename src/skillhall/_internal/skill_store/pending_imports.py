@@ -14,7 +14,6 @@ from skillhall._internal.installer.install import (
     read_bundle_description,
     read_bundle_name,
 )
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.duplicates.near_copies import PresentSkill
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.store import ImportReport
@@ -105,15 +105,11 @@ class PendingImports:
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
-        self,
-        pending_import: PendingImport,
-        chosen: Sequence[ImportCandidate],
-        *,
-        actor: Actor = SYSTEM_ACTOR,
+        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate], actor: Actor
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
-        Raises: StaleVersionError if a stored skill changed since the review, and errors
+        Raises: StaleVersionError if a stored skill has changed since the review, and errors
         from importing.
         """
         for candidate in chosen:
@@ -122,10 +118,9 @@ class PendingImports:
                 raise StaleVersionError(candidate.id)
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
+        changes = replace(self.changes, actor=actor)
         provenance = Provenance(pending_import.source, pending_import.commit)
-        report = self.changes.import_(
-            bundles, replace=is_replacing, actor=actor, provenance=provenance
-        )
+        report = changes.import_(bundles, None, provenance, replace=is_replacing)
         self.pending.drop(pending_import.id)
         return report
 

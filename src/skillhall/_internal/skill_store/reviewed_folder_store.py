@@ -13,10 +13,10 @@ from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill_store.input_checks import USER, check_deletion, read_files
 from skillhall._internal.skill_store.mirrored_store import MirroredStore
-from skillhall._internal.skill_store.store import WRITTEN_HERE, Provenance
+from skillhall._internal.skill_store.store import WRITTEN_HERE, bind_actor
 from skillhall._internal.storage.sql.version_rows import IN_DATABASE, VersionOrigin
 from skillhall.errors import ConfigInvalid, SkillhallError
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.trust.version_review import ReviewMode
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.folder_store import FolderStore
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
-    from skillhall._internal.skill_store.store import ComputeFiles, SkillFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, Provenance, SkillFiles
     from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
 
 REVIEW_VARIABLE = "SKILLHALL_REVIEW"
@@ -92,13 +93,7 @@ class ReviewedFolderStore(MirroredStore):
         self._folders.live_catalog.close()
         super().close()
 
-    def delete(
-        self,
-        id: str,  # noqa: A002 - the public name
-        *,
-        shadowed: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
-    ) -> None:
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError, DatabaseUnavailable.
@@ -108,23 +103,21 @@ class ReviewedFolderStore(MirroredStore):
             skill.id == id and skill.source == USER for skill in catalog
         ):
             check_deletion(id, {id}, (), catalog, shadowed=shadowed)
-            self._record_change({id: None}, actor, WRITTEN_HERE)  # only the version is left
+            self._record_change({id: None}, self._actor, WRITTEN_HERE)  # only versions are left
         else:
-            self._folders.delete(id, shadowed=shadowed, actor=actor)
+            self._bind_folders().delete(id, shadowed=shadowed)
         self._mirror.try_refresh()
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Open all files of a working copy; None if it does not exist. Raises: UnsafePath."""
         return self._folders.files(id)
 
-    def rewrite(
-        self, ids: Sequence[str], compute_files: ComputeFiles, *, actor: Actor = SYSTEM_ACTOR
-    ) -> None:
+    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Replace the files of working copies while holding the folder's lock.
 
         Raises: the errors of `compute_files`, UnsafePath, OSError, DatabaseUnavailable.
         """
-        self._folders.rewrite(ids, compute_files, actor=actor)
+        self._bind_folders().rewrite(ids, compute_files)
         self._mirror.try_refresh()
 
     def follow_in_transaction(
@@ -155,17 +148,12 @@ class ReviewedFolderStore(MirroredStore):
             self._folders.rewrite([skill], compute_files)
 
     def _write_skills(
-        self,
-        prepared: Sequence[PreparedSkill],
-        origin: str,
-        *,
-        replace: bool,
-        actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
+        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
-        return self._folders.write_skills(
-            prepared, origin, replace=replace, actor=actor, provenance=provenance
-        )
+        return self._bind_folders().write_skills(prepared, origin, replace=replace)
+
+    def _bind_folders(self) -> FolderStore:
+        return bind_actor(self._folders, self._actor, self._action, self._provenance)
 
     def _record_change(
         self, changes: Mapping[str, SkillFiles | None], actor: Actor, provenance: Provenance

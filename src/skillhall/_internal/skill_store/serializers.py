@@ -18,6 +18,7 @@ def serialize_skill(skill: SkillSummary) -> dict[str, object]:
     """Serialize a skill as a row of a list."""
     row = {**serialize_stored(skill), "source": skill.source}
     row |= {"repository": skill.repository} if skill.repository else {}
+    row |= {"revoked": skill.revocation._asdict()} if skill.revocation else {}
     return row | ({"copies": [*skill.copies]} if skill.copies else {})
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.input_checks import (
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
 
@@ -30,7 +32,10 @@ if TYPE_CHECKING:
         [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
     ]
 
+_S = TypeVar("_S", bound="SkillStore")
+
 ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy.with_hidden_files
+ACTIONS_BY_ORIGIN = {"added": "skill.add", "imported": "skill.import"}
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
@@ -52,11 +57,28 @@ class ImportReport(NamedTuple):
     findings: tuple[JudgedFinding, ...]
 
 
+def bind_actor(
+    store: _S, actor: Actor, action: str = "", provenance: Provenance = WRITTEN_HERE
+) -> _S:
+    """Return the same store for changes by an actor, which the audit log records.
+
+    `action` is the name of the changes, if it does not follow from the method. Versions record
+    the provenance.
+    """
+    bound = copy(store)
+    bound._actor, bound._action = actor, action  # noqa: SLF001 - its own class
+    bound._provenance = provenance  # noqa: SLF001 - its own class
+    return bound
+
+
 class SkillStore(ABC):
     """Interface of skill stores; the same contract tests run on every implementation."""
 
     location: str  # path that identifies the store on this machine
     is_in_database = False  # whether changes wait for a database
+    _actor: Actor = SYSTEM_ACTOR
+    _action: str = ""  # of rows in the audit log; "" depends on the method
+    _provenance: Provenance = WRITTEN_HERE
     live_catalog: LiveCatalog
 
     @abstractmethod
@@ -83,21 +105,13 @@ class SkillStore(ABC):
     def catalog(self) -> Catalog:
         """Load system and user skills, consistent at one moment."""
 
-    def add(
-        self,
-        id: str,  # noqa: A002 - the public name
-        name: str,
-        description: str,
-        body: str = "",
-        *,
-        actor: Actor = SYSTEM_ACTOR,
-    ) -> SkillSummary:
+    def add(self, id: str, name: str, description: str, body: str = "") -> SkillSummary:  # noqa: A002 - the public name
         """Create a user skill.
 
         Raises: UnsafePath, SkillRejected, Conflict, OSError, DatabaseUnavailable, DatabaseFull.
         """
         new = prepare_new_skill(parse_skill_id(id), name, description, body)
-        self._write_skills([new], "added", replace=False, actor=actor)
+        self._write_skills([new], "added", replace=False)
         return new.skill
 
     def import_(
@@ -106,8 +120,6 @@ class SkillStore(ABC):
         id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
-        provenance: Provenance = WRITTEN_HERE,
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
@@ -115,9 +127,7 @@ class SkillStore(ABC):
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
         prepared = prepare_bundles(sources, id)
-        replaced = self._write_skills(
-            prepared, "imported", replace=replace, actor=actor, provenance=provenance
-        )
+        replaced = self._write_skills(prepared, "imported", replace=replace)
         skills = tuple(
             item.skill._replace(id=replaced_id or item.skill.id)
             for item, replaced_id in zip(prepared, replaced, strict=True)
@@ -127,24 +137,12 @@ class SkillStore(ABC):
 
     @abstractmethod
     def _write_skills(
-        self,
-        prepared: Sequence[PreparedSkill],
-        origin: str,
-        *,
-        replace: bool,
-        actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
+        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
         """Write the skills; return the replaced id of each, or None."""
 
     @abstractmethod
-    def delete(
-        self,
-        id: str,  # noqa: A002 - the public name
-        *,
-        shadowed: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
-    ) -> None:
+    def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
 
         Raises: ReadOnly, SkillNotFound, and as `add`.
@@ -158,9 +156,7 @@ class SkillStore(ABC):
         """
 
     @abstractmethod
-    def rewrite(
-        self, ids: Sequence[str], compute_files: ComputeFiles, *, actor: Actor = SYSTEM_ACTOR
-    ) -> None:
+    def rewrite(self, ids: Sequence[str], compute_files: ComputeFiles) -> None:
         """Replace the files of user skills while no other writer can change them.
 
         Raises: as `compute_files`, and UnsafePath, OSError, DatabaseUnavailable, DatabaseFull.

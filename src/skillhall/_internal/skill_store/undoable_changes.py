@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
-from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -26,7 +26,7 @@ from skillhall._internal.skill_store.input_checks import (
     prepare_bundles,
     read_files,
 )
-from skillhall._internal.skill_store.store import WRITTEN_HERE, Provenance
+from skillhall._internal.skill_store.store import WRITTEN_HERE, Provenance, bind_actor
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore
@@ -60,18 +61,17 @@ class SkillChangeResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """Undoable operations on user skills.
+    """Undoable operations on user skills, by an actor whom the audit log records.
 
     If `data_directory` is empty, nothing can be undone.
     """
 
     store: SkillStore
     data_directory: str
+    actor: Actor = SYSTEM_ACTOR
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
-    def edit(
-        self, identity: str, text: SkillText, digest: str, *, actor: Actor = SYSTEM_ACTOR
-    ) -> SkillChangeResult:
+    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
         """Edit a user skill if `digest` is its current digest.
 
         Raises: SkillNotFound, StaleVersionError, EditRefused, SkillRejected, UnsafePath, OSError.
@@ -98,17 +98,16 @@ class SkillStoreChanges:
             return {identity: {**files, path: (data, files[path][1])}}
 
         with self._record_change() as record:
-            self.store.rewrite([identity], compute_files, actor=actor)
+            self._act("skill.edit").rewrite([identity], compute_files)
         return results[-1]
 
     def import_(
         self,
         bundles: Sequence[Bundle],
         identity: str | None = None,
+        provenance: Provenance = WRITTEN_HERE,
         *,
         replace: bool = False,
-        actor: Actor = SYSTEM_ACTOR,
-        provenance: Provenance = WRITTEN_HERE,
     ) -> tuple[ImportReport, str]:
         """Import bundles as user skills; return the report and the change's id.
 
@@ -124,12 +123,11 @@ class SkillStoreChanges:
             entries[item.skill.id] = before, None if is_lost else self._store_bundle(bundle)
         with self._record_change() as record:
             change = record("update" if replace else "add", entries)
-            report = self.store.import_(
-                bundles, identity, replace=replace, actor=actor, provenance=provenance
-            )
+            store = bind_actor(self.store, self.actor, "skill.import", provenance)
+            report = store.import_(bundles, identity, replace=replace)
         return report, change
 
-    def delete(self, identity: str, *, shadowed: bool = False, actor: Actor = SYSTEM_ACTOR) -> str:
+    def delete(self, identity: str, *, shadowed: bool = False) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         Raises: as `SkillStore.delete`.
@@ -138,7 +136,7 @@ class SkillStoreChanges:
         before = None if present is None else self._store_bundle(present)
         with self._record_change() as record:
             change = record("remove", {identity: (before, None)})
-            self.store.delete(identity, shadowed=shadowed, actor=actor)
+            self._act("skill.delete").delete(identity, shadowed=shadowed)
         return change
 
     def can_undo(self, identity: str) -> bool:
@@ -146,7 +144,7 @@ class SkillStoreChanges:
         present = self.store.files(identity)
         return bool(self.data_directory) and present is not None and not present.findings
 
-    def undo(self, change_id: str, *, actor: Actor = SYSTEM_ACTOR) -> HistoryChange:
+    def undo(self, change_id: str) -> HistoryChange:
         """Undo a change and return it; its entries are keyed by skill id.
 
         Raises: NothingToUndo, StaleVersionError, UnsafePath, OSError, DatabaseUnavailable.
@@ -165,9 +163,16 @@ class SkillStoreChanges:
                     raise StaleVersionError(key, bundle.digest() if bundle else "")
             return restored
 
-        self.store.rewrite([*change.entries], compute_files, actor=actor)
+        self._act("skill.undo").rewrite([*change.entries], compute_files)
         history.delete(change_id)
         return change
+
+    def add(self, identity: str, text: SkillText) -> SkillSummary:
+        """Create a user skill. Raises: as `SkillStore.add`."""
+        return self._act("skill.add").add(identity, *text)
+
+    def _act(self, action: str) -> SkillStore:
+        return bind_actor(self.store, self.actor, action)
 
     def _open_history(self) -> History:
         return History(self.data_directory, get_history_scope(self.store.location))

@@ -285,5 +285,5 @@ def has_passed(time: str | None, now: float) -> bool:
 
 
 def format_time(seconds: float) -> str:
-    """Return a time since 1970 in ISO 8601, in UTC, to the second. Such texts sort by time."""
+    """Return a time since 1970 in ISO 8601, in UTC, to the second. The results sort by time."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

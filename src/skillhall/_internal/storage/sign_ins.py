@@ -32,7 +32,7 @@ class NewSignIn(NamedTuple):
 
 
 class _PendingSignIn(NamedTuple):
-    """A sign-in that is not stored yet."""
+    """A sign-in that has not been stored yet."""
 
     sign_in: SignIn
     stored: threading.Event

@@ -15,6 +15,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
+from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision, Approved
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import RelativePath
@@ -30,7 +31,7 @@ _FIX_HINT: Final = "correct it, or delete the file to approve the skills again"
 
 
 class Approval(NamedTuple):
-    """What the user decided about one version of a skill, or about a folder of their own."""
+    """A user's decision about one version of a skill, or about a folder of their own."""
 
     digest: str  # "" for a folder whose edits are not asked about
     name: str
@@ -47,7 +48,7 @@ class Approval(NamedTuple):
     files: Mapping[str, ApprovedFile] = {}
 
     def applies_in(self, project: str) -> bool:
-        """Whether the record counts in a project."""
+        """Whether the record applies to a project."""
         return self.where in (project, EVERYWHERE)
 
 
@@ -55,7 +56,7 @@ _TEXT_FIELDS = tuple(field for field in Approval._fields if field not in ("decis
 
 
 class TrustRecords(NamedTuple):
-    """All records, in the order in which they were made."""
+    """All approval records, in the order in which they were made."""
 
     approvals: tuple[Approval, ...] = ()
 
@@ -64,8 +65,8 @@ class TrustRecords(NamedTuple):
     ) -> list[Approved]:
         """Return the records for `decide`, about a skill with these files or with this name.
 
-        The digest does not cover execute bits. A record with others is about another version,
-        unless it blocks the content.
+        The digest does not cover execute bits. A record with different bits is about another
+        version, unless it blocks the content.
         """
         executables = {path for path, file in files.items() if file.executable}
         rows = []
@@ -158,9 +159,6 @@ class TrustStore:
         new = tuple(approvals)
         if not new or not self.directory:
             return
-        # Most commands only read, and these modules take 2 ms to import.
-        from skillhall._internal.fs.write import WritableFolder  # noqa: PLC0415
-
         os.makedirs(self.directory, exist_ok=True)
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()

@@ -140,7 +140,7 @@ class PageRequest(Request):
         """Sessions of this server. Raises: HttpError, DatabaseUnavailable."""
         if self.site.workspace is None:
             raise HttpError("not_found", "sessions are not enabled on this server")
-        return self.site.workspace.open()
+        return self.site.workspace.acting_as(self.actor).open()
 
     def add_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:
         """Set a cookie; 0 seconds deletes it."""

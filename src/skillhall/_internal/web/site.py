@@ -9,6 +9,7 @@ from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.cache import PendingStore
 from skillhall._internal.http.credentials import Credentials
 from skillhall._internal.http.thread_pool import WorkerPools
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
@@ -33,7 +34,7 @@ class Site:
     def __post_init__(self) -> None:
         self.markdown = MarkdownRenderer()
         self.pending_imports = PendingImports(
-            self.collection.changes,
+            self.collection.changes(SYSTEM_ACTOR),
             self.collection.system_ids,
             present_skills=self.collection.present_skills,
         )

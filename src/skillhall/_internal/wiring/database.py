@@ -24,14 +24,17 @@ from skillhall._internal.skill_store.reviewed_folder_store import (
 )
 from skillhall._internal.skill_store.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.events.event_feed import EventFeed
 from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.events.event_signal import open_event_signal
+from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.timeouts import parse_timeout
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
@@ -50,6 +53,7 @@ __all__ = [
     "AccessTokens",
     "DatabaseServices",
     "NewSignIn",
+    "Revocations",
     "SignIn",
     "SignIns",
     "Token",
@@ -58,6 +62,7 @@ __all__ = [
     "open_access_tokens",
     "open_database",
     "open_database_services",
+    "open_revocations",
     "utc_now",
 ]
 DATABASE = "skillhall.db"  # in the data folder
@@ -76,6 +81,8 @@ class DatabaseServices(NamedTuple):
     sign_ins: SignIns
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
+    sealer: AuditSealer
+    revocations: RevocationCache
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | ReviewedFolderStore | None = None
     uploads: DatabaseUploads | None = None
@@ -87,6 +94,8 @@ class DatabaseServices(NamedTuple):
         self.token_cache.close()
         self.sign_ins.close()
         self.use_recorder.close()
+        self.sealer.close()
+        self.revocations.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
@@ -106,9 +115,16 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     sign_ins = SignIns(SqlSignInTable(database), recorder)
     invalidator = RepositoryInvalidator(SqlOutbox(database))
     feed.subscribe(tokens.handle_events)
+    revocations = RevocationCache(SqlRevocationTable(database), settings.data_directory)
     feed.subscribe(sign_ins.handle_events)
+    feed.subscribe(revocations.handle_events)
     tokens.try_refresh()
-    services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator)
+    revocations.try_refresh()
+    sealer = AuditSealer(database, parse_retention(settings.server.audit_retention))
+    feed.subscribe(sealer.wake)
+    services = DatabaseServices(
+        database, feed, tokens, sign_ins, recorder, invalidator, sealer, revocations
+    )
     if not database.is_postgres:
         return _open_reviewed_folders(services, settings)
     store = SqlSharedSkillTable(database, mode)
@@ -171,6 +187,15 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     """
     database = open_database(settings)
     return AccessTokens(SqlTokenTable(database)), database.close
+
+
+def open_revocations(settings: Settings) -> tuple[Revocations, Callable[[], None]]:
+    """Return the revocations of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return Revocations(SqlRevocationTable(database)), database.close
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:

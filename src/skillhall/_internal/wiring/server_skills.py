@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
+from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
+from skillhall._internal.skill.bundle import Bundle, sha256_hex
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.skill_store.revocation_list import PublishedRevocations
+from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall.errors import ConfigInvalid, SkillNotFound
 
 if TYPE_CHECKING:
     from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
     from skillhall._internal.prompt_server.service import PromptService
     from skillhall._internal.settings import Settings
+    from skillhall._internal.signing.keys import PrivateKey
     from skillhall._internal.skill_store.store import SkillStore
     from skillhall._internal.wiring.database import DatabaseServices
+
+_KEY_VARIABLE = "SKILLHALL_SIGNING_KEY"
+_MAX_KEY_SIZE = 64 * 1024  # bytes
 
 
 def open_collection(
@@ -32,9 +43,56 @@ def open_collection(
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:
         store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+        if services is not None:
+            name = f"skills-{sha256_hex(store.location.encode())[:16]}"
+            store.file_audit = FileAudit(services.database, settings.data_directory, name)
+            store.is_in_database = True  # its changes wait for the audit log
         store.sweep()  # leftovers of killed processes
     collection = Collection(store, settings, prompt_service.skills, semantic=semantic)
+    if services is not None:
+        cache = services.revocations
+        collection.read_revoked = lambda: cache.revoked
     if embedding is not None:
         texts = EmbeddingTexts()
         collection.on_change = lambda skills: embedding.schedule(lambda: texts.list_inputs(skills))
     return collection
+
+
+def compute_stored_digest(identity: str, settings: Settings, services: DatabaseServices) -> str:
+    """Return the digest of a skill in the store of a server. Raises: SkillNotFound."""
+    store = services.skill_store or FolderStore(settings.working_directory)
+    skills = {skill.id: skill for skill in store.catalog()}
+    if identity not in skills:
+        raise SkillNotFound(identity, get_close_matches(identity, skills))
+    return with_bundle(skills[identity], ALL_FILES_SCAN, Bundle.digest)
+
+
+def open_published_revocations(
+    settings: Settings, services: DatabaseServices
+) -> PublishedRevocations:
+    """Return the list of revocations that a server publishes, signed if it has a key.
+
+    Raises: ConfigInvalid.
+    """
+    key = None
+    if settings.server.signing_key:
+        key = _load_signing_key(settings)
+    return PublishedRevocations(services.revocations, key)
+
+
+def _load_signing_key(settings: Settings) -> PrivateKey:
+    path, secret = settings.server.signing_key, settings.signing_passphrase
+    try:
+        # Only servers with a key need the package for signatures.
+        from skillhall._internal.signing.keys import load_private_key  # noqa: PLC0415
+
+        with Path(path).open("rb") as file:
+            data = file.read(_MAX_KEY_SIZE)
+    except ModuleNotFoundError:
+        problem = "the package 'cryptography' is not installed"
+        hint = "install it: pip install 'skillhall[signing]'"
+        raise ConfigInvalid(_KEY_VARIABLE, problem, hint) from None
+    except OSError as error:
+        problem = f"the key cannot be read: {(error.strerror or '').lower()}"
+        raise ConfigInvalid(_KEY_VARIABLE, problem) from None
+    return load_private_key(data, _KEY_VARIABLE, secret.reveal().encode() if secret else None)

@@ -1,4 +1,4 @@
-"""Database of a search index: full-text tables of heads and of whole texts.
+"""Database of a search index: full-text tables of heads and of complete texts.
 
 Rows are identified by digests: a skill that moves, or an equal copy, is not indexed twice. Rows
 that no skill refers to remain until the index is built again, because SQLite before 3.43
@@ -139,7 +139,7 @@ class IndexDatabase:
             self._connection.close()
 
     def begin(self) -> None:
-        """Begin a transaction if there is none; its changes can be searched at once."""
+        """Begin a transaction if there is none; its changes can be searched before the commit."""
         with self._lock:
             self._counts = LruCache(_CACHED_COUNTS)
             if not self._connection.in_transaction:
@@ -203,7 +203,7 @@ class IndexDatabase:
         return ids
 
     def find_copies(self, description_keys: Iterable[bytes]) -> list[bytes]:
-        """Return the locations of skills that need a copy key: others have their description."""
+        """Return the skills without a copy key that share a description with another skill."""
         sql = (
             "SELECT description_key, location, copy_key FROM heads "
             "JOIN places ON places.head = heads.id LEFT JOIN texts ON texts.id = places.text "
@@ -236,7 +236,7 @@ class IndexDatabase:
         return False
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all rows."""
         with self._lock:
             self._connection.close()
             if self.path is not None:
@@ -291,7 +291,7 @@ class IndexDatabase:
         return [row[0] for row in self._execute(sql, (*parts, *parts, limit))]
 
     def read_name_keys(self, rows: Sequence[int]) -> Mapping[int, str]:
-        """Return the keys of the names of some heads."""
+        """Return the name keys of these heads, by row."""
         sql = "SELECT id, name FROM heads WHERE id IN ({})"
         return dict(self._execute_in_parts(sql, rows))
 
@@ -341,7 +341,7 @@ class IndexDatabase:
 
 
 def build_index_path(cache_directory: str, *identity: str) -> str:
-    """Return the path of the index of some skills; `identity` says which."""
+    """Return the path of a search index; `identity` identifies its skills."""
     digest = sha256_hex("\n".join(identity).encode("utf-8", "surrogatepass"))
     return os.path.join(cache_directory, FOLDER, f"{digest[:16]}.db")
 
@@ -359,7 +359,9 @@ def _create_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         if "no such module" not in str(error):
             raise
-        problem = "SQLite of this Python has no full-text search (FTS5), which search requires"
+        problem = (
+            "the SQLite library of this Python lacks full-text search (FTS5), which search needs"
+        )
         raise DatabaseUnavailable(problem, "use another build of Python") from None
     for table in (HEAD_WORDS, HEAD_STEMS, SECTION_STEMS):
         sql = f"INSERT INTO {table} ({table}, rank) VALUES ('hashsize', ?)"  # noqa: S608 - constants

@@ -101,7 +101,7 @@ def split_name(name: str) -> str:
 
 
 def stem_word(word: str) -> str:
-    """Return a folded English word without its ending; other forms of it start with the same."""
+    """Return the stem of a folded English word; its other forms start with the same stem."""
     stem = _SUFFIX.sub("", word)
     return stem if len(stem) >= _MIN_STEM_LENGTH else word
 

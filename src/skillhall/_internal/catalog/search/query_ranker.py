@@ -78,7 +78,7 @@ class ScoredSkills(NamedTuple):
 
 
 class RankedSkills(NamedTuple):
-    """Scores of the matching skills, by location, and the rankings that they are from."""
+    """Scores of the matching skills, by location, and the rankings that contain them."""
 
     scores: Mapping[bytes, float]  # from 0 to 1
     rankings: Mapping[str, ScoredSkills]
@@ -274,7 +274,7 @@ class QueryRanker:
     def _score(
         self, column: str, rows: ScoredRows, weight: float, best: float = 0.0
     ) -> ScoredSkills:
-        """Return the skills of some rows, with their ranks and scores relative to `best`.
+        """Return the skills of these rows, with their ranks and scores relative to `best`.
 
         By default, `best` is the highest score of these rows.
         """

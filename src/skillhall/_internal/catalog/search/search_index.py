@@ -1,7 +1,7 @@
 """Search index: the skills of one catalog, searched the same way by every command and API.
 
-Names and descriptions are indexed at once, whole texts when they have been read. The index of many
-skills is stored in a file, by digest, so that a restart reads only files that have changed.
+Names and descriptions are indexed immediately, complete texts when they have been read. The index
+of many skills is stored in a file, by digest, so that a restart reads only files that have changed.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class SearchIndex:
     def build(
         cls, skills: Iterable[CatalogSkill], read_text: TextReader = read_skill_md
     ) -> SearchIndex:
-        """Build the complete index of some skills in memory."""
+        """Build the complete index of these skills in memory."""
         index = cls(None, read_text)
         index.update(skills)
         index.read_texts()
@@ -154,7 +154,7 @@ class SearchIndex:
 
     @property
     def pending_count(self) -> int:
-        """The number of skills whose texts are not read yet."""
+        """The number of skills whose texts have not been read yet."""
         return len(self._pending)
 
     def update(self, skills: Iterable[CatalogSkill]) -> None:
@@ -392,7 +392,7 @@ class SearchIndex:
         return body if body.marks else description
 
     def _read_body(self, skill: CatalogSkill) -> str:
-        """Read the body of a skill; "" if it was deleted since it was indexed."""
+        """Read the body of a skill; "" if it has been deleted since it was indexed."""
         try:
             data = self._read_text(skill)
         except SkillhallError:
@@ -440,7 +440,7 @@ def _recreate_database(path: str, error: sqlite3.Error) -> IndexDatabase:
     if "locked" in str(error):
         _LOG.debug("another process is changing the search index %s", path)
         return IndexDatabase()
-    _LOG.warning("the search index was damaged and is built again: %s (%s)", path, error)
+    _LOG.warning("the search index was damaged and is being rebuilt: %s (%s)", path, error)
     try:
         for suffix in ("", "-journal"):
             with suppress(FileNotFoundError):

@@ -1,4 +1,4 @@
-"""Sections of whole texts: how they are numbered in the index, and how they are ranked.
+"""Sections of texts: how they are numbered in the index, and how they are ranked.
 
 A prompt is about one thing that a skill can do, and often one section is about that. The table of
 sections stores neither positions nor lengths: most of the time and space of an index would be

@@ -16,6 +16,7 @@ from skillhall._internal.config_file.nodes import MAX_CONFIG_BYTES, parse_config
 from skillhall._internal.fs.handles import open_root, read_below, real_path
 from skillhall._internal.policy.trust.policies import (
     UNKNOWN_SIGNER,
+    KnownEvidence,
     KnownSigner,
     LevelPolicy,
     Policies,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.trust.policy_file import SignerEntry
     from skillhall._internal.signing.signers import Signer
     from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _INSTALL = "signatures cannot be checked; to install it: pip install 'skillhall[signing]'"
@@ -58,6 +60,25 @@ class LoadedPolicies:
         except SignatureInvalid as error:
             return SignatureCheck(problem=f"its signature is broken: {error}")
         return SignatureCheck(known, "" if known else problem or UNKNOWN_SIGNER)
+
+    def find_unmet_requirement(self, bundle: Bundle, source: str) -> str:
+        """Return why policies reject a new skill from a source; "" if they do not.
+
+        Raises: SkillhallError from reading its files.
+        """
+        evidence = KnownEvidence(source, signature=self.check_signature(bundle))
+        return self.problem or self.policies.find_unmet_requirement(evidence)
+
+    def find_document_signers(self, signed: SigstoreBundle) -> list[str]:
+        """Return the known signers of a document other than a skill, sorted.
+
+        Signers of a project are left out. Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        if problem and not signers:
+            raise SignatureInvalid(problem)
+        known = frozenset(one for one in signers if signers[one].accepts(signed))
+        return SignatureCheck(known).find_names(PolicyLevel.USER)
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
@@ -146,6 +167,6 @@ def _check_writers(path: str, target: str) -> None:
     for subject in (target, os.path.dirname(target)):
         status = os.stat(subject)
         if status.st_uid not in (0, os.geteuid()) or status.st_mode & _WRITABLE_BY_OTHERS:
-            problem = f"others may write {'it' if subject == target else 'its folder'}"
-            hint = "let only the administrator write the file and its folder"
+            problem = f"others can write to {'it' if subject == target else 'its folder'}"
+            hint = "allow only the administrator to write to the file and its folder"
             raise ConfigInvalid(path, problem, hint)

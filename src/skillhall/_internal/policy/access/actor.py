@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.access.access_scopes import OPERATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Via(StrEnum):
@@ -34,4 +37,13 @@ class Actor(NamedTuple):
         return f"{self.user}/{self.token}" if self.token else self.user
 
 
+class AuditedChange(NamedTuple):
+    """A change: who makes it, and the digests before and after, by subject. "" is none."""
+
+    actor: Actor
+    action: str  # name in the audit log, such as skill.edit
+    digests: Mapping[str, tuple[str, str]]
+
+
 SYSTEM_ACTOR = Actor("system")
+CLI_ACTOR = Actor(via=Via.CLI)  # whoever may run commands on the server's machine

@@ -10,7 +10,7 @@ from skillhall._internal.skill.risks.tiers import TIERS, Tier
 
 
 class RiskLevel(StrEnum):
-    """How much a skill could do, from what the scan finds in its files."""
+    """How much harm a skill could do, judged by the findings of the scan."""
 
     L0 = "L0"
     L1 = "L1"  # it has scripts, or loads remote images

@@ -142,7 +142,7 @@ def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
 def finding_id(finding: Finding) -> str:
     """Return the id by which users dismiss a finding of `scan_bundle`.
 
-    It depends on the code, the path and the excerpt, so it is the same when lines move.
+    It depends on the code, the path and the excerpt, so it stays the same when lines move.
     """
     excerpt = finding.message.partition(": ")[2]
     normal = " ".join(unicodedata.normalize("NFC", excerpt).casefold().split())
@@ -301,7 +301,7 @@ def _build_finding(hit: RuleHit, path: str, hint: str) -> Finding:
 def _check_bundle(
     bundle: Bundle, heads: Mapping[str, bytes], front: Frontmatter
 ) -> Iterator[Finding]:
-    """Yield a finding for each risky kind of file, judged by its head, and each field."""
+    """Yield findings about risky kinds of files, detected by their heads, and fields."""
     paths_by_code: dict[Code, list[str]] = {}
     for path, file in bundle.files.items():
         for code in _classify_file(path, heads.get(path, b"")):

@@ -27,7 +27,7 @@ _HINT = "get the skill from its author again, or delete the signature file if yo
 
 
 def find_broken_signature(bundle: Bundle) -> Iterator[Finding]:
-    """Yield a finding if the signature of a skill is malformed or of other files."""
+    """Yield a finding if a skill's signature is malformed or does not match its files."""
     if SIGNATURE_FILE in bundle.files:
         try:
             read_signature(bundle)
@@ -37,7 +37,10 @@ def find_broken_signature(bundle: Bundle) -> Iterator[Finding]:
 
 
 def read_signature(bundle: Bundle) -> SigstoreBundle:
-    """Return the signature of a signed skill, whose files match. Raises: SignatureInvalid."""
+    """Return the signature of a signed skill if it matches the files.
+
+    Raises: SignatureInvalid.
+    """
     signature = parse_bundle(bundle.files[SIGNATURE_FILE].read())
     _compare(hash_files(bundle), parse_statement(signature.statement).digests)
     return signature

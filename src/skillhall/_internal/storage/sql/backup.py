@@ -332,7 +332,7 @@ def _publish_reset(connection: Connection, last_seq: int, plan: RestorePlan) -> 
 
 
 def _set_next_number(connection: Connection, column: Column[int], number: int) -> None:
-    """Let the next row of a table get this number."""
+    """Set the number of the next row of a table."""
     values: dict[str, object] = {"table": column.table.name, "column": column.name, "next": number}
     if connection.dialect.name == "postgresql":
         # With "false", the next number is :next itself.

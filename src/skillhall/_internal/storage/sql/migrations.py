@@ -141,7 +141,7 @@ def _m6_file_times(connection: Connection) -> None:
 
 
 def _m7_sign_ins(connection: Connection) -> None:
-    """Create the details of tokens, and sign-ins. Existing tokens allow what they allowed."""
+    """Create token details and sign-ins. Existing tokens keep their permissions."""
     _execute(
         connection,
         """CREATE TABLE token_details (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL,

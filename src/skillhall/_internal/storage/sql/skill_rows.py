@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import select
 
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, AuditedChange
 from skillhall._internal.policy.trust.version_review import ReviewMode
+from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import (
     SKILL_CHANGED,
     SKILL_DELETED,
     VERSION_CHANGED,
     SharedSkill,
 )
+from skillhall._internal.storage.sql.audit_rows import add_change_rows
 from skillhall._internal.storage.sql.file_rows import (
     SKILL_OWNER,
     delete_owner,
@@ -39,7 +42,6 @@ if TYPE_CHECKING:
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
-_UNKNOWN_ORIGIN = VersionOrigin()
 
 
 class SqlSharedSkillTable:
@@ -72,17 +74,23 @@ class SqlSharedSkillTable:
         self,
         work: Callable[[SharedSkillWriter], _T],
         at: str,
-        origin: VersionOrigin = _UNKNOWN_ORIGIN,
+        actor: Actor = SYSTEM_ACTOR,
+        action: str = "skill.edit",
+        provenance: tuple[str, str] = ("", ""),
     ) -> _T:
-        """Run a write transaction and publish its events; `origin` describes new versions.
+        """Run a write transaction, record its changes and publish its events.
+
+        `provenance` is the source and the commit of new versions.
 
         Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`; then nothing is changed.
         """
 
         def run(connection: Connection) -> _T:
             lock_files(connection)
+            origin = VersionOrigin(actor.name, "", *provenance)
             writer = SharedSkillWriter(connection, at, origin, self.review)
             result = work(writer)
+            writer.add_audit_rows(at, actor, action)
             writer.history.publish_events()
             return result
 
@@ -159,10 +167,12 @@ class SharedSkillWriter(SharedSkillReader):
         super().__init__(connection)
         self.history = VersionWriter(connection, at)
         self._origin = origin
+        self._digests: dict[str, tuple[str, str]] = {}  # before and after, by skill id
         self._review = review
 
     def put(self, identity: str, files: FilesByPath, origin: str) -> None:
         """Insert or replace a skill, and record its version."""
+        self._note_digests(identity, digest_files(files))
         # `publish_events` sets the other columns.
         row = {"origin": origin, "version": 0, "updated": ""}
         replace_owner(self._connection, SKILL_OWNER, identity, row, files)
@@ -173,6 +183,18 @@ class SharedSkillWriter(SharedSkillReader):
 
     def delete(self, identity: str) -> None:
         """Delete a skill and the files of its versions."""
+        self._note_digests(identity, "")
         delete_owner(self._connection, SKILL_OWNER, identity)
         self.history.delete_files(identity)
         self.history.add_event(SKILL_DELETED, identity)
+
+    def add_audit_rows(self, at: str, actor: Actor, action: str) -> None:
+        """Add a row to the audit log for each changed skill."""
+        add_change_rows(self._connection, AuditedChange(actor, action, self._digests), at)
+
+    def _note_digests(self, identity: str, after: str) -> None:
+        if identity not in self._digests:
+            stored = read_files(self._connection, SKILL_OWNER, identity).get(identity, {})
+            rows = [(path, file.size, file.digest) for path, file in stored.items()]
+            self._digests[identity] = compute_digest(rows) if rows else "", ""
+        self._digests[identity] = self._digests[identity][0], after

@@ -65,7 +65,7 @@ def add(request: PageRequest) -> Response:
 
 @on_error(check)
 def edit(request: PageRequest) -> Response:
-    """Edit a block, unless it was changed since the form was opened."""
+    """Edit a block, unless it has been changed since the form was opened."""
     session_id, block_id = request.path_params["id"], request.path_params["block"]
     form, blocks = _read_form(request), request.workspace.blocks
     blocks.edit(session_id, block_id, form.version, text=form.text, kind=form.type)

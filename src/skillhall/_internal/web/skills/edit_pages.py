@@ -65,16 +65,17 @@ def check(request: PageRequest) -> Response:
 def add(request: PageRequest) -> Response:
     """Add a skill."""
     text = _read_form(request)
-    identity = request.field("id").strip() or text.name
-    skill = request.collection.store.add(identity, *text, actor=request.actor)
+    skill_id = request.field("id").strip() or text.name
+    skill = request.collection.changes(request.actor).add(skill_id, text)
     return request.redirect(_skill_url(skill.id), "added", skill.id)
 
 
 @on_error(check)
 def edit(request: PageRequest) -> Response:
-    """Edit a skill, unless it was changed since the form was opened."""
+    """Edit a skill, unless it has been changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
-    edited = request.collection.edit(skill_id, _read_form(request), digest, actor=request.actor)
+    text, actor = _read_form(request), request.actor
+    edited = request.collection.edit(skill_id, text, digest, actor=actor)
     return request.redirect(_skill_url(skill_id), "edited", skill_id, edited.change_id)
 
 
@@ -92,7 +93,7 @@ def confirm_delete(request: PageRequest) -> Response:
         id=skill_id,
         file_count=len((shadowed or collection.bundle(skill_id)).files),
         is_shadowed=is_shadowed,
-        can_undo=collection.changes.can_undo(skill_id),
+        can_undo=collection.changes(request.actor).can_undo(skill_id),
     )
 
 
@@ -100,13 +101,13 @@ def delete(request: PageRequest) -> Response:
     """Delete a skill."""
     skill_id = request.path_params["id"]
     is_shadowed = request.field("shadowed") == "true"
-    change = request.collection.delete(skill_id, shadowed=is_shadowed, actor=request.actor)
+    change = request.collection.delete(skill_id, actor=request.actor, shadowed=is_shadowed)
     return request.redirect("/skills", "deleted", skill_id, change)
 
 
 def undo(request: PageRequest) -> Response:
     """Undo a change."""
-    undone = request.collection.changes.undo(request.path_params["id"], actor=request.actor)
+    undone = request.collection.changes(request.actor).undo(request.path_params["id"])
     ids = [*undone.entries]
     exists = len(ids) == 1 and ids[0] in request.collection.snapshot().skills
     return request.redirect(_skill_url(ids[0]) if exists else "/skills", "undone", ", ".join(ids))

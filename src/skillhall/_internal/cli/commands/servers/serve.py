@@ -84,7 +84,10 @@ def _serve(settings: Settings, log_level: str) -> None:
     from skillhall._internal.wiring.database import open_database_services
     from skillhall._internal.wiring.embedding_services import open_embeddings
     from skillhall._internal.wiring.prompts import open_prompt_service
-    from skillhall._internal.wiring.server_skills import open_collection
+    from skillhall._internal.wiring.server_skills import (
+        open_collection,
+        open_published_revocations,
+    )
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
     # Bind first: a port that is in use must fail before sources and the database are opened.
@@ -110,6 +113,7 @@ def _serve(settings: Settings, log_level: str) -> None:
         sign_ins=database.sign_ins,
         check_database=database_problem.get,
         embedding=embedding,
+        revocations=open_published_revocations(settings, database),
     )
 
     def started() -> None:
