@@ -36,6 +36,7 @@ from skillhall._internal.rest import (
     prompt_routes,
     revocation_routes,
     skill_routes,
+    version_routes,
     webhooks,
     well_known,
 )
@@ -117,7 +118,12 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     if collection is not None:
         site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [skill_routes.router, well_known.router, build_web_router(site)]
+        routers += [
+            skill_routes.router,
+            version_routes.router,
+            well_known.router,
+            build_web_router(site),
+        ]
     if services.revocations is not None:
         routers.append(revocation_routes.router)
     if workspace is not None:

@@ -25,6 +25,7 @@ from skillhall._internal.skill_store.reviewed_folder_store import (
 from skillhall._internal.skill_store.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
 from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
+from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
 from skillhall._internal.storage.revocations import RevocationCache, Revocations
@@ -147,9 +148,7 @@ def _open_reviewed_folders(services: DatabaseServices, settings: Settings) -> Da
         with suppress(DatabaseUnavailable, DatabaseFull):  # the next start tries again
             stop_reviews(table, settings.working_directory, utc_now())
         return services
-    folders = FolderStore(settings.working_directory, follow_links=settings.follow_links)
-    with suppress(OSError):
-        folders.sweep()  # leftovers of killed processes
+    folders = open_folder_store(settings, database)
     mirror = SkillMirror(
         SqlSharedSkillTable(database, mode),
         get_mirror_folder(settings, database, mode),
@@ -160,6 +159,16 @@ def _open_reviewed_folders(services: DatabaseServices, settings: Settings) -> Da
         mirror.refresh()
     versions = _build_versions(settings, database, mode, skills)
     return services._replace(mirror=mirror, skill_store=skills, versions=versions)
+
+
+def open_folder_store(settings: Settings, database: Database) -> FolderStore:
+    """Open the skills of the run directory, whose changes the audit log records."""
+    store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+    name = f"skills-{sha256_hex(store.location.encode())[:16]}"
+    store.file_audit = FileAudit(database, settings.data_directory, name)
+    store.is_in_database = True  # its changes wait for the audit log
+    store.sweep()  # leftovers of killed processes
+    return store
 
 
 def _build_versions(

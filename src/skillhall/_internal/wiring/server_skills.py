@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
-from skillhall._internal.skill.bundle import Bundle, sha256_hex
+from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.revocation_list import PublishedRevocations
-from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall._internal.wiring.database import open_folder_store
 from skillhall.errors import ConfigInvalid, SkillNotFound
 
 if TYPE_CHECKING:
@@ -42,13 +42,15 @@ def open_collection(
     """
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:
-        store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
-        if services is not None:
-            name = f"skills-{sha256_hex(store.location.encode())[:16]}"
-            store.file_audit = FileAudit(services.database, settings.data_directory, name)
-            store.is_in_database = True  # its changes wait for the audit log
-        store.sweep()  # leftovers of killed processes
-    collection = Collection(store, settings, prompt_service.skills, semantic=semantic)
+        if services is None:
+            store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+            store.sweep()  # leftovers of killed processes
+        else:
+            store = open_folder_store(settings, services.database)
+    versions = None if services is None else services.versions
+    collection = Collection(
+        store, settings, prompt_service.skills, semantic=semantic, versions=versions
+    )
     if services is not None:
         cache = services.revocations
         collection.read_revoked = lambda: cache.revoked
