@@ -20,7 +20,7 @@ from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.skill_store.reviewed_folder_store import (
     ReviewedFolderStore,
-    stop_reviews,
+    end_reviews,
 )
 from skillhall._internal.skill_store.skill_versions import SkillVersions, parse_pin
 from skillhall._internal.skill_store.store import ALL_FILES_SCAN, Provenance, bind_actor
@@ -377,7 +377,7 @@ def test_without_review_versions_are_approved_at_once(open_team: OpenTeam) -> No
 def test_turning_review_on_keeps_what_is_served(open_team: OpenTeam) -> None:
     team = open_team(ReviewMode.OFF)
     if isinstance(team.store, ReviewedFolderStore):
-        stop_reviews(SqlVersionTable(team.database), str(team.folder), TIMESTAMP)
+        end_reviews(SqlVersionTable(team.database), str(team.folder), TIMESTAMP, may_end=True)
         FolderStore(team.folder).import_(build("First."))
     else:
         team.write("First.")
@@ -392,11 +392,24 @@ def test_turning_review_off_serves_what_was_written_last(open_team: OpenTeam) ->
     reviewed.publish("First.")
     reviewed.write("Second.")
     if isinstance(reviewed.store, ReviewedFolderStore):
-        stop_reviews(SqlVersionTable(reviewed.database), str(reviewed.folder), TIMESTAMP)
+        end_reviews(
+            SqlVersionTable(reviewed.database), str(reviewed.folder), TIMESTAMP, may_end=True
+        )
         assert open_team(ReviewMode.ONE).served() == "Second."
     else:
         team = open_team(ReviewMode.OFF)
         assert (team.served(), team.states()[2]) == ("Second.", "approved")
+
+
+def test_reviews_end_only_if_that_is_said(open_team: OpenTeam) -> None:
+    team = open_team(ReviewMode.ONE)
+    if isinstance(team.store, ReviewedFolderStore):
+        with pytest.raises(ConfigInvalid, match="SKILLHALL_REVIEW"):
+            end_reviews(SqlVersionTable(team.database), str(team.folder), TIMESTAMP, may_end=False)
+    else:
+        table = SqlSharedSkillTable(team.database, may_end_reviews=False)
+        with pytest.raises(ConfigInvalid, match="SKILLHALL_REVIEW"):
+            table.prepare(TIMESTAMP)
 
 
 def test_no_reader_sees_a_draft_during_concurrent_edits(team: Team) -> None:

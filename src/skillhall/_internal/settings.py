@@ -83,7 +83,7 @@ class ServerSettings(NamedTuple):
     public_url: str = ""  # if clients use another URL, e.g. of a proxy
     allowed_hosts: tuple[str, ...] = ()  # additional values of the Host header
     folder_scan: bool = False  # whether the web UI may read folders of this machine
-    review: str = "off"  # who approves versions of skills: off, one or two
+    review: str = ""  # who approves versions of skills: off, one or two; "" is off
     # Additional repositories that may receive the git tokens when a client names them.
     git_token_repos: tuple[str, ...] = ()
     mcp_stateless: bool = False  # for several servers behind a load balancer

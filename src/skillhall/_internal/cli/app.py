@@ -78,6 +78,10 @@ COMMAND_SECTIONS = {
             "Write the prompts of a server as skills for coding agents.",
         ),
         "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
+        "version": (
+            "servers.version",
+            "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
+        ),
         "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),

@@ -17,7 +17,12 @@ from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill_store.input_checks import USER, check_deletion, read_files
 from skillhall._internal.skill_store.mirrored_store import MirroredStore
 from skillhall._internal.skill_store.store import WRITTEN_HERE, bind_actor
-from skillhall._internal.storage.sql.version_rows import IN_DATABASE, VersionOrigin
+from skillhall._internal.storage.sql.version_rows import (
+    IN_DATABASE,
+    REVIEW_VARIABLE,
+    VersionOrigin,
+    build_review_error,
+)
 from skillhall.errors import ConfigInvalid, SkillhallError
 
 if TYPE_CHECKING:
@@ -32,8 +37,6 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.mirror import SkillMirror
     from skillhall._internal.skill_store.store import ComputeFiles, Provenance, SkillFiles
     from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
-
-REVIEW_VARIABLE = "SKILLHALL_REVIEW"
 
 
 class ReviewedFolderStore(MirroredStore):
@@ -219,11 +222,13 @@ class ReviewedFolderStore(MirroredStore):
         return self._clock().isoformat(timespec="seconds")
 
 
-def stop_reviews(table: SqlVersionTable, run_directory: str, at: str) -> None:
+def end_reviews(table: SqlVersionTable, run_directory: str, at: str, *, may_end: bool) -> None:
     """Record that the skills of a run directory are not reviewed, if they were.
 
-    Raises: DatabaseUnavailable, DatabaseFull.
+    Raises: ConfigInvalid unless `may_end`, DatabaseUnavailable, DatabaseFull.
     """
     mine = {os.path.abspath(os.path.expanduser(run_directory)), IN_DATABASE}
     if mine & {*table.read(lambda reader: reader.list_reviewed_stores())}:
+        if not may_end:
+            raise build_review_error()
         table.write(lambda writer: writer.set_reviewed_store("", is_reviewed=False), at)

@@ -18,9 +18,8 @@ from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.skill_store.reviewed_folder_store import (
-    REVIEW_VARIABLE,
     ReviewedFolderStore,
-    stop_reviews,
+    end_reviews,
 )
 from skillhall._internal.skill_store.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
@@ -40,7 +39,7 @@ from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.timeouts import parse_timeout
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
-from skillhall._internal.storage.sql.version_rows import SqlVersionTable
+from skillhall._internal.storage.sql.version_rows import REVIEW_VARIABLE, SqlVersionTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
 
@@ -128,14 +127,21 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     )
     if not database.is_postgres:
         return _open_reviewed_folders(services, settings)
-    store = SqlSharedSkillTable(database, mode)
+    store = SqlSharedSkillTable(database, mode, may_end_reviews=bool(settings.server.review))
     folder = get_mirror_folder(settings, database, mode)
     mirror = SkillMirror(store, folder)
     uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
     feed.subscribe(mirror.handle_events)
     feed.subscribe(uploads.handle_events)
     skills = DatabaseStore(settings.working_directory, store, mirror)
-    mirror.try_refresh()
+    try:
+        mirror.refresh()
+    except ConfigInvalid:
+        services.close()
+        mirror.close()
+        raise
+    except Exception:  # noqa: BLE001 - the mirror tries again
+        mirror.try_refresh()
     versions = _build_versions(settings, database, mode, skills)
     return services._replace(mirror=mirror, skill_store=skills, uploads=uploads, versions=versions)
 
@@ -146,7 +152,8 @@ def _open_reviewed_folders(services: DatabaseServices, settings: Settings) -> Da
     table = SqlVersionTable(database)
     if mode is ReviewMode.OFF:
         with suppress(DatabaseUnavailable, DatabaseFull):  # the next start tries again
-            stop_reviews(table, settings.working_directory, utc_now())
+            directory, may_end = settings.working_directory, bool(settings.server.review)
+            end_reviews(table, directory, utc_now(), may_end=may_end)
         return services
     folders = open_folder_store(settings, database)
     mirror = SkillMirror(
@@ -183,7 +190,7 @@ def _build_versions(
 def parse_review_mode(text: str) -> ReviewMode:
     """Parse the value of SKILLHALL_REVIEW. Raises: ConfigInvalid."""
     try:
-        return ReviewMode(text.strip().lower())
+        return ReviewMode(text.strip().lower() or ReviewMode.OFF)
     except ValueError:
         problem, hint = f"{text!r} is not a review mode", "use off, one or two"
         raise ConfigInvalid(REVIEW_VARIABLE, problem, hint) from None

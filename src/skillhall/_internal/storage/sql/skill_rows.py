@@ -31,6 +31,7 @@ from skillhall._internal.storage.sql.version_rows import (
     VersionOrigin,
     VersionReader,
     VersionWriter,
+    build_review_error,
 )
 
 if TYPE_CHECKING:
@@ -51,9 +52,16 @@ class SqlSharedSkillTable:
     as they were written last. `write` may call `work` more than once.
     """
 
-    def __init__(self, database: Database, review: ReviewMode = ReviewMode.OFF) -> None:
+    def __init__(
+        self,
+        database: Database,
+        review: ReviewMode = ReviewMode.OFF,
+        *,
+        may_end_reviews: bool = True,
+    ) -> None:
         self._database = database
         self.review = review
+        self._may_end_reviews = may_end_reviews
 
     @property
     def is_reviewed(self) -> bool:
@@ -99,12 +107,15 @@ class SqlSharedSkillTable:
     def prepare(self, at: str) -> None:
         """Record versions of the skills that have none, and whether skills are reviewed.
 
-        Raises: DatabaseUnavailable, DatabaseFull.
+        Raises: ConfigInvalid if that would end the reviews, DatabaseUnavailable, DatabaseFull.
         """
 
         def work(writer: SharedSkillWriter) -> None:
+            was_reviewed = IN_DATABASE in writer.history.list_reviewed_stores()
+            if was_reviewed and not self.is_reviewed and not self._may_end_reviews:
+                raise build_review_error()
             writer.history.adopt_shared_skills(self.review)
-            if (IN_DATABASE in writer.history.list_reviewed_stores()) != self.is_reviewed:
+            if was_reviewed != self.is_reviewed:
                 writer.history.set_reviewed_store(IN_DATABASE, is_reviewed=self.is_reviewed)
 
         self.write(work, at)

@@ -37,6 +37,7 @@ from skillhall._internal.storage.sql.tables import (
     version_files,
     version_reviews,
 )
+from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -49,7 +50,15 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _NEWEST_FIRST = skill_versions.c.number.desc()
 _ROLLED_BACK = "rolled back"  # origin of a shared skill
+REVIEW_VARIABLE = "SKILLHALL_REVIEW"
 IN_DATABASE = "database"  # location of a store whose skills are in the database
+
+
+def build_review_error() -> ConfigInvalid:
+    """Return the error for a process that would end the reviews without being told to."""
+    problem = "the skills in this database are reviewed, but it is not set"
+    hint = "set it to one or two; off ends the reviews and serves all drafts"
+    return ConfigInvalid(REVIEW_VARIABLE, problem, hint)
 
 
 class VersionOrigin(NamedTuple):
