@@ -39,6 +39,7 @@ from skillhall._internal.rest import (
     prompt_routes,
     revocation_routes,
     skill_routes,
+    version_routes,
     webhooks,
     well_known,
 )
@@ -125,7 +126,12 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
         site.audit = services.audit
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [skill_routes.router, well_known.router, build_web_router(site)]
+        routers += [
+            skill_routes.router,
+            version_routes.router,
+            well_known.router,
+            build_web_router(site),
+        ]
     if services.audit is not None:
         routers.append(audit_routes.router)
     if services.trust is not None:

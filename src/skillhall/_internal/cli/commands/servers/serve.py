@@ -144,9 +144,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
             f"warning: {problem}; "
             "sessions and shared skills are unavailable until the database works"
         )
-    if database_services.skill_store is not None and (
-        unshared := database_services.skill_store.list_unshared_ids()
-    ):
+    store = database_services.skill_store
+    if store is not None and (unshared := store.list_unshared_ids()):
         print_message(
             f"warning: {format_count(len(unshared), 'skill')} in .agents/skills not served: "
             "the server uses the skills in the database"
