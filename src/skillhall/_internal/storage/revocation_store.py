@@ -121,9 +121,7 @@ def _merge(server: str, old: StoredList, new: StoredList) -> StoredList:
         return old._replace(asked=new.asked, answered=new.answered or old.answered)
     known = old.revocations
     if known is not None and new.revocations.number < known.number:
-        problem = (
-            f"its number {new.revocations.number} is lower than {known.number}, which is known"
-        )
+        problem = f"number {new.revocations.number} is lower than the known {known.number}"
         raise ConfigInvalid(server, f"the list of revocations is rejected: {problem}")
     if known is not None and new.revocations.issued < known.issued:
         return old._replace(asked=new.asked, answered=new.answered)  # an older copy of it

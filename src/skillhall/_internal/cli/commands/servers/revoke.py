@@ -46,19 +46,23 @@ command = DefaultCommandGroup(
 def revoke(*, subject: str, reason: str, instead: str, undo: bool, root: str) -> CommandResult:
     """Revoke the current files of the skill ID, or the files with this DIGEST."""
     settings = read_settings()._replace(working_directory=root)
-    digest, skill = _find_digest(subject, settings)
+    digests, skill = _find_digests(subject, settings)
     with _open_revocations(settings) as revocations:
         if undo:
-            was_revoked = revocations.restore(_CLI, digest, skill=skill, reason=reason)
-            message = f"{digest} is no longer revoked" if was_revoked else "it was not revoked"
+            restored = [
+                digest
+                for digest in digests
+                if revocations.restore(_CLI, digest, skill=skill, reason=reason)
+            ]
+            verb = "restored" if restored else "not revoked:"
             return CommandResult(
-                {"digest": digest, "restored": was_revoked}, lines=[digest], messages=[message]
+                {"restored": restored}, lines=restored, messages=[f"{verb} {subject}"]
             )
-        entry = revocations.revoke(_CLI, digest, skill=skill, reason=reason, instead=instead)
+        entries = revocations.revoke(_CLI, digests, skill=skill, reason=reason, instead=instead)
     return CommandResult(
-        {"revocation": serialize_entry(entry)},
-        lines=[entry.digest],
-        messages=[f"revoked {skill or digest}"],
+        {"revocations": [*map(serialize_entry, entries)]},
+        lines=[entry.digest for entry in entries],
+        messages=[f"revoked {subject}"],
     )
 
 
@@ -92,16 +96,16 @@ def serialize_entry(entry: RevocationEntry) -> dict[str, object]:
     return {**values, "revoked": is_revoked}
 
 
-def _find_digest(subject: str, settings: Settings) -> tuple[str, str]:
-    """Return the digest and the id of a skill. Raises: SkillNotFound."""
+def _find_digests(subject: str, settings: Settings) -> tuple[tuple[str, ...], str]:
+    """Return the digests and the id of a skill. Raises: SkillNotFound."""
     if is_digest(subject):
-        return subject, ""
+        return (subject,), ""
     with require_database():
         from skillhall._internal.wiring.database import open_database_services
-        from skillhall._internal.wiring.server_skills import compute_stored_digest
+        from skillhall._internal.wiring.server_skills import compute_stored_digests
 
     with closing(open_database_services(settings)) as services:
-        return compute_stored_digest(subject, settings, services), subject
+        return compute_stored_digests(subject, settings, services), subject
 
 
 @contextmanager
