@@ -22,7 +22,12 @@ from starlette.types import ASGIApp
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
+from skillhall._internal.http.credentials import (
+    AcceptedTokens,
+    BrowserSignIns,
+    Credentials,
+    KnownUsers,
+)
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
@@ -53,6 +58,7 @@ from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
+    from skillhall._internal.wiring.database import Accounts  # imports the database driver
 
 _SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
@@ -91,6 +97,8 @@ class Services:
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
     sign_ins: BrowserSignIns | None = None
+    users: KnownUsers | None = None
+    accounts: Accounts | None = None  # changes users and tokens
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
 
@@ -102,11 +110,20 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
     monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
-    credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
+    credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
-        site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
+        site = Site(
+            collection,
+            service,
+            settings,
+            pools,
+            credentials,
+            shutdown,
+            workspace,
+            services.accounts,
+        )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, well_known.router, build_web_router(site)]
     if workspace is not None:

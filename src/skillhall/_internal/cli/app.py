@@ -77,6 +77,10 @@ COMMAND_SECTIONS = {
             "Write the prompts of a server as skills for coding agents.",
         ),
         "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
+        "user": (
+            "servers.user",
+            "Manage the users of servers: add, list, role, disable, enable, link, remove.",
+        ),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),
     },

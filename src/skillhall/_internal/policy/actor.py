@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from skillhall._internal.policy.access_scopes import OPERATOR
 
+# A sign-in without a token has the id of the user, after this prefix, in place of the token's.
+USER_OWNER_PREFIX = "user-"
+
 
 class Via(StrEnum):
     """Surface through which an actor makes a change."""

@@ -14,8 +14,12 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.accounts.passwords import verify_password
+from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
+from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.records import StoredUser as User
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
@@ -35,19 +39,31 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessTokens",
+    "Accounts",
     "DatabaseServices",
     "NewSignIn",
     "SignIn",
     "SignIns",
     "Token",
+    "User",
+    "UserAccounts",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
     "open_database",
     "open_database_services",
+    "open_user_accounts",
     "utc_now",
 ]
 DATABASE = "skillhall.db"  # in the data folder
+
+
+class Accounts(NamedTuple):
+    """Users and tokens of a server, and how passwords are compared."""
+
+    users: UserAccounts
+    tokens: AccessTokens
+    verify_password: Callable[[str, str], bool] = verify_password
 
 
 class DatabaseServices(NamedTuple):
@@ -60,17 +76,25 @@ class DatabaseServices(NamedTuple):
     event_feed: EventFeed
     token_cache: TokenCache
     sign_ins: SignIns
+    users: UserCache
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | None = None
     uploads: DatabaseUploads | None = None
 
+    @property
+    def accounts(self) -> Accounts:
+        """Operations on users and tokens."""
+        users = UserAccounts(SqlUserTable(self.database))
+        return Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+
     def close(self) -> None:
         """Stop polling and close the database. Idempotent."""
         self.event_feed.close()
         self.token_cache.close()
         self.sign_ins.close()
+        self.users.close()
         self.use_recorder.close()
         if self.mirror is not None:
             self.mirror.close()
@@ -83,6 +107,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     Succeeds even if the database is temporarily unavailable.
     Raises: ConfigInvalid, DatabaseNewer.
     """
+    may_have_users = settings.database_url is not None or os.path.exists(_database_path(settings))  # noqa: PTH110
     database = open_database(settings, allow_unavailable=True)
     feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
     recorder = UseRecorder()
@@ -91,8 +116,11 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     invalidator = RepositoryInvalidator(SqlOutbox(database))
     feed.subscribe(tokens.handle_events)
     feed.subscribe(sign_ins.handle_events)
+    users = UserCache(SqlUserTable(database), recorder, may_have_users=may_have_users)
+    feed.subscribe(users.handle_events)
     tokens.try_refresh()
-    services = DatabaseServices(database, feed, tokens, sign_ins, recorder, invalidator)
+    users.try_refresh()
+    services = DatabaseServices(database, feed, tokens, sign_ins, users, recorder, invalidator)
     if not database.is_postgres:
         return services
     store = SqlSharedSkillTable(database)
@@ -114,6 +142,15 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     return AccessTokens(SqlTokenTable(database)), database.close
 
 
+def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:
+    """Return the users of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return UserAccounts(SqlUserTable(database)), database.close
+
+
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
     """Open the configured database. Call `close` when done.
 
@@ -122,7 +159,7 @@ def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Dat
     is such a restore.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
-    default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
+    default_url = build_sqlite_url(_database_path(settings))
     url = default_url if settings.database_url is None else settings.database_url.reveal()
     timeouts = parse_timeout(settings.database_timeout)
     database = Database(url, utc_now(), allow_outage=allow_unavailable, timeouts=timeouts)
@@ -132,6 +169,10 @@ def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Dat
         database.close()
         raise
     return database
+
+
+def _database_path(settings: Settings) -> str:
+    return os.path.join(settings.data_directory, DATABASE)  # noqa: PTH118
 
 
 def get_mirror_folder(settings: Settings, database: Database) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from skillhall._internal.policy.roles import Role
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
 from skillhall.errors import BackupRejected
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _MAX_INTEGER = 2**63 - 1  # of BIGINT
 _MAX_MODE = 0o777
 _ZONES = frozenset(Zone)
+_ROLES = frozenset(Role)
 
 
 def validate_row(table: Table, row: Mapping[str, object]) -> None:
@@ -44,8 +46,9 @@ def _has_column_type(column: Column[Any], value: object) -> bool:
 
 
 def _has_valid_values(table: str, row: Mapping[str, object]) -> bool:
-    if "zone" in row:
-        return row["zone"] in _ZONES
+    for column, values in (("zone", _ZONES), ("role", _ROLES)):
+        if column in row:
+            return row[column] in values
     if "path" in row:
         mode = row.get("mode", 0)
         path = RelativePath.parse(str(row["path"]))

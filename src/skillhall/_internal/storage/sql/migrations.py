@@ -156,6 +156,24 @@ def _m7_sign_ins(connection: Connection) -> None:
     )
 
 
+def _m8_users(connection: Connection) -> None:
+    """Create users, their links, and which tokens they own."""
+    _execute(
+        connection,
+        """CREATE TABLE users (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
+            display TEXT NOT NULL, role TEXT NOT NULL, issuer TEXT NOT NULL,
+            subject TEXT NOT NULL, password TEXT NOT NULL, disabled_at TEXT,
+            created_at TEXT NOT NULL, seen_at TEXT)""",
+        "CREATE UNIQUE INDEX users_name ON users (name)",
+        "CREATE UNIQUE INDEX users_identity ON users (issuer, subject) WHERE issuer != ''",
+        """CREATE TABLE user_links (digest TEXT PRIMARY KEY NOT NULL, user_id TEXT NOT NULL,
+            created_at TEXT NOT NULL, expires_at TEXT NOT NULL)""",
+        """CREATE TABLE token_owners (token_id TEXT PRIMARY KEY NOT NULL,
+            user_id TEXT NOT NULL)""",
+        "CREATE INDEX token_owners_user ON token_owners (user_id)",
+    )
+
+
 def _m9_audit(connection: Connection) -> None:
     """Create the audit log and its seals, which triggers make append-only."""
     serial = _get_serial_type(connection)
@@ -224,6 +242,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m5_event_order,
     _m6_file_times,
     _m7_sign_ins,
+    _m8_users,
     _m9_audit,
 )
 LATEST_VERSION = len(MIGRATIONS)
