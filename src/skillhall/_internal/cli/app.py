@@ -79,7 +79,16 @@ COMMAND_SECTIONS = {
             "Write the prompts of a server as skills for coding agents.",
         ),
         "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
+        "audit": ("servers.audit", "Show and verify the audit log of a server."),
+        "version": (
+            "servers.version",
+            "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
+        ),
         "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
+        "user": (
+            "servers.user",
+            "Manage the users of servers: add, list, role, disable, enable, link, remove.",
+        ),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),
     },

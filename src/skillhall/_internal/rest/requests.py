@@ -145,3 +145,41 @@ class SendInventoryRequest(BaseModel):
 
     label: str = Field(description="Name of the machine or group.", examples=["laptop-7"])
     skills: list[InventoryItemRequest]
+
+
+_COMMENT = Field("", max_length=2000, description="Shown to the author and to other reviewers.")
+
+
+class VersionCommentRequest(BaseModel):
+    """An optional comment on a version."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    comment: str = _COMMENT
+
+
+class ReturnVersionRequest(BaseModel):
+    """Why a version is returned to its author."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    comment: str = Field(
+        min_length=1, max_length=2000, description="What the author should change."
+    )
+
+
+class YankVersionRequest(BaseModel):
+    """Why a version must not be used any more."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=2000, description="Published with the revocation.")
+
+
+class UseVersionRequest(BaseModel):
+    """The approved version to serve."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    number: int = Field(ge=1)
+    comment: str = _COMMENT

@@ -65,7 +65,7 @@ class Revocations:
         )
 
     def restore(self, actor: Actor, digest: str, *, skill: str = "", reason: str) -> bool:
-        """Take a revocation back; return whether the digest was revoked.
+        """Undo a revocation; return whether the digest was revoked.
 
         Raises: FieldRefused, DatabaseUnavailable, DatabaseFull.
         """
@@ -102,7 +102,7 @@ def _check_line(field: str, text: str, limit: int) -> str:
 
 
 class RevokedDigests(NamedTuple):
-    """What is revoked at one moment, by digest; the number changes with it."""
+    """Revocations at one moment, by digest; the number changes with them."""
 
     number: int = 0
     by_digest: Mapping[str, Revocation] = {}
@@ -111,7 +111,7 @@ class RevokedDigests(NamedTuple):
 class RevocationCache:
     """The entries of the database, for every request. Call `close` when done.
 
-    While the database is unavailable, the last known entries count, even after a restart.
+    While the database is unavailable, the last known entries apply, even after a restart.
     """
 
     def __init__(self, table: SqlRevocationTable, data_directory: str) -> None:

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
-from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.skill_store.revocation_list import PublishedRevocations
-from skillhall._internal.skill_store.server_trust import ServerTrust
 from skillhall._internal.skill_store.skill_analysis import compute_digests
-from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.storage.inventories import Inventories
 from skillhall._internal.storage.revocations import Revocations
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
+from skillhall._internal.wiring.database import open_folder_store
 from skillhall.errors import ConfigInvalid, SkillNotFound
 
 if TYPE_CHECKING:
@@ -47,13 +46,15 @@ def open_collection(
     """
     store: SkillStore | None = None if services is None else services.skill_store
     if store is None:
-        store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
-        if services is not None:
-            name = f"skills-{sha256_hex(store.location.encode())[:16]}"
-            store.file_audit = FileAudit(services.database, settings.data_directory, name)
-            store.is_in_database = True  # its changes wait for the audit log
-        store.sweep()  # leftovers of killed processes
-    collection = Collection(store, settings, prompt_service.skills, semantic=semantic)
+        if services is None:
+            store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+            store.sweep()  # leftovers of killed processes
+        else:
+            store = open_folder_store(settings, services.database)
+    versions = None if services is None else services.versions
+    collection = Collection(
+        store, settings, prompt_service.skills, semantic=semantic, versions=versions
+    )
     if services is not None:
         cache = services.revocations
         collection.read_revoked = lambda: cache.revoked

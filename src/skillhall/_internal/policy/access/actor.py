@@ -10,6 +10,9 @@ from skillhall._internal.policy.access.access_scopes import OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# A sign-in without a token has the id of the user, after this prefix, in place of the token's.
+USER_OWNER_PREFIX = "user-"
+
 
 class Via(StrEnum):
     """Surface through which an actor makes a change."""
@@ -46,4 +49,4 @@ class AuditedChange(NamedTuple):
 
 
 SYSTEM_ACTOR = Actor("system")
-CLI_ACTOR = Actor(via=Via.CLI)  # whoever may run commands on the server's machine
+CLI_ACTOR = Actor(via=Via.CLI)  # the user who runs a command on the server's machine

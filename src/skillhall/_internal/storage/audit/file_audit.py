@@ -1,4 +1,4 @@
-"""Audit rows for changes of files, which share no transaction with the database.
+"""Audit rows for changes to files, which share no transaction with the database.
 
 The planned rows are written to a journal first. The files are changed while a transaction with the
 rows is open: if the database is down, nothing changes. If the process is killed in between, the
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _FOLDER = "audit-journals"  # in the data folder
+_ID_DETAIL = "journal"  # name of the id in the details of rows
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
@@ -46,7 +47,7 @@ class _Journal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileAudit:
-    """Records changes of some files. Call its methods while no other process changes them."""
+    """Records changes to files. Call its methods while no other process changes them."""
 
     database: Database
     data_directory: str
@@ -54,7 +55,7 @@ class FileAudit:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, change: AuditedChange, apply: Callable[[], _T], find_state: FindState) -> _T:
-        """Call `apply`, which changes the files, and add the rows of what it changed.
+        """Call `apply`, which changes the files, and add rows for its changes.
 
         Raises: DatabaseUnavailable, DatabaseFull, OSError; and errors from `apply`.
         """
@@ -128,11 +129,11 @@ def _add_missing_rows(connection: Connection, journal: _Journal, subjects: Seque
     """Add rows, unless the transaction with them was committed before the process ended."""
     query = select(audit.c.detail).where(audit.c.at == journal.at)
     details = connection.execute(query).scalars()
-    if not any(json.loads(detail).get("change") == journal.id for detail in details):
+    if not any(json.loads(detail).get(_ID_DETAIL) == journal.id for detail in details):
         _add_rows(connection, journal, subjects)
 
 
 def _add_rows(connection: Connection, journal: _Journal, subjects: Sequence[str]) -> None:
     digests = {subject: journal.change.digests[subject] for subject in subjects}
     change = journal.change._replace(digests=digests)
-    add_change_rows(connection, change, journal.at, {"change": journal.id})
+    add_change_rows(connection, change, journal.at, {_ID_DETAIL: journal.id})

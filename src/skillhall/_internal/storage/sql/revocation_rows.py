@@ -28,10 +28,10 @@ _NANOSECONDS = 1_000_000_000
 def add_revocation(
     connection: Connection, actor: Actor, revocation: Revocation, *, is_revoked: bool = True
 ) -> RevocationEntry:
-    """Revoke a digest in the open transaction, or take that back, and tell all servers.
+    """Revoke or reinstate a digest in the open transaction, and notify all servers.
 
-    Returns the entry that counts. If it says so already, nothing is added; the number is 0 if
-    the digest was never revoked.
+    Returns the current entry. Nothing is added if the digest already has this state; the number is
+    0 if it was never revoked.
     """
     if connection.dialect.name == "postgresql":  # SQLite has only one writer
         # Numbers become visible in their order.

@@ -29,7 +29,7 @@ _SHORT_DIGEST = len("sha256:") + 12
 
 command = DefaultCommandGroup(
     "revoke",
-    help="Revoke a version of a skill: no agent may use it any more.\n\n"
+    help="Revoke a version of a skill, so that no agent may use it.\n\n"
     "The server stops serving these files, and publishes their digest. Machines that have a copy "
     "block it at their next check.",
     epilog='Example: skillhall revoke pdf-tools --reason "sends keys to a stranger"',
@@ -39,9 +39,9 @@ command = DefaultCommandGroup(
 @command.set_default
 @json_command("", "skillhall revoke pdf-tools --reason TEXT")
 @click.argument("subject", metavar="ID|DIGEST")
-@click.option("--reason", required=True, metavar="TEXT", help="Say why. Everyone can read it.")
+@click.option("--reason", required=True, metavar="TEXT", help="State the reason, which is public.")
 @click.option("--instead", default="", metavar="ID@N", help="Name the version to use instead.")
-@flag("--undo", help="Take the revocation back.")
+@flag("--undo", help="Undo the revocation.")
 @run_directory_option
 def revoke(*, subject: str, reason: str, instead: str, undo: bool, root: str) -> CommandResult:
     """Revoke the current files of the skill ID, or the files with this DIGEST."""
@@ -68,7 +68,7 @@ def revoke(*, subject: str, reason: str, instead: str, undo: bool, root: str) ->
 
 @json_command("list", "skillhall revoke list", group=command)
 def list_revocations() -> CommandResult:
-    """List all entries, also those that take a revocation back."""
+    """List all entries, including those that undo a revocation."""
     with _open_revocations(read_settings()) as revocations:
         entries = revocations.list()
     return CommandResult(
