@@ -141,6 +141,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             workspace,
             services.accounts,
             services.audit,
+            services.trust,
         )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [

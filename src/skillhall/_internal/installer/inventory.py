@@ -42,6 +42,11 @@ def build_inventory(
     return sorted(items)
 
 
+def is_locked(folder: str, settings: Settings) -> bool:
+    """Whether a lock file has the digest of the skill in a folder."""
+    return os.path.realpath(folder) in _read_origins(settings)
+
+
 def _read_origins(settings: Settings) -> dict[str, tuple[str, str]]:
     """Return the source and the commit of installed skills, by folder."""
     origins: dict[str, tuple[str, str]] = {}

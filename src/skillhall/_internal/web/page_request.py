@@ -188,6 +188,11 @@ class PageRequest(Request):
         return self.site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
+    def can_read_inventory(self) -> bool:
+        """Whether there are inventories that the user may read."""
+        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
+
+    @property
     def actor(self) -> Actor:
         """Who sent the request."""
         return actor_of(self.scope)
