@@ -14,7 +14,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.policy.access.actor import Actor
-from skillhall._internal.policy.trust.inventory import InventoryItem
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
 from skillhall._internal.storage.inventories import KEPT_FOR, Inventories
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
@@ -129,7 +129,7 @@ def test_label_belongs_to_its_user(inventories: Inventories) -> None:
     [
         (InventoryItem("", DIGEST), "name"),
         (InventoryItem("pdf", "sha256:1"), "digest"),
-        (InventoryItem("pdf", DIGEST, "/home/dev1/skills"), "source"),
+        (InventoryItem("pdf", DIGEST, "~/skills"), "source"),
         (InventoryItem("pdf", DIGEST, commit="HEAD"), "commit"),
         (InventoryItem("pdf", DIGEST, state="fine"), "state"),
         (InventoryItem("pdf", DIGEST, risk="L9"), "risk"),

@@ -371,7 +371,7 @@ class UndoResponse(BaseModel):
 
 
 class RevocationEntryResponse(RevocationFields):
-    """An entry of the list: it revokes a digest, or takes that back."""
+    """An entry of the list: it revokes a digest, or restores it."""
 
     number: int
     by: str

@@ -11,13 +11,13 @@ from skillhall._internal.http.access import actor_of, needs
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.policy.trust.checklist import (
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
+from skillhall._internal.policy.trust.revocations import LIST_PATH, RevocationEntry
+from skillhall._internal.policy.trust.security_checklist import (
     ChecklistAnswer,
     count_answers,
     serialize_answer,
 )
-from skillhall._internal.policy.trust.inventory import InventoryItem
-from skillhall._internal.policy.trust.revocations import LIST_PATH, RevocationEntry
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import ApiRoute, Json, waits_for
 from skillhall._internal.rest.etag import NO_CACHE, document_response
@@ -73,7 +73,7 @@ def get_revocation_list(
 @waits_for(Work.DATABASE)
 @needs(Action.READ)
 def list_revocations(trust: _Trust) -> Response:
-    """List all entries, oldest first, also those that take a revocation back."""
+    """List all entries, oldest first, also those that restore a digest."""
     entries = [*map(_serialize_entry, trust.revocations.list())]
     return SuccessResponse({"revocations": entries}, headers=NO_CACHE)
 
@@ -89,7 +89,7 @@ def list_revocations(trust: _Trust) -> Response:
 def revoke_skill(
     request: Request, trust: _Trust, body: Json[requests.RevokeSkillRequest]
 ) -> Response:
-    """Revoke a digest or the current files of a skill, or take a revocation back."""
+    """Revoke a digest or the current files of a skill, or restore a digest."""
     actor = actor_of(request.scope)
     if not body.revoked:
         restored = trust.restore(actor, digest=body.digest, reason=body.reason)

@@ -70,7 +70,7 @@ from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
-from skillhall._internal.storage.revocations import RevokedDigests
+from skillhall._internal.storage.server_revocations import RevokedDigests
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,

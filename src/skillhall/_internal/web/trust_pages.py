@@ -6,7 +6,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.policy.trust.checklist import ChecklistAnswer, count_answers
+from skillhall._internal.policy.trust.security_checklist import ChecklistAnswer, count_answers
 from skillhall._internal.skill_store.trust.inventory_overview import InventoryQuery, ServerState
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.page_request import PageRequest

@@ -33,7 +33,7 @@ from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
 from skillhall._internal.storage.records import StoredUser as User
-from skillhall._internal.storage.revocations import RevocationCache, Revocations
+from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.trust.checklist import (
+from skillhall._internal.policy.trust.security_checklist import (
     ChecklistAnswer,
     ChecklistFacts,
     answer_checklist,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.collection import Collection
     from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
     from skillhall._internal.storage.inventories import Inventories
-    from skillhall._internal.storage.revocations import Revocations
+    from skillhall._internal.storage.server_revocations import Revocations
 
 
 @dataclass(frozen=True, slots=True)

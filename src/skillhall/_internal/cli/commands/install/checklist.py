@@ -12,17 +12,17 @@ from skillhall._internal.cli.commands.install.trust import find_judged_skills
 from skillhall._internal.cli.options import json_command
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.terminal import format_count
-from skillhall._internal.installer.inventory import is_locked
+from skillhall._internal.installer.machine_inventory import is_locked
 from skillhall._internal.installer.revocation_check import list_revocations
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.trust.checklist import (
+from skillhall._internal.policy.trust.policies import SkillEvidence
+from skillhall._internal.policy.trust.security_checklist import (
     ChecklistAnswer,
     ChecklistFacts,
     answer_checklist,
     count_answers,
     serialize_answer,
 )
-from skillhall._internal.policy.trust.policies import SkillEvidence
 from skillhall._internal.policy.trust.trust_decision import TrustState
 
 

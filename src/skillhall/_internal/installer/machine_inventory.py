@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.locked_sources import normalize_source
 from skillhall._internal.installer.project import Project
-from skillhall._internal.policy.trust.inventory import InventoryItem
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall.errors import SkillhallError
 
