@@ -86,12 +86,14 @@ class TrustRecords(NamedTuple):
             for one in self.approvals
         )
 
-    def has_latest(self, approval: Approval) -> bool:
+    def has_latest(self, approval: Approval, *, same_day: bool = False) -> bool:
         """Whether the latest record about the same files or folder says the same."""
         subject = itemgetter(*map(Approval._fields.index, ("digest", "folder", "name", "where")))
         for one in reversed(self.approvals):
             if subject(one) == subject(approval):
-                return one.decision is approval.decision and one.files == approval.files
+                is_current = not same_day or one.at[:10] == approval.at[:10]
+                is_same = one.decision is approval.decision and one.files == approval.files
+                return is_same and is_current
         return False
 
     def find_own_folders(self, project: str) -> set[str]:
@@ -151,8 +153,10 @@ class TrustStore:
             raise ConfigInvalid(TRUST_FILE, "not a regular file") from None
         return TrustRecords()
 
-    def add(self, approvals: Iterable[Approval]) -> None:
+    def add(self, approvals: Iterable[Approval], *, renew: bool = False) -> None:
         """Append records. A file that cannot be read is left unchanged.
+
+        With `renew`, a record is added even if the latest one says the same, once a day.
 
         Raises: ConfigInvalid, NotAFile, OSError.
         """
@@ -163,7 +167,7 @@ class TrustStore:
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()
             records = self.read()
-            added = [one for one in new if not records.has_latest(one)]
+            added = [one for one in new if not records.has_latest(one, same_day=renew)]
             if not added:
                 return
             data = render_records(TrustRecords((*records.approvals, *added)))

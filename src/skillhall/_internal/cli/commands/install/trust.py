@@ -167,10 +167,16 @@ def list_states() -> CommandResult:
     found = find_judged_skills("")
     judged = found.judge_all()
     rows = [_Row.build(found, one) for one in judged]
+    due = found.review.find_due(judged)
     return CommandResult(
-        {"skills": [row.serialize() for row in rows]},
+        {"skills": [row.serialize() for row in rows], "due": [one._asdict() for one in due]},
         headings=["skill", "reason", "state", "digest", "where", "since"],
         rows=[row.to_cells() for row in rows],
+        warnings=[
+            f"warning: {one.name} ({one.risk}) is due for a review since {one.since[:10]}; "
+            f"approve it again with: skillhall trust {one.name}"
+            for one in due
+        ],
     )
 
 
