@@ -69,6 +69,7 @@ class FolderSkillProvider:
                     catalog.findings,
                     get_index,
                     clearance=clearance,
+                    summarize_trust=self._gate.summarize,
                 )
             self._cached = fingerprint, view
             return view

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.wiring.skill_gate import open_server_gate
 
 if TYPE_CHECKING:
     from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
@@ -33,7 +34,10 @@ def open_collection(
     if store is None:
         store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
         store.sweep()  # leftovers of killed processes
-    collection = Collection(store, settings, prompt_service.skills, semantic=semantic)
+    served = open_server_gate(settings)
+    collection = Collection(
+        store, settings, prompt_service.skills, semantic=semantic, served=served
+    )
     if embedding is not None:
         texts = EmbeddingTexts()
         collection.on_change = lambda skills: embedding.schedule(lambda: texts.list_inputs(skills))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.trust.file_hashes import HashedFiles
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
     from skillhall._internal.policy.trust.trust_decision import Decision
     from skillhall._internal.sources.folder.candidate import Signature
 
@@ -76,6 +77,9 @@ class SkillGate(Protocol):
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
         """Clear the skills that models may get, in order."""
 
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:
+        """Return who wrote and approved a skill; None if nothing is known about it."""
+
 
 class OpenGate:
     """Clears every skill: of a server, or in folders that the caller named."""
@@ -89,6 +93,10 @@ class OpenGate:
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
         """Clear all skills."""
         return Clearance(clear_all(skills))
+
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:  # noqa: ARG002 - as `SkillGate`
+        """Return None."""
+        return None
 
 
 OPEN_GATE = OpenGate()

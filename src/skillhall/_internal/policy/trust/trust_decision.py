@@ -30,6 +30,7 @@ class Origin(StrEnum):
     USER = "user"  # in a folder of the user or of the system
     NAMED = "named"  # in a folder that the user named
     PROJECT = "project"  # in the project, which a stranger may have written
+    SERVER = "server"  # of a server, whose authors and reviewers decide
     LINK = "link"  # behind a link that leads out of the searched folders
 
 
@@ -100,7 +101,7 @@ def decide(
     rule = ""
     if latest is ApprovalDecision.APPROVE:
         rule = "you approved it"
-    elif facts.origin in (Origin.OWN, Origin.USER, Origin.NAMED):
+    elif facts.origin in (Origin.OWN, Origin.USER, Origin.NAMED, Origin.SERVER):
         rule = _ORIGIN_RULES[facts.origin]
     elif policies is not None:
         rule = policies.find_permission(facts)
@@ -115,6 +116,7 @@ _ORIGIN_RULES = {
     Origin.USER: "it is in your own folder",
     Origin.NAMED: "you named its folder",
     Origin.PROJECT: "it was found in the project",
+    Origin.SERVER: "this server serves it",
     Origin.LINK: "a link leads out of the searched folders",
 }
 
