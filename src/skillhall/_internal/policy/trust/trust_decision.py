@@ -48,6 +48,7 @@ class ApprovalDecision(StrEnum):
 
     APPROVE = "approve"
     BLOCK = "block"
+    DECLINE = "decline"  # the user answered "no": hold it without asking again
     FORGET = "forget"  # the records before it do not count
 
 
@@ -108,7 +109,10 @@ def decide(
     if rule:
         return Decision(TrustAction.LOAD, TrustState.APPROVED, rule)
     state = TrustState.CHANGED if was_approved else TrustState.NEW
-    return _decide_by_origin(facts, state, policies)
+    decision = _decide_by_origin(facts, state, policies)
+    if latest is ApprovalDecision.DECLINE and decision.action is TrustAction.ASK:
+        decision = decision._replace(action=TrustAction.HOLD)
+    return decision
 
 
 _ORIGIN_RULES = {
