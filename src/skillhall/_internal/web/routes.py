@@ -24,7 +24,7 @@ from skillhall._internal.web.rendering import render_error
 from skillhall._internal.web.sessions import block_pages, board_pages, session_pages, template_pages
 from skillhall._internal.web.sessions import import_pages as session_imports
 from skillhall._internal.web.site import Site
-from skillhall._internal.web.skills import edit_pages, import_pages, skill_pages
+from skillhall._internal.web.skills import edit_pages, import_pages, policy_pages, skill_pages
 from skillhall.errors import SkillhallError
 
 _DATABASE, _STORE, _FETCH = Work.DATABASE, Work.STORE, Work.FETCH
@@ -46,6 +46,7 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skills/import/folder", _WRITE, import_pages.review_folder, _STORE),
     ("GET", "/skills/import/{review}", _WRITE, import_pages.show_review, _STORE),
     ("POST", "/skills/import/{review}", _WRITE, import_pages.confirm, _STORE),
+    ("GET", "/policy", _READ, policy_pages.show_policies),
     ("GET", "/skill/{id}", _READ, skill_pages.show_skill),
     ("GET", "/skill/{id}/files", _READ, skill_pages.list_files),
     ("GET", "/skill/{id}/files/{path:path}", _READ, skill_pages.show_file),
