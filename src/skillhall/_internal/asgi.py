@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,6 +21,7 @@ from fastapi import APIRouter
 from starlette.types import ASGIApp
 
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
+from skillhall._internal.http.access import record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
@@ -32,6 +34,7 @@ from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import (
+    audit_routes,
     health,
     prompt_routes,
     revocation_routes,
@@ -57,6 +60,7 @@ from skillhall._internal.skill_store.revocation_list import PublishedRevocations
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
+from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid
 
@@ -103,6 +107,7 @@ class Services:
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
     revocations: PublishedRevocations | None = None
+    audit: ServerAudit | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -111,19 +116,20 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     workspace, shutdown = services.workspace, services.shutdown.wait
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
-    monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
+    monitor = HealthMonitor(
+        service, metrics, services.check_database, services.embedding, services.audit
+    )
     credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
         site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
+        site.audit = services.audit
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [
-            skill_routes.router,
-            version_routes.router,
-            well_known.router,
-            build_web_router(site),
-        ]
+        routers += [skill_routes.router, version_routes.router, well_known.router]
+        routers.append(build_web_router(site))
+    if services.audit is not None:
+        routers.append(audit_routes.router)
     if services.revocations is not None:
         routers.append(revocation_routes.router)
     if workspace is not None:
@@ -135,6 +141,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
     state.pools, state.revocations = pools, services.revocations
+    state.audit = services.audit
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
@@ -164,7 +171,10 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         *settings.tokens.values(),
     )
     app = AuthMiddleware(app, server, credentials, pools)
-    return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
+    on_refusal = None if services.audit is None else partial(record_refusal, services.audit)
+    return RequestLogMiddleware(
+        app, metrics=metrics, redactor=Redactor(secrets), on_refusal=on_refusal
+    )
 
 
 def _build_pools(server: ServerSettings, collection: Collection | None) -> WorkerPools:

@@ -82,6 +82,7 @@ COMMAND_SECTIONS = {
             "servers.version",
             "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
         ),
+        "audit": ("servers.audit", "Show and verify the audit log of a server."),
         "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),

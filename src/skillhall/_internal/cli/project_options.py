@@ -55,6 +55,9 @@ def _list_folder_names(paths: Iterable[str]) -> list[tuple[str, str]]:
 user_scope_option = flag(
     "-g", "--global", "is_user", help="Use the skills in your home folder instead of the project's."
 )
+unsigned_option = flag(
+    "--unsigned", help="Accept skills whose signature is broken, as if they were not signed."
+)
 installed_skills_argument = click.argument(
     "names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed_skill
 )

@@ -384,12 +384,15 @@ class EmbeddingStatusResponse(BaseModel):
 
 
 class ReadinessResponse(BaseModel):
-    """Status of all sources, and of the database and the embeddings if configured."""
+    """Status of all sources, of the audit log, and of the database and embeddings if used."""
 
     status: Literal["ready"]
     sources: list[SourceStatusResponse]
     database: Literal["ok"] | None = None
     embeddings: EmbeddingStatusResponse | None = None
+    audit: Literal["ok", "broken"] | None = Field(
+        None, description="`broken` if rows of the audit log were changed."
+    )
 
 
 class PushResponse(BaseModel):

@@ -21,11 +21,16 @@ def sign_files(name: str, digests: Mapping[str, str], key: PrivateKey) -> bytes:
 
     Raises: SkillRejected if the skill has files that the format leaves out.
     """
+    return render_bundle(_sign(SigstoreBundle(build_signed_statement(name, digests), b""), key))
+
+
+def build_signed_statement(name: str, digests: Mapping[str, str]) -> bytes:
+    """Return the statement to sign. Raises: SkillRejected."""
     ignored = [path for path in digests if path.partition("/")[0] in UNSIGNED_NAMES]
     if ignored:
         reason = "cannot be signed: the signature format excludes files of git and GitHub"
         raise SkillRejected(name, [f"{path!r} {reason}" for path in ignored])
-    return render_bundle(_sign(SigstoreBundle(build_statement(name, digests), b""), key))
+    return build_statement(name, digests)
 
 
 def sign_document(data: bytes, payload_type: str, key: PrivateKey) -> bytes:

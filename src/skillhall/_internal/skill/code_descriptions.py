@@ -70,6 +70,8 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.CASE_COLLISION: "Two names are equal on systems that ignore case.",
     Code.NEAR_COPY: "A new skill has most of its text in common with one that already exists.",
     Code.SIGNATURE_BROKEN: "The signature of a new skill is malformed, or its files have changed.",
+    Code.SIGNATURE_UNKNOWN: "A new skill is signed, but no policy names its signer.",
+    Code.REF_MOVED: "A tag that the lock file knows points to another commit.",
     Code.POLICY_UNMET: "A policy requires a signature that a new skill does not have.",
     Code.REVOKED: "A server that this machine asks has revoked the files of a new skill.",
     Code.INLINE_WINS: "A skill matches both 'available' and 'inline'; it is inlined.",

@@ -89,6 +89,8 @@ class Code(StrEnum):
     CASE_COLLISION = "case-collision"
     NEAR_COPY = "near-copy"
     SIGNATURE_BROKEN = "signature-broken"
+    SIGNATURE_UNKNOWN = "signature-unknown"
+    REF_MOVED = "ref-moved"
     POLICY_UNMET = "policy-unmet"
     REVOKED = "revoked"
     INLINE_WINS = "inline-wins"

@@ -35,6 +35,7 @@ from skillhall._internal.catalog.skill_content import (
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -64,7 +65,7 @@ from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
-from skillhall._internal.sources.base import OpenedSource
+from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
@@ -404,7 +405,14 @@ class Collection:
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
         provenance = Provenance(without_credentials(text), opened.commit)
-        return self._import(opened.bundles, identity, actor, provenance, replace=replace)
+        rules = self.load_rules(opened.reference)
+        return self._import(
+            opened.bundles, identity, actor, provenance, replace=replace, rules=rules
+        )
+
+    def load_rules(self, reference: Ref | None = None) -> InstallRules:
+        """Load what policies require of skills from a source, or from an upload."""
+        return load_install_rules(reference, self.settings)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
         """Open a repository or URL, with the server's git tokens only if that is allowed.
@@ -468,10 +476,14 @@ class Collection:
         provenance: Provenance = WRITTEN_HERE,
         *,
         replace: bool,
+        rules: InstallRules | None = None,
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        report, change = self.changes(actor).import_(loaded, identity, provenance, replace=replace)
+        rules = rules or self.load_rules()
+        report, change = self.changes(actor).import_(
+            loaded, identity, provenance, replace=replace, rules=rules
+        )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
@@ -120,13 +121,14 @@ class SkillStore(ABC):
         id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
+        rules: InstallRules = NO_RULES,
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
         Raises: same as `add`, ReadOnly, and errors from reading.
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
-        prepared = prepare_bundles(sources, id)
+        prepared = prepare_bundles(sources, id, rules)
         replaced = self._write_skills(prepared, "imported", replace=replace)
         skills = tuple(
             item.skill._replace(id=replaced_id or item.skill.id)

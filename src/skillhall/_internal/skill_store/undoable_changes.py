@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
 from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
@@ -61,7 +62,7 @@ class SkillChangeResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """Undoable operations on user skills, by an actor whom the audit log records.
+    """Undoable operations on user skills, by an actor, recorded in the audit log.
 
     If `data_directory` is empty, nothing can be undone.
     """
@@ -108,12 +109,13 @@ class SkillStoreChanges:
         provenance: Provenance = WRITTEN_HERE,
         *,
         replace: bool = False,
+        rules: InstallRules = NO_RULES,
     ) -> tuple[ImportReport, str]:
         """Import bundles as user skills; return the report and the change's id.
 
         The id is "" if the import cannot be undone. Raises: as `SkillStore.import_`.
         """
-        prepared = prepare_bundles(bundles, identity)
+        prepared = prepare_bundles(bundles, identity, rules)
         entries = {}
         for item, bundle in zip(prepared, bundles, strict=True):
             present = self.store.files(item.skill.id)
@@ -124,7 +126,7 @@ class SkillStoreChanges:
         with self._record_change() as record:
             change = record("update" if replace else "add", entries)
             store = bind_actor(self.store, self.actor, "skill.import", provenance)
-            report = store.import_(bundles, identity, replace=replace)
+            report = store.import_(bundles, identity, replace=replace, rules=rules)
         return report, change
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:

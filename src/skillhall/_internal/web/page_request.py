@@ -183,6 +183,11 @@ class PageRequest(Request):
         return may(self.scope, action)
 
     @property
+    def can_read_audit(self) -> bool:
+        """Whether there is an audit log that the user may read."""
+        return self.site.audit is not None and self.may(Action.READ_AUDIT)
+
+    @property
     def actor(self) -> Actor:
         """Who sent the request."""
         return actor_of(self.scope)

@@ -15,6 +15,7 @@ from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.web.markdown_html import MarkdownRenderer
+from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.importer import ImportChoices
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
@@ -30,6 +31,7 @@ class Site:
     credentials: Credentials
     wait_for_shutdown: Callable[[], Awaitable[None]]  # returns when the server shuts down
     workspace: LazyWorkspace | None = None
+    audit: ServerAudit | None = None
 
     def __post_init__(self) -> None:
         self.markdown = MarkdownRenderer()

@@ -23,8 +23,10 @@ from skillhall._internal.skill_store.reviewed_folder_store import (
 )
 from skillhall._internal.skill_store.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
-from skillhall._internal.storage.audit.audit_sealer import AuditSealer, parse_retention
+from skillhall._internal.storage.audit.audit_query import AuditLog
+from skillhall._internal.storage.audit.audit_sealer import parse_retention
 from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
 from skillhall._internal.storage.revocations import RevocationCache, Revocations
@@ -51,15 +53,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessTokens",
+    "AuditLog",
     "DatabaseServices",
     "NewSignIn",
     "Revocations",
+    "ServerAudit",
     "SignIn",
     "SignIns",
     "Token",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
+    "open_audit_log",
     "open_database",
     "open_database_services",
     "open_revocations",
@@ -81,7 +86,7 @@ class DatabaseServices(NamedTuple):
     sign_ins: SignIns
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
-    sealer: AuditSealer
+    audit: ServerAudit
     revocations: RevocationCache
     mirror: SkillMirror | None = None
     skill_store: DatabaseStore | ReviewedFolderStore | None = None
@@ -94,7 +99,7 @@ class DatabaseServices(NamedTuple):
         self.token_cache.close()
         self.sign_ins.close()
         self.use_recorder.close()
-        self.sealer.close()
+        self.audit.close()
         self.revocations.close()
         if self.mirror is not None:
             self.mirror.close()
@@ -120,10 +125,10 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     feed.subscribe(revocations.handle_events)
     tokens.try_refresh()
     revocations.try_refresh()
-    sealer = AuditSealer(database, parse_retention(settings.server.audit_retention))
-    feed.subscribe(sealer.wake)
+    audit = ServerAudit(database, parse_retention(settings.server.audit_retention))
+    feed.subscribe(audit.sealer.wake)
     services = DatabaseServices(
-        database, feed, tokens, sign_ins, recorder, invalidator, sealer, revocations
+        database, feed, tokens, sign_ins, recorder, invalidator, audit, revocations
     )
     if not database.is_postgres:
         return _open_reviewed_folders(services, settings)
@@ -203,6 +208,15 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     """
     database = open_database(settings)
     return AccessTokens(SqlTokenTable(database)), database.close
+
+
+def open_audit_log(settings: Settings) -> tuple[AuditLog, Callable[[], None]]:
+    """Return the audit log of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return AuditLog(database), database.close
 
 
 def open_revocations(settings: Settings) -> tuple[Revocations, Callable[[], None]]:

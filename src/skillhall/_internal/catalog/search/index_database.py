@@ -8,6 +8,7 @@ cannot delete from a full-text table without the old text.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -35,6 +36,7 @@ _LOCK_TIMEOUT = 2.0  # seconds to wait for another process
 _BATCH = 500  # values in one statement; SQLite accepts 999 everywhere
 _CACHED_COUNTS = 4096  # numbers of matches; a server must not remember every query
 _MIN_WASTE = 1000  # unused rows that are always accepted
+_LIKE_SYNTAX = re.compile("[%_~]")
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 # Contentless: the texts are in the skills. No prefix index: it doubles build time and size, and
@@ -285,15 +287,30 @@ class IndexDatabase:
 
     def find_heads_with_parts(self, parts: Sequence[str], limit: int) -> list[int]:
         """Return heads that contain all parts, also inside words; names come first."""
-        in_head = " AND ".join(["instr(name || char(10) || description, ?)"] * len(parts))
+        # LIKE is twice as fast as instr, but not exact for unusual characters.
+        like = "(description LIKE ? ESCAPE '~' OR name LIKE ? ESCAPE '~')"
+        in_head = " AND ".join(
+            [f"{like} AND instr(name || char(10) || description, ?)"] * len(parts)
+        )
         in_name = " AND ".join(["instr(name, ?)"] * len(parts))
+        patterns = ["%" + _LIKE_SYNTAX.sub(r"~\g<0>", part) + "%" for part in parts]
+        values = chain.from_iterable(zip(patterns, patterns, parts, strict=True))
         sql = f"SELECT id FROM heads WHERE {in_head} ORDER BY ({in_name}) DESC, name LIMIT ?"  # noqa: S608 - constants
-        return [row[0] for row in self._execute(sql, (*parts, *parts, limit))]
+        return [row[0] for row in self._execute(sql, (*values, *parts, limit))]
 
     def read_name_keys(self, rows: Sequence[int]) -> Mapping[int, str]:
         """Return the name keys of these heads, by row."""
         sql = "SELECT id, name FROM heads WHERE id IN ({})"
         return dict(self._execute_in_parts(sql, rows))
+
+    def read_heads(self, locations: Sequence[bytes]) -> Mapping[bytes, tuple[str, str]]:
+        """Return the keys of the names and the descriptions of some skills."""
+        sql = (
+            "SELECT location, name, description FROM places JOIN heads ON heads.id = places.head "
+            "WHERE location IN ({})"
+        )
+        rows = self._execute_in_parts(sql, locations)
+        return {location: (name, description) for location, name, description in rows}
 
     def read_names(self) -> list[str]:
         """Return the keys of all names."""

@@ -46,4 +46,4 @@ class AuditedChange(NamedTuple):
 
 
 SYSTEM_ACTOR = Actor("system")
-CLI_ACTOR = Actor(via=Via.CLI)  # whoever may run commands on the server's machine
+CLI_ACTOR = Actor(via=Via.CLI)  # the user who runs a command on the server's machine

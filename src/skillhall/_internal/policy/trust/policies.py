@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
 
 UNKNOWN_SIGNER = "its signer is not known"
+UNKNOWN_KEY = "signed by an unknown key"
+
+
+class SignatureStatus(StrEnum):
+    """What is known about the signature of a skill."""
+
+    UNSIGNED = "unsigned"
+    KNOWN = "known"  # a policy names the signer
+    UNKNOWN = "unknown"  # the files are the signed ones, but no policy names the signer
+    UNCHECKED = "unchecked"  # the package for checking signatures is not installed
+    BROKEN = "broken"
 
 
 class PolicyLevel(StrEnum):
@@ -49,6 +60,7 @@ class SignatureCheck(NamedTuple):
 
     signers: frozenset[KnownSigner] = frozenset()
     problem: str = "it is not signed"
+    status: SignatureStatus = SignatureStatus.UNSIGNED
 
     def find_names(self, level: PolicyLevel) -> list[str]:
         """Return the names of the signers that rules of this level can name, sorted."""
@@ -62,6 +74,22 @@ class SignatureCheck(NamedTuple):
         """Return the signers that the machine or the user knows; "" if there is none."""
         # A project could call its key by any name.
         return ", ".join(self.find_names(PolicyLevel.USER))
+
+    def describe(self) -> str:
+        """Return who signed, as every surface says it; "" if the skill is not signed."""
+        return {
+            SignatureStatus.UNSIGNED: "",
+            SignatureStatus.KNOWN: f"signed by {self.format_signers()}",
+            SignatureStatus.UNKNOWN: UNKNOWN_KEY,
+            SignatureStatus.UNCHECKED: "signed, not checked",
+            SignatureStatus.BROKEN: self.problem.removeprefix("its "),
+        }[self.shown_status]
+
+    @property
+    def shown_status(self) -> SignatureStatus:
+        """The status without signers that only a project names."""
+        is_known = self.status is SignatureStatus.KNOWN
+        return SignatureStatus.UNKNOWN if is_known and not self.format_signers() else self.status
 
 
 class SkillEvidence(Protocol):

@@ -79,8 +79,9 @@ class SignerEntry(NamedTuple):
     key: str = ""  # path of a public key, relative to the policy file
     certificate: str = ""  # path of root certificates, relative to the policy file
     subject: str = ""  # of the signer's certificate
-    identity: str = ""
+    identity: str = ""  # pattern, such as the URL of a CI workflow
     issuer: str = ""
+    trusted_root: str = ""  # path of a private Sigstore's root, relative to the policy file
 
 
 class ServerEntry(NamedTuple):
@@ -160,7 +161,7 @@ def _read_signers(node: ConfigNode) -> tuple[SignerEntry, ...]:
 
 
 def _read_signer(node: ConfigNode) -> SignerEntry:
-    texts = ("key", "certificate", "subject", "identity", "issuer")
+    texts = ("key", "certificate", "subject", "identity", "issuer", "trusted_root")
     node.reject_unknown_keys(("name", "approves", *texts))
     signer = SignerEntry(
         node.child("name").require().as_string(),
@@ -175,6 +176,8 @@ def _read_signer(node: ConfigNode) -> SignerEntry:
         raise node.build_requirement_error("have 'certificate' and 'subject' together")
     if bool(signer.identity) != bool(signer.issuer):
         raise node.build_requirement_error("have 'identity' and 'issuer' together")
+    if signer.trusted_root and not signer.identity:
+        raise node.build_requirement_error("have 'trusted_root' only with 'identity'")
     return signer
 
 

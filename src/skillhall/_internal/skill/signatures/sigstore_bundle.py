@@ -24,6 +24,7 @@ class SigstoreBundle(NamedTuple):
     certificates: tuple[bytes, ...] = ()  # in DER, the signer's first
     is_keyless: bool = False  # signed with a Sigstore identity
     payload_type: str = PAYLOAD_TYPE
+    data: bytes = b""  # the file
 
     @property
     def signed_bytes(self) -> bytes:
@@ -38,7 +39,7 @@ def parse_bundle(data: bytes) -> SigstoreBundle:
     if len(data) > MAX_BUNDLE_SIZE:
         raise SignatureInvalid(f"the file is larger than {MAX_BUNDLE_SIZE} bytes")
     try:
-        return _read_bundle(parse_json(data, unique_keys=True))
+        return _read_bundle(parse_json(data, unique_keys=True))._replace(data=data)
     except InvalidJson as error:
         raise SignatureInvalid(f"the file is not valid JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):

@@ -124,8 +124,8 @@ def prune_rows(connection: Connection, before: str, at: str) -> int:
     lift_limits(connection)
     is_sealed = audit.c.id == audit_seals.c.audit_id
     positions = select(func.min(audit_seals.c.position)).join(audit, is_sealed)
-    first_kept = connection.execute(positions.where(audit.c.at >= before)).scalar()
-    last = read_head(connection).position if first_kept is None else int(first_kept) - 1
+    first_left = connection.execute(positions.where(audit.c.at >= before)).scalar()
+    last = read_head(connection).position if first_left is None else int(first_left) - 1
     seal = connection.execute(select(audit_seals).where(audit_seals.c.position == last)).first()
     if seal is None:
         return 0

@@ -5,18 +5,23 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import or_, select
 
-from skillhall._internal.storage.audit.audit_chain import to_audit_row
+from skillhall._internal.storage.audit.audit_chain import to_audit_row, verify_chain
+from skillhall._internal.storage.sql.audit_rows import format_audit_time
 from skillhall._internal.storage.sql.tables import audit, audit_seals
+from skillhall.errors import FieldRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from sqlalchemy import Connection
 
+    from skillhall._internal.storage.audit.audit_chain import ChainReport
     from skillhall._internal.storage.sql.engine import Database
 
 MAX_ROWS = 1_000  # per page
@@ -35,6 +40,8 @@ class AuditFilter(NamedTuple):
     until: str = ""  # time or date, exclusive
 
 
+_TIMES = ("since", "until")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 NO_FILTER = AuditFilter()
 
 
@@ -43,6 +50,27 @@ class AuditLog:
 
     def __init__(self, database: Database) -> None:
         self.database = database
+
+    def verify(self, expected_head: str = "") -> ChainReport:
+        """Verify the hash chain. Raises: DatabaseUnavailable."""
+        return self.database.read(lambda connection: verify_chain(connection, expected_head))
+
+    @staticmethod
+    def parse_filter(now: datetime, **values: str) -> AuditFilter:
+        """Parse the values of a filter, by name. Raises: FieldRefused."""
+        times = {name: _parse_time(name, values[name], now) for name in _TIMES if values.get(name)}
+        return AuditFilter(**{**values, **times})
+
+    @staticmethod
+    def format_pages(pages: Iterable[Sequence[dict[str, Any]]], kind: str) -> Iterator[str]:
+        """Yield pages of rows as text: JSON Lines, or CSV with a header if `kind` is `csv`."""
+        if kind == "csv":
+            yield _format_csv([COLUMNS])
+        for page in pages:
+            if kind == "csv":
+                yield _format_csv(map(_to_csv_row, page))
+            else:
+                yield "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in page)
 
     def newest(
         self, filter_: AuditFilter = NO_FILTER, *, before: int = 0, limit: int = 100
@@ -73,26 +101,32 @@ class AuditLog:
             after = rows[-1]["id"]
 
 
-def format_jsonl(rows: Iterable[dict[str, Any]]) -> str:
-    """Format rows as lines of JSON."""
-    return "".join(
-        f"{json.dumps(row, ensure_ascii=False, separators=(',', ':'))}\n" for row in rows
-    )
+def _parse_time(name: str, text: str, now: datetime) -> str:
+    """Return a time as rows have it. A date is its start; a duration counts back from now."""
+    text = text.strip()
+    match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text)
+    try:
+        if match is not None:
+            return format_audit_time(now - timedelta(**{_UNITS[match[2]]: int(match[1])}))
+        parsed = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise FieldRefused(name, "must be a date, a time or a duration such as 7d") from None
+    return format_audit_time(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))
 
 
-def format_csv(rows: Iterable[dict[str, Any]], *, with_header: bool = True) -> str:
-    """Format rows as CSV. Spreadsheets take no value for a formula."""
+def _format_csv(rows: Iterable[Iterable[object]]) -> str:
     stream = io.StringIO()
-    writer = csv.writer(stream)
-    if with_header:
-        writer.writerow(COLUMNS)
-    for row in rows:
-        detail = json.dumps(row["detail"], ensure_ascii=False)
-        writer.writerow(_escape_formula({**row, "detail": detail}[name]) for name in COLUMNS)
+    csv.writer(stream).writerows(rows)
     return stream.getvalue()
 
 
+def _to_csv_row(row: dict[str, Any]) -> list[object]:
+    values = {**row, "detail": json.dumps(row["detail"], ensure_ascii=False)}
+    return [_escape_formula(values[name]) for name in COLUMNS]
+
+
 def _escape_formula(value: object) -> object:
+    """Return a value that spreadsheets take for a text, not a formula."""
     is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if is_formula else value
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _FOLDER = "audit-journals"  # in the data folder
+_ID_DETAIL = "journal"  # name of the id in the details of rows
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 
@@ -128,11 +129,11 @@ def _add_missing_rows(connection: Connection, journal: _Journal, subjects: Seque
     """Add rows, unless the transaction with them was committed before the process ended."""
     query = select(audit.c.detail).where(audit.c.at == journal.at)
     details = connection.execute(query).scalars()
-    if not any(json.loads(detail).get("change") == journal.id for detail in details):
+    if not any(json.loads(detail).get(_ID_DETAIL) == journal.id for detail in details):
         _add_rows(connection, journal, subjects)
 
 
 def _add_rows(connection: Connection, journal: _Journal, subjects: Sequence[str]) -> None:
     digests = {subject: journal.change.digests[subject] for subject in subjects}
     change = journal.change._replace(digests=digests)
-    add_change_rows(connection, change, journal.at, {"change": journal.id})
+    add_change_rows(connection, change, journal.at, {_ID_DETAIL: journal.id})

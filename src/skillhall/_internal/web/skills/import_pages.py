@@ -9,7 +9,7 @@ from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.pending_imports import PendingImport
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import form_status, render
-from skillhall._internal.wiring.sources import read_upload
+from skillhall._internal.wiring.sources import OpenedSource, read_upload
 from skillhall.errors import SkillhallError, without_credentials
 
 DEFAULT_FOLDER = "~/.claude/skills"
@@ -40,21 +40,26 @@ def review_source(request: PageRequest) -> Response:
     """Review a repository or URL."""
     text = request.field("source").strip()
     opened = request.collection.open_remote(text, allow_tokens=request.may(Action.USE_GIT_TOKENS))
-    source = without_credentials(text)
-    return _start_review(request, source, opened.bundles, opened.commit)
+    return _start_review(request, without_credentials(text), opened.bundles, opened)
 
 
 @on_error(show_form, "folder")
 def review_folder(request: PageRequest) -> Response:
     """Review a folder on the server."""
     text = request.field("folder").strip() or DEFAULT_FOLDER
-    return _start_review(request, text, request.collection.open_folder(text).bundles)
+    opened = request.collection.open_folder(text)
+    return _start_review(request, text, opened.bundles, opened)
 
 
 def _start_review(
-    request: PageRequest, source: str, bundles: Iterable[Bundle], commit: str = ""
+    request: PageRequest,
+    source: str,
+    bundles: Iterable[Bundle],
+    opened: OpenedSource | None = None,
 ) -> Response:
-    pending = request.site.pending_imports.add(source, bundles, commit)
+    rules = request.collection.load_rules(None if opened is None else opened.reference)
+    commit = "" if opened is None else opened.commit
+    pending = request.site.pending_imports.add(source, bundles, rules, commit)
     return redirect(f"/skills/import/{pending.id}")
 
 

@@ -25,6 +25,7 @@ from skillhall._internal.cli.project_options import (
     check_revocations,
     complete_coding_agent,
     open_project,
+    unsigned_option,
     user_scope_option,
 )
 from skillhall._internal.cli.terminal import (
@@ -87,6 +88,7 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
 @follow_links_option
 @yes_option
 @flag("--overwrite", help="Replace skills that already exist.")
+@unsigned_option
 @dry_run_option
 def command(
     *,
@@ -100,6 +102,7 @@ def command(
     follow_links: bool,
     yes: bool,
     overwrite: bool,
+    unsigned: bool,
     dry_run: bool,
 ) -> CommandResult:
     """Add the skills in SOURCE.
@@ -142,10 +145,18 @@ def command(
 
     def add_skills(*, dry_run: bool) -> AddReport:
         if isinstance(targets, InstallTargets):
-            return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
+            return install(
+                project,
+                opened,
+                bundles,
+                targets,
+                overwrite=overwrite,
+                dry_run=dry_run,
+                unsigned=unsigned,
+            )
         # Skills in a folder outside of the project are not recorded in its lock file.
         loaded = [opened.load_bundle(bundle) for bundle in bundles]
-        rules = load_install_rules(opened.reference, project.settings)
+        rules = load_install_rules(opened.reference, project.settings, accepts_broken=unsigned)
         return add_to_folder(loaded, targets, rules, overwrite=overwrite, dry_run=dry_run)
 
     if asks:
@@ -256,7 +267,13 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
     count = format_count(len(report.added), "skill")
     messages.append(f"{verb} {count}, skipped {len(report.skipped)}")
     added = [
-        {"id": skill.id, "name": skill.name, "path": skill.path, "digest": skill.digest}
+        {
+            "id": skill.id,
+            "name": skill.name,
+            "path": skill.path,
+            "digest": skill.digest,
+            "signer": skill.signer,
+        }
         for skill in report.added
     ]
     return CommandResult(

@@ -232,8 +232,8 @@ class _Row(NamedTuple):
         if base is not None and (hashed is None or base.digest != hashed.digest):
             changed = f"yes, {digest} instead of {base.digest[:_SHORT_DIGEST]}"
         use = "yes" if decision.is_cleared else "no"
-        signer = "" if evidence is None else evidence.signature.format_signers()
-        signed = f", signed by {signer}" if signer else ""
+        signed = "" if evidence is None else evidence.signature.describe()
+        signed = f", {signed}" if signed else ""
         risk = "unknown" if evidence is None else evidence.risk
         return [
             f"written   {source}{commit}{signed}",

@@ -20,6 +20,7 @@ from skillhall._internal.cli.options import (
     yes_option,
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
+from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.skill_store.database_store import DatabaseStore, copy_to_database
@@ -87,18 +88,20 @@ def import_(
     SOURCE is a folder, an archive, a repository or anything else that 'skillhall add' accepts.
     Everything is checked before anything is written.
     """
-    bundles = open_source(source, read_settings()).bundles
+    settings = read_settings()
+    opened = open_source(source, settings)
+    bundles, rules = opened.bundles, load_install_rules(opened.reference, settings)
     if len(bundles) > 1 and not yes:
         confirm(f"Import {format_count(len(bundles), 'skill')}?")
     store = _open_store(root)
     try:
-        report = store.import_(bundles, skill_id, replace=replace)
+        report = store.import_(bundles, skill_id, replace=replace, rules=rules)
     except Conflict as error:
         if replace or not can_ask():
             error.hint = "use --replace to replace it, or choose another id with --id"
             raise
         confirm(f"{error.path} already exists. Replace it?")
-        report = store.import_(bundles, skill_id, replace=True)
+        report = store.import_(bundles, skill_id, replace=True, rules=rules)
     _approve_own(root, *(item.id for item in report.imported))
     return _report_import("imported", report)
 

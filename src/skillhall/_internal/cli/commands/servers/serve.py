@@ -114,6 +114,7 @@ def _serve(settings: Settings, log_level: str) -> None:
         check_database=database_problem.get,
         embedding=embedding,
         revocations=open_published_revocations(settings, database),
+        audit=database.audit,
     )
 
     def started() -> None:
