@@ -468,7 +468,7 @@ class Collection:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self._import(build_bundles(files), identity, actor, replace=replace)
 
-    def _import(
+    def _import(  # noqa: PLR0913 - what an import consists of
         self,
         bundles: Iterable[Bundle],
         identity: str | None,

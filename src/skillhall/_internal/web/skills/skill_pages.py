@@ -91,6 +91,7 @@ def show_skill(request: PageRequest) -> Response:
         listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
+        has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
 
