@@ -136,6 +136,7 @@ def jinja_environment() -> Environment:
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
         "capitalized": capitalize,
+        "minute": lambda time: time[:16].replace("T", " "),
     }
     environment.globals |= {
         "asset": asset_url,
