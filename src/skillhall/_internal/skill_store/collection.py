@@ -527,6 +527,16 @@ class Collection:
             raise VersionYanked(pin.skill, pinned.version.number, revoked.reason)
         return pinned
 
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names; None if it names none.
+
+        Raises: as `find_pinned`.
+        """
+        pinned = self.find_pinned(identity)
+        if pinned is None:
+            return None
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clear_all([pinned.skill]))
+
     def _pins(self, versions: SkillVersions) -> PinnedVersions:
         name = sha256_hex(os.fsencode(self.store.location))[:16]
         folder = os.path.join(self.settings.cache_directory, "versions", name)
