@@ -497,7 +497,7 @@ class Collection:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self._import(build_bundles(files), identity, actor, replace=replace)
 
-    def _import(  # noqa: PLR0913 - one for each choice of an import
+    def _import(  # noqa: PLR0913 - what an import consists of
         self,
         bundles: Iterable[Bundle],
         identity: str | None,
@@ -509,8 +509,9 @@ class Collection:
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
+        rules = rules or self.load_rules()
         report, change = self.changes(actor).import_(
-            loaded, identity, provenance, replace=replace, rules=rules or self.load_rules()
+            loaded, identity, provenance, replace=replace, rules=rules
         )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
@@ -554,6 +555,16 @@ class Collection:
         if revoked is not None and not with_drafts:
             raise VersionYanked(pin.skill, pinned.version.number, revoked.reason)
         return pinned
+
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names; None if it names none.
+
+        Raises: as `find_pinned`.
+        """
+        pinned = self.find_pinned(identity)
+        if pinned is None:
+            return None
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clear_all([pinned.skill]))
 
     def _pins(self, versions: SkillVersions) -> PinnedVersions:
         name = sha256_hex(os.fsencode(self.store.location))[:16]

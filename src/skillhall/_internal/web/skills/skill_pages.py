@@ -95,6 +95,7 @@ def show_skill(request: PageRequest) -> Response:
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
         trust=request.collection.summarize_trust(skill),
+        has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
 
