@@ -217,7 +217,13 @@ def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewSer
     editors = [threading.Thread(target=edit, args=[start]) for start in (0, 25, 50, 75)]
     for thread in editors:
         thread.start()
-    threading.Thread(target=lambda: [*map(threading.Thread.join, editors), is_done.set()]).start()
+
+    def wait_for_editors() -> None:
+        for thread in editors:
+            thread.join()
+        is_done.set()
+
+    threading.Thread(target=wait_for_editors).start()
     assert run_mcp(server, read) > 0
     rows = server.request("author", "GET", f"{SKILLS}/busy/versions").json["data"]["versions"]
     assert [row["state"] for row in rows] == ["draft"] * 100 + ["approved"]

@@ -564,7 +564,8 @@ class Collection:
         pinned = self.find_pinned(identity)
         if pinned is None:
             return None
-        return SkillView(pinned.version.digest, LOCAL_SKILLS, clear_all([pinned.skill]))
+        clearance = self.served.clear_uncached([pinned.skill])
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clearance.cleared)
 
     def _pins(self, versions: SkillVersions) -> PinnedVersions:
         name = sha256_hex(os.fsencode(self.store.location))[:16]
