@@ -77,6 +77,7 @@ __all__ = [
     "NotFoundError",
     "NotInstalledError",
     "NothingToUndo",
+    "OwnVersionError",
     "PackageNotInstalled",
     "PromptNotFound",
     "PromptsSourceError",
@@ -114,6 +115,9 @@ __all__ = [
     "UnsavedFilesError",
     "UploadRejected",
     "VersionConflict",
+    "VersionNotFound",
+    "VersionStateConflict",
+    "VersionYanked",
 ]
 
 ArchiveReason: TypeAlias = Literal[
@@ -418,6 +422,31 @@ class RecordNotFound(NotFoundError):
     template = "there is no {record} with the id {id!r}"
     record: str  # the kind of record, such as "session"
     id: str
+
+
+class VersionNotFound(NotFoundError):
+    """A skill has no version with this number or digest.
+
+    >>> print(VersionNotFound("pdf", "7"))
+    the skill 'pdf' has no version 7
+    """
+
+    template = "the skill {name!r} has no version {version}"
+    name: str
+    version: str
+
+
+class VersionYanked(NotFoundError):
+    """A version of a skill was approved once, but was yanked for a reason.
+
+    >>> print(VersionYanked("pdf", 4, "it deletes files"))
+    version 4 of the skill 'pdf' was yanked: it deletes files
+    """
+
+    template = "version {number} of the skill {name!r} was yanked: {reason}"
+    name: str
+    number: int
+    reason: str
 
 
 class TokenNotFound(NotFoundError):
@@ -1037,6 +1066,33 @@ class StaleVersionError(StoreError):
     template = "{name!r} was changed by someone else"
     name: str
     digest: str = ""
+
+
+class VersionStateConflict(StoreError):
+    """A version of a skill is not in the state that an operation needs.
+
+    >>> print(VersionStateConflict("pdf", 4, "approved", "in-review"))
+    version 4 of the skill 'pdf' is approved, not in-review
+    """
+
+    template = "version {number} of the skill {name!r} is {state}, not {needed}"
+    name: str
+    number: int
+    state: str
+    needed: str
+
+
+class OwnVersionError(StoreError):
+    """A version cannot be approved by one of its authors.
+
+    >>> print(OwnVersionError("pdf", 4))
+    version 4 of the skill 'pdf' is your own work
+    """
+
+    code = "forbidden"
+    template = "version {number} of the skill {name!r} is your own work"
+    name: str
+    number: int
 
 
 class VersionConflict(StoreError):

@@ -39,6 +39,7 @@ from skillhall._internal.rest import (
     prompt_routes,
     revocation_routes,
     skill_routes,
+    version_routes,
     webhooks,
     well_known,
 )
@@ -55,7 +56,7 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
@@ -105,8 +106,8 @@ class Services:
     sign_ins: BrowserSignIns | None = None
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
-    revocations: PublishedRevocations | None = None
     audit: ServerAudit | None = None
+    trust: ServerTrust | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -125,10 +126,15 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
         site.audit = services.audit
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [skill_routes.router, well_known.router, build_web_router(site)]
+        routers += [
+            skill_routes.router,
+            version_routes.router,
+            well_known.router,
+            build_web_router(site),
+        ]
     if services.audit is not None:
         routers.append(audit_routes.router)
-    if services.revocations is not None:
+    if services.trust is not None:
         routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
@@ -138,7 +144,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools, state.revocations = pools, services.revocations
+    state.pools, state.trust = pools, services.trust
     state.audit = services.audit
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)

@@ -83,6 +83,7 @@ class ServerSettings(NamedTuple):
     public_url: str = ""  # if clients use another URL, e.g. of a proxy
     allowed_hosts: tuple[str, ...] = ()  # additional values of the Host header
     folder_scan: bool = False  # whether the web UI may read folders of this machine
+    review: str = ""  # who approves versions of skills: off, one or two; "" is off
     # Additional repositories that may receive the git tokens when a client names them.
     git_token_repos: tuple[str, ...] = ()
     mcp_stateless: bool = False  # for several servers behind a load balancer
@@ -107,6 +108,7 @@ class ServerSettings(NamedTuple):
             public_url=(env.get("SKILLHALL_PUBLIC_URL") or "").rstrip("/"),
             allowed_hosts=_split_list(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
             folder_scan=_read_flag(env, "SKILLHALL_FOLDER_SCAN", "off"),
+            review=env.get("SKILLHALL_REVIEW") or cls().review,
             git_token_repos=_split_list(env.get("SKILLHALL_GIT_TOKEN_REPOS", "")),
             mcp_stateless=_read_flag(env, "SKILLHALL_MCP_STATELESS", "off"),
             mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,

@@ -48,6 +48,7 @@ COMMAND_SECTIONS = {
         "trust": ("install.trust", "Approve skills that others have written: list, show."),
         "untrust": ("install.trust:untrust", "Block skills for agents."),
         "advisories": ("install.advisories", "List revoked skills, or read a list from a file."),
+        "inventory": ("install.inventory", "List the skills of this machine: send."),
         "policy": ("install.policy", "Show which rules decide about each skill: check."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),
@@ -79,6 +80,10 @@ COMMAND_SECTIONS = {
         ),
         "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
         "audit": ("servers.audit", "Show and verify the audit log of a server."),
+        "version": (
+            "servers.version",
+            "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
+        ),
         "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),

@@ -1,4 +1,4 @@
-"""Checks host, origin and access token of every request. Routes check what it may do."""
+"""Checks host, origin and access token of every request. Routes check its permissions."""
 
 from __future__ import annotations
 

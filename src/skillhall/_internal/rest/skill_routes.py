@@ -10,7 +10,8 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
-from skillhall._internal.http.access import actor_of, may, needs
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin
+from skillhall._internal.http.access import actor_of, check_action, may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
@@ -18,6 +19,7 @@ from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
+from skillhall._internal.policy.trust.version_review import VersionState
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import (
     ApiRoute,
@@ -54,6 +56,7 @@ from skillhall._internal.skill_store.serializers import (
     serialize_import,
     serialize_skill,
     serialize_stored,
+    serialize_version,
 )
 from skillhall._internal.skill_store.store import ImportReport
 
@@ -90,7 +93,13 @@ _FORM_SCHEMA: dict[str, Any] = {
     },
     "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
-_SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
+_SkillId = Annotated[
+    str, path_text("Id of the skill, or of a version: `pdf@4` or `pdf@sha256:…`.", alias="id")
+]
+_State = Annotated[
+    OptionalText,
+    Query(description="`draft` returns the newest version, even if it is not approved."),
+]
 
 
 class _Import(NamedTuple):
@@ -108,6 +117,7 @@ router = APIRouter(tags=["skills"], route_class=ApiRoute)
 )
 @needs(Action.READ)
 def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
+    request: Request,
     collection: CollectionDep,
     q: Annotated[
         OptionalText, Query(description="Search text; the best match comes first.")
@@ -115,9 +125,15 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     source: Annotated[OptionalText, Query(description="`user`, `system` or `repository`.")] = None,
     cursor: Annotated[OptionalText, Query(description="`nextCursor` of the previous page.")] = None,
     limit: PageSize = 100,
+    state: Annotated[
+        OptionalText, Query(description="`draft` lists the newest versions that are not served.")
+    ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """List the skills by id, or search them, best match first."""
+    if state is not None:
+        _read_state(request, collection, "", state)
+        return SuccessResponse(_list_drafts(collection))
     if q and (cursor or source):
         raise HttpError("invalid_argument", "'q' cannot be combined with 'cursor' or 'source'")
     if source and source not in SOURCES:
@@ -296,13 +312,21 @@ def undo_change(
 )
 @needs(Action.READ)
 def get_skill(
-    collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
+    request: Request,
+    collection: CollectionDep,
+    skill_id: _SkillId,
+    state: _State = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return a skill with its instructions, files and findings."""
-    details, origin = collection.details(skill_id), collection.origin(skill_id)
+    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    details = collection.details(skill_id, with_drafts=with_drafts)
+    origin = RepositoryOrigin() if details.version else collection.origin(skill_id)
     # The digest of the files is not enough: the entry and the origin can change without them.
-    state = repr((details.digest, details.entry, details.shadowed, origin))
-    etag = f'W/"{sha256_hex(state.encode("utf-8", "surrogatepass"))}"'
+    content = repr((details.digest, details.entry, details.shadowed, origin))
+    if details.version:
+        content += details.version.state
+    etag = f'W/"{sha256_hex(content.encode("utf-8", "surrogatepass"))}"'
     headers = {**NO_CACHE, "etag": etag}
     if etag_matches(if_none_match, etag):
         return Response(status_code=304, headers=headers)
@@ -344,10 +368,15 @@ def describe_download(description: str) -> Responses:
 )
 @needs(Action.READ)
 def get_skill_archive(
-    collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
+    request: Request,
+    collection: CollectionDep,
+    skill_id: _SkillId,
+    state: _State = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a skill as a zip file."""
-    data = collection.archive(skill_id)
+    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    data = collection.archive(skill_id, with_drafts=with_drafts)
     return etag_response(data, download_headers(f"{skill_id}.zip"), if_none_match)
 
 
@@ -357,20 +386,48 @@ def get_skill_archive(
     responses=describe_download("The file."),
 )
 @needs(Action.READ)
-def get_skill_file(
+def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the request
+    request: Request,
     collection: CollectionDep,
     skill_id: _SkillId,
     path: Annotated[str, path_text("Path of the file in the skill.")],
+    state: _State = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a file of a skill."""
-    data = collection.download_file(skill_id, path)
+    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    data = collection.download_file(skill_id, path, with_drafts=with_drafts)
     return etag_response(data, download_headers(path), if_none_match)
 
 
 def _serialize_change(change: str) -> dict[str, object]:
     """Return the field with the id of a change; {} if it cannot be undone."""
     return {"change": change} if change else {}
+
+
+def _list_drafts(collection: Collection) -> dict[str, object]:
+    drafts = () if collection.versions is None else collection.versions.list_drafts()
+    rows = []
+    for draft in drafts:
+        pinned = f"{draft.skill}@{draft.number}"
+        entry = collection.details(pinned, with_drafts=True).entry
+        rows.append({**serialize_skill(entry), "version": serialize_version(draft)})
+    return {"skills": rows, "total": len(rows)}
+
+
+def _read_state(
+    request: Request, collection: Collection, skill_id: str, state: str | None
+) -> tuple[str, bool]:
+    """Return the id of the version that a request is about, and whether it may be a draft.
+
+    Raises: HttpError, ScopeRequired, RoleRequired, DatabaseUnavailable.
+    """
+    if state is None:
+        return skill_id, False
+    if state != VersionState.DRAFT:
+        raise HttpError("invalid_argument", "'state' must be 'draft'")
+    check_action(request.scope, Action.WRITE_SKILLS)
+    return collection.pin_draft(skill_id), True
 
 
 def _parse_flag(text: str | None) -> bool:

@@ -53,8 +53,15 @@ from skillhall._internal.skill_store.input_checks import (
     find_skill_md,
 )
 from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE
+from skillhall._internal.skill_store.store import (
+    ALL_FILES_SCAN,
+    FOLDER_BY_SOURCE,
+    WRITTEN_HERE,
+    Provenance,
+)
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
+from skillhall._internal.skill_store.versions.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
@@ -71,6 +78,8 @@ from skillhall.errors import (
     SkillNotApproved,
     SkillNotFound,
     SourceRejected,
+    VersionYanked,
+    without_credentials,
 )
 
 if TYPE_CHECKING:
@@ -89,6 +98,8 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
+    from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
+    from skillhall._internal.storage.records import SkillVersion
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
     SkillImportResult: TypeAlias = tuple[ImportReport, str]
@@ -123,6 +134,7 @@ class SkillDetails:
     files: tuple[SkillFile, ...]
     findings: tuple[JudgedFinding, ...]
     shadowed: tuple[SkillSummary, ...] = ()  # skills with the same id that are not served
+    version: SkillVersion | None = None  # that the request named
 
 
 class SkillArtifact(NamedTuple):
@@ -253,6 +265,7 @@ class Collection:
     read_revoked: Callable[[], RevokedDigests] = RevokedDigests
     on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
     semantic: SemanticRanking | None = None  # for search
+    versions: SkillVersions | None = None  # None if they are not recorded
     _snapshot: CollectionSnapshot | None = None
     # Of the snapshot.
     _inputs: tuple[LoadedCatalog, RepositorySkillSet, RevokedDigests] | None = None
@@ -275,11 +288,11 @@ class Collection:
     def watch(self) -> None:
         """Detect changes and examine skills in the background. Call `close` when done."""
         self.facts.start()
-        self.store.live_catalog.watch(self.snapshot)
+        self.store.watch(self.snapshot)
 
     def close(self) -> None:
         """Stop the work in the background. Idempotent."""
-        self.store.live_catalog.close()
+        self.store.close()
         self.facts.close()
         self._background_index.close()
 
@@ -327,9 +340,9 @@ class Collection:
         for identity, skill in skills.items():
             # A skill that cannot be read is not served either.
             with suppress(SkillhallError, OSError):
-                revocation = revoked.by_digest.get(self.facts.get_digest(skill))
-                if revocation is not None:
-                    found[identity] = revocation
+                for digest in self.facts.get_digests(skill):
+                    if digest in revoked.by_digest:
+                        found[identity] = revoked.by_digest[digest]
         return found
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
@@ -391,11 +404,14 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
+        provenance = Provenance(without_credentials(text), opened.commit)
         rules = self.load_rules(opened.reference)
-        return self._import(opened.bundles, identity, actor, replace=replace, rules=rules)
+        return self._import(
+            opened.bundles, identity, actor, provenance, replace=replace, rules=rules
+        )
 
     def load_rules(self, reference: Ref | None = None) -> InstallRules:
-        """Load what policies require of skills from a source, or from an upload."""
+        """Load the rules for skills from a source, or from an upload."""
         return load_install_rules(reference, self.settings)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
@@ -452,20 +468,21 @@ class Collection:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self._import(build_bundles(files), identity, actor, replace=replace)
 
-    def _import(
+    def _import(  # noqa: PLR0913 - one for each choice of an import
         self,
         bundles: Iterable[Bundle],
         identity: str | None,
         actor: Actor,
+        provenance: Provenance = WRITTEN_HERE,
         *,
         replace: bool,
         rules: InstallRules | None = None,
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        rules = rules or self.load_rules()
-        changes = self.changes(actor)
-        report, change = changes.import_(loaded, identity, replace=replace, rules=rules)
+        report, change = self.changes(actor).import_(
+            loaded, identity, provenance, replace=replace, rules=rules or self.load_rules()
+        )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()
@@ -474,20 +491,86 @@ class Collection:
         judged = LOCAL_SKILLS.load_policy.judge(copies)
         return report._replace(findings=(*report.findings, *judged)), change
 
-    def find(self, identity: str) -> CatalogSkill:
+    def find(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
         """Return the skill with this id, after checking the disk for changes.
 
-        Raises: SkillNotFound.
+        The id may name a version: `pdf@4` or `pdf@sha256:…`.
+        Raises: SkillNotFound, VersionNotFound, VersionYanked.
         """
         self.store.live_catalog.recheck(identity)
         skills = self.snapshot().skills
-        if identity not in skills:
-            raise SkillNotFound(identity, get_close_matches(identity, skills))
-        return skills[identity]
+        if identity in skills:
+            return skills[identity]
+        if pinned := self.find_pinned(identity, with_drafts=with_drafts):
+            return pinned.skill
+        pin = parse_pin(identity)
+        served = skills.get(pin.skill) if pin else None
+        # Skills of repositories have no versions, but a digest.
+        if pin and served and self.facts.get_digests(served)[0].startswith(pin.version):
+            return served
+        raise SkillNotFound(identity, get_close_matches(identity, skills))
 
-    def details(self, identity: str) -> SkillDetails:
-        """Return all details of a skill. Raises: SkillNotFound, SkillFileNotFound."""
-        skill = self.find(identity)
+    def find_pinned(self, identity: str, *, with_drafts: bool = False) -> PinnedSkill | None:
+        """Return the version that an id names; None if it names none.
+
+        Raises: VersionNotFound, VersionYanked, DatabaseUnavailable.
+        """
+        pin, skills = parse_pin(identity), self.snapshot().skills
+        if pin is None or self.versions is None or identity in skills:
+            return None
+        if pin.skill in skills and skills[pin.skill].source != USER:
+            return None
+        pinned = self._pins(self.versions).open(pin, with_drafts=with_drafts)
+        revoked = self.read_revoked().by_digest.get(pinned.version.digest)
+        if revoked is not None and not with_drafts:
+            raise VersionYanked(pin.skill, pinned.version.number, revoked.reason)
+        return pinned
+
+    def _pins(self, versions: SkillVersions) -> PinnedVersions:
+        name = sha256_hex(os.fsencode(self.store.location))[:16]
+        folder = os.path.join(self.settings.cache_directory, "versions", name)
+        return PinnedVersions(versions, folder)
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether versions of user skills are served only after a review."""
+        return self.versions is not None and self.versions.is_on
+
+    def pin_draft(self, identity: str) -> str:
+        """Return the id of the newest version of a skill, if it is not approved yet.
+
+        Otherwise, returns the id itself. Raises: DatabaseUnavailable.
+        """
+        if self.versions is None:
+            return identity
+        versions = self.versions.list(identity).versions
+        if not versions or versions[0].state in PUBLIC_STATES:
+            return identity
+        return f"{identity}@{versions[0].number}"
+
+    def read_working_copy(self, identity: str) -> tuple[bytes, str]:
+        """Return the SKILL.md to edit, and the digest of the skill that an edit replaces.
+
+        With review, they are those of the newest draft. Raises: SkillNotFound, and as `read_file`.
+        """
+        if not self.is_reviewed:
+            data = self.read_file(identity, self.find(identity).file)
+            return data, self.details(identity).digest
+        bundle = self.store.files(identity)
+        if bundle is None:
+            raise SkillNotFound(identity)
+        loaded = load_into_memory(bundle)
+        return loaded.files[find_skill_md(loaded)].read(), loaded.digest()
+
+    def _is_only_draft(self, identity: str) -> bool:
+        """Whether a user skill exists, but no version of it is served."""
+        is_served = identity in self.snapshot().skills
+        return self.is_reviewed and not is_served and self.store.files(identity) is not None
+
+    def details(self, identity: str, *, with_drafts: bool = False) -> SkillDetails:
+        """Return all details of a skill. Raises: as `find`, SkillFileNotFound."""
+        pinned = self.find_pinned(identity, with_drafts=with_drafts)
+        skill = pinned.skill if pinned else self.find(identity)
 
         def read(bundle: Bundle) -> SkillDetails:
             examined, snapshot = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
@@ -497,7 +580,7 @@ class Collection:
                 path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
                 findings.append(JudgedFinding(finding._replace(path=path), effect))
             return SkillDetails(
-                snapshot.get_entry(identity),
+                snapshot.summarize(skill),
                 examined.parsed.frontmatter.fields,
                 examined.parsed.body,
                 estimate_tokens(examined.parsed.body),
@@ -505,6 +588,7 @@ class Collection:
                 tuple(remove_hidden_files(loaded).files.values()),
                 tuple(findings),
                 tuple(map(snapshot.summarize, snapshot.shadowed.get(identity, ()))),
+                pinned.version if pinned else None,
             )
 
         return with_bundle(skill, ALL_FILES_SCAN, read)
@@ -519,13 +603,15 @@ class Collection:
         origins = self.read_repositories().origins
         return origins.get(folder) or snapshot.origins.get(folder, RepositoryOrigin())
 
-    def find_available(self, identity: str) -> CatalogSkill:
+    def find_available(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
         """Return the skill with this id, for a download or a model.
 
-        Raises: SkillNotFound, SkillNotApproved if it is revoked.
+        Raises: as `find`, SkillNotApproved if it is revoked.
         """
-        skill = self.find(identity)
-        revocation = self.snapshot().revoked.get(identity)
+        skill = self.find(identity, with_drafts=with_drafts)
+        snapshot = self.snapshot()
+        is_served = snapshot.skills.get(skill.id) is skill  # not a version that the id names
+        revocation = snapshot.revoked.get(skill.id) if is_served else None
         if revocation is not None:
             raise SkillNotApproved(skill.name, f"it is revoked: {revocation.describe()}")
         return skill
@@ -537,21 +623,22 @@ class Collection:
     def read_file(self, identity: str, path: str) -> bytes:
         """Read a file of a skill, even if it is revoked.
 
-        Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+        Raises: as `find`, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
-    def download_file(self, identity: str, path: str) -> bytes:
+    def download_file(self, identity: str, path: str, *, with_drafts: bool = False) -> bytes:
         """Read a file of a skill for an installer. Raises: as `read_file` and `find_available`."""
-        self.find_available(identity)
-        return self.read_file(identity, path)
+        skill = self.find_available(identity, with_drafts=with_drafts)
+        return read_published_file(skill, RelativePath.parse(path))
 
-    def archive(self, identity: str) -> bytes:
+    def archive(self, identity: str, *, with_drafts: bool = False) -> bytes:
         """Pack all published files of a skill as a zip file.
 
         Raises: as `find_available`, and errors from reading.
         """
-        return with_bundle(self.find_available(identity), PUBLISHED_SCAN, pack_bundle)
+        skill = self.find_available(identity, with_drafts=with_drafts)
+        return with_bundle(skill, PUBLISHED_SCAN, pack_bundle)
 
     def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
         """Return the ids of a source, or all if it is "", sorted by tokens, most first.
@@ -597,7 +684,8 @@ class Collection:
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
-        if self.find(identity).source == REPOSITORY_SOURCE:
+        is_draft = self._is_only_draft(identity)
+        if not is_draft and self.find(identity).source == REPOSITORY_SOURCE:
             self.check_writable(identity)
         return self.changes(actor).delete(identity, shadowed=shadowed)
 
@@ -617,6 +705,8 @@ class Collection:
 
     def check_writable(self, identity: str) -> None:
         """Check that a skill is a user skill. Raises: ReadOnly, SkillNotFound."""
+        if self._is_only_draft(identity):
+            return
         entry = self.snapshot().get_entry(self.find(identity).id)
         if entry.source == REPOSITORY_SOURCE:
             raise ReadOnly(identity, repository=entry.repository or "its repository")

@@ -46,15 +46,19 @@ from skillhall.errors import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.shipped_skills import ShippedSkillsReport
-    from skillhall._internal.skill_store.store import ComputeFiles, SkillFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, Provenance, SkillFiles
     from skillhall._internal.storage.audit.file_audit import FileAudit
+
+    BeforeWrite: TypeAlias = Callable[[Mapping[str, SkillFiles | None], Actor, Provenance], None]
 
 _UNREADABLE = "unreadable"  # instead of a digest
 
@@ -86,6 +90,8 @@ class FolderStore(SkillStore):
         self._follow_links = follow_links
         self.live_catalog = LiveCatalog([*map(self._root, FOLDER_BY_SOURCE)], LOCAL_SKILLS)
         self.file_audit: FileAudit | None = None  # of a server
+        # Called before user skills are written, with their new files, while the lock is held.
+        self.before_write: BeforeWrite = lambda *_: None
 
     def current(self) -> LoadedCatalog:
         """Return the current skills; the same object while nothing changes."""
@@ -217,6 +223,18 @@ class FolderStore(SkillStore):
                 # After the change: a request that reads in between must not count as the next.
                 self.live_catalog.mark_changed([*FOLDER_BY_SOURCE].index(source), changed)
 
+    @contextmanager
+    def lock_user_skills(self) -> Iterator[None]:
+        """Block other writers of user skills. Raises: UnsafePath, OSError."""
+        with self._open_folder(USER):
+            yield
+
+    def write_skills(
+        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
+    ) -> Sequence[str | None]:
+        """Write checked skills; return the replaced id of each, or None."""
+        return self._write_skills(prepared, origin, replace=replace)
+
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
@@ -247,6 +265,7 @@ class FolderStore(SkillStore):
         apply: Callable[[], None],
     ) -> None:
         """Change user skills with the folder locked, and record it in the audit log."""
+        self.before_write(files, self._actor, self._provenance)
         if self.file_audit is None:
             apply()
             return

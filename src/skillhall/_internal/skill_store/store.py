@@ -40,6 +40,16 @@ ACTIONS_BY_ORIGIN = {"added": "skill.add", "imported": "skill.import"}
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
+class Provenance(NamedTuple):
+    """Where imported skills come from: a source without credentials, and its commit."""
+
+    source: str = ""
+    commit: str = ""
+
+
+WRITTEN_HERE = Provenance()
+
+
 class ImportReport(NamedTuple):
     """Imported skills, the ids of replaced skills, and all findings."""
 
@@ -48,13 +58,17 @@ class ImportReport(NamedTuple):
     findings: tuple[JudgedFinding, ...]
 
 
-def bind_actor(store: _S, actor: Actor, action: str = "") -> _S:
+def bind_actor(
+    store: _S, actor: Actor, action: str = "", provenance: Provenance = WRITTEN_HERE
+) -> _S:
     """Return the same store for changes by an actor, which the audit log records.
 
-    `action` is the name of the changes, if it does not follow from the method.
+    `action` is the name of the changes, if it does not follow from the method. Versions record
+    the provenance.
     """
     bound = copy(store)
     bound._actor, bound._action = actor, action  # noqa: SLF001 - its own class
+    bound._provenance = provenance  # noqa: SLF001 - its own class
     return bound
 
 
@@ -65,6 +79,7 @@ class SkillStore(ABC):
     is_in_database = False  # whether changes wait for a database
     _actor: Actor = SYSTEM_ACTOR
     _action: str = ""  # of rows in the audit log; "" depends on the method
+    _provenance: Provenance = WRITTEN_HERE
     live_catalog: LiveCatalog
 
     @abstractmethod
@@ -78,6 +93,14 @@ class SkillStore(ABC):
     def revision(self) -> str:
         """Return a string that changes when a skill is added, removed or edited."""
         return self.current().revision
+
+    def watch(self, on_change: Callable[[], object]) -> None:
+        """Detect changes in a thread, which calls `on_change`. Call `close` when done."""
+        self.live_catalog.watch(on_change)
+
+    def close(self) -> None:
+        """Stop the thread. Idempotent."""
+        self.live_catalog.close()
 
     @abstractmethod
     def catalog(self) -> Catalog:

@@ -27,7 +27,7 @@ from skillhall._internal.skill_store.input_checks import (
     prepare_bundles,
     read_files,
 )
-from skillhall._internal.skill_store.store import bind_actor
+from skillhall._internal.skill_store.store import WRITTEN_HERE, Provenance, bind_actor
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
@@ -106,6 +106,7 @@ class SkillStoreChanges:
         self,
         bundles: Sequence[Bundle],
         identity: str | None = None,
+        provenance: Provenance = WRITTEN_HERE,
         *,
         replace: bool = False,
         rules: InstallRules = NO_RULES,
@@ -124,7 +125,7 @@ class SkillStoreChanges:
             entries[item.skill.id] = before, None if is_lost else self._store_bundle(bundle)
         with self._record_change() as record:
             change = record("update" if replace else "add", entries)
-            store = self._act("skill.import")
+            store = bind_actor(self.store, self.actor, "skill.import", provenance)
             report = store.import_(bundles, identity, replace=replace, rules=rules)
         return report, change
 

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
+from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 # Kinds of events between servers.
 SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
+VERSION_CHANGED = "version-changed"  # a draft or the state of a version, not what is served
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
 TOKENS_CHANGED = "tokens-changed"  # or sign-ins
 REVOCATIONS_CHANGED = "revocations-changed"
@@ -197,6 +199,36 @@ class SharedSkill:
         The result is the same on all servers.
         """
         return self.times[path] if path in self.times else parse_time(self.updated)
+
+
+@dataclass(frozen=True, slots=True)
+class SkillVersion:
+    """Version of a skill; its files are stored separately. Only the state ever changes."""
+
+    skill: str
+    number: int
+    digest: str
+    state: VersionState
+    note: str
+    source: str  # where it was imported from; "" if it was written here
+    commit: str
+    signer: str
+    author: str  # name of the actor; "" if it was found in a folder
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionReview:
+    """What was decided about a version, and about which digest."""
+
+    skill: str
+    number: int
+    ordinal: int
+    decision: VersionVerb
+    by: str
+    at: str
+    comment: str
+    digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,7 @@ class _Context(NamedTuple):
 
     @property
     def hold_rule(self) -> str:
-        """Why all skills are held that the user neither wrote nor named; "" if they are not."""
+        """Why every skill is held that the user neither wrote nor named; "" if none is."""
         return "a policy cannot be read" if self.policy_problem else self.revocation_problem
 
 

@@ -58,7 +58,8 @@ def _start_review(
     opened: OpenedSource | None = None,
 ) -> Response:
     rules = request.collection.load_rules(None if opened is None else opened.reference)
-    pending = request.site.pending_imports.add(source, bundles, rules)
+    commit = "" if opened is None else opened.commit
+    pending = request.site.pending_imports.add(source, bundles, rules, commit)
     return redirect(f"/skills/import/{pending.id}")
 
 

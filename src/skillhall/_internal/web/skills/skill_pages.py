@@ -95,7 +95,7 @@ def show_skill(request: PageRequest) -> Response:
 
 
 def _render_activation(request: PageRequest, details: SkillDetails) -> str:
-    """Return what a model gets; "" for a revoked skill."""
+    """Return the text that a model gets; "" for a revoked skill."""
     if details.entry.revocation is not None:
         return ""
     return request.site.default_agent_skills.render_activation_text(details.entry.id)

@@ -23,7 +23,7 @@ from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.skill_store.database_store import copy_to_database
+from skillhall._internal.skill_store.database_store import DatabaseStore, copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.serializers import serialize_skill
 from skillhall._internal.skill_store.store import ImportReport, bind_actor
@@ -135,7 +135,7 @@ def share(*, replace: bool, root: str) -> CommandResult:
 
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
-        if services.skill_store is None:
+        if not isinstance(services.skill_store, DatabaseStore):
             problem = "sharing skills requires PostgreSQL"
             hint = "set it to the URL of a PostgreSQL database: postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)

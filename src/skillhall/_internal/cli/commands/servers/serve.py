@@ -86,7 +86,7 @@ def _serve(settings: Settings, log_level: str) -> None:
     from skillhall._internal.wiring.prompts import open_prompt_service
     from skillhall._internal.wiring.server_skills import (
         open_collection,
-        open_published_revocations,
+        open_server_trust,
     )
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
@@ -113,8 +113,8 @@ def _serve(settings: Settings, log_level: str) -> None:
         sign_ins=database.sign_ins,
         check_database=database_problem.get,
         embedding=embedding,
-        revocations=open_published_revocations(settings, database),
         audit=database.audit,
+        trust=open_server_trust(settings, collection, database),
     )
 
     def started() -> None:
@@ -144,9 +144,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
             f"warning: {problem}; "
             "sessions and shared skills are unavailable until the database works"
         )
-    if database_services.skill_store is not None and (
-        unshared := database_services.skill_store.list_unshared_ids()
-    ):
+    store = database_services.skill_store
+    if store is not None and (unshared := store.list_unshared_ids()):
         print_message(
             f"warning: {format_count(len(unshared), 'skill')} in .agents/skills not served: "
             "the server uses the skills in the database"
