@@ -56,7 +56,7 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.server_trust import ServerTrust
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site

@@ -30,8 +30,8 @@ from skillhall._internal.rest.route_parameters import (
 )
 from skillhall._internal.rest.skill_routes import NOT_FOUND
 from skillhall._internal.skill.signatures.envelope import ENVELOPE_TYPE
-from skillhall._internal.skill_store.inventory_overview import InventoryQuery, serialize_row
-from skillhall._internal.skill_store.server_trust import ServerTrust
+from skillhall._internal.skill_store.trust.inventory_overview import InventoryQuery, serialize_row
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 
 REVOCATIONS_PATH = "/api/v1/revocations"
 INVENTORIES_PATH = "/api/v1/inventories"

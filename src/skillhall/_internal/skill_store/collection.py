@@ -52,9 +52,7 @@ from skillhall._internal.skill_store.input_checks import (
     SkillSummary,
     find_skill_md,
 )
-from skillhall._internal.skill_store.pinned_versions import PinnedSkill, PinnedVersions
 from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
-from skillhall._internal.skill_store.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.skill_store.store import (
     ALL_FILES_SCAN,
     FOLDER_BY_SOURCE,
@@ -62,6 +60,8 @@ from skillhall._internal.skill_store.store import (
     Provenance,
 )
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
+from skillhall._internal.skill_store.versions.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
@@ -96,9 +96,9 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
-    from skillhall._internal.skill_store.skill_versions import SkillVersions
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
+    from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
     from skillhall._internal.storage.records import SkillVersion
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.

@@ -17,11 +17,11 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.skill_store.reviewed_folder_store import (
+from skillhall._internal.skill_store.versions.reviewed_folder_store import (
     ReviewedFolderStore,
     end_reviews,
 )
-from skillhall._internal.skill_store.skill_versions import SkillVersions, WorkingCopies
+from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
 from skillhall._internal.storage.audit.audit_query import AuditLog
 from skillhall._internal.storage.audit.audit_sealer import parse_retention

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.skill_store.revocation_list import PublishedRevocations
-from skillhall._internal.skill_store.server_trust import ServerTrust
 from skillhall._internal.skill_store.skill_analysis import compute_digests
+from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.storage.inventories import Inventories
 from skillhall._internal.storage.revocations import Revocations
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable

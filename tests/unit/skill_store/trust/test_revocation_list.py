@@ -12,7 +12,7 @@ from skillhall._internal.policy.trust.revocations import LIST_TYPE, parse_revoca
 from skillhall._internal.signing.keys import load_private_key, load_public_key
 from skillhall._internal.signing.signers import KeySigner
 from skillhall._internal.skill.signatures.envelope import read_envelope
-from skillhall._internal.skill_store.revocation_list import (
+from skillhall._internal.skill_store.trust.revocation_list import (
     RENEWAL_INTERVAL,
     PublishedRevocations,
 )

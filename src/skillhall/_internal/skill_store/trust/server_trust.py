@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from skillhall._internal.skill_store.inventory_overview import (
+from skillhall._internal.skill_store.trust.inventory_overview import (
     InventoryOverview,
     InventoryQuery,
     build_overview,
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.trust.revocations import RevocationEntry
     from skillhall._internal.skill_store.collection import Collection
-    from skillhall._internal.skill_store.revocation_list import PublishedRevocations
+    from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
     from skillhall._internal.storage.inventories import Inventories
     from skillhall._internal.storage.revocations import Revocations
 
