@@ -252,7 +252,7 @@ def test_risk_level_is_shown_and_can_be_denied(policed: Policed) -> None:
     make_skill(policed.skills, "risky", data=RISKY)
     question = policed.cli("prompt", typed="n\n").err
     assert "pdf (L0), risky (L3)" in question
-    assert "risk      L3" in policed.cli("trust", "show", "risky").out
+    assert "(risk L3)" in policed.cli("trust", "show", "risky").out
     policed.cli("trust", "--yes")
     policed.write(policed.user, 'deny = [{ risk = "L2" }]')
     assert policed.is_used("pdf")

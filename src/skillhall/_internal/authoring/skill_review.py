@@ -62,6 +62,11 @@ class SkillReview:
             self._store_contents(one.skill)
         self._record(judged, where, ApprovalDecision.APPROVE, link=link)
 
+    def decline(self, judged: Sequence[HeldSkill]) -> None:
+        """Do not ask again about the files that were judged. Problems are ignored."""
+        with suppress(SkillhallError, OSError):
+            self._record(judged, "", ApprovalDecision.DECLINE)
+
     def block(self, judged: Sequence[HeldSkill], where: str = "", *, forget: bool = False) -> None:
         """Block the files that were judged, or drop the records about them.
 

@@ -66,7 +66,7 @@ class TrustRecords(NamedTuple):
         """Return the records for `decide`, about a skill with these files or with this name.
 
         The digest does not cover execute bits. A record with different bits is about another
-        version, unless it blocks the content.
+        version, unless it blocks or forgets the content.
         """
         executables = {path for path, file in files.items() if file.executable}
         rows = []
@@ -74,7 +74,8 @@ class TrustRecords(NamedTuple):
             if not one.digest or (one.digest != digest and one.name != name):
                 continue
             others = {path for path, file in one.files.items() if file.executable}
-            is_same = one.decision is not ApprovalDecision.APPROVE or others == executables
+            is_bound = one.decision in (ApprovalDecision.APPROVE, ApprovalDecision.DECLINE)
+            is_same = not is_bound or others == executables
             version = one.digest if is_same else f"{one.digest} {sorted(others)}"
             rows.append(Approved(version, one.name, one.where, one.decision))
         return rows

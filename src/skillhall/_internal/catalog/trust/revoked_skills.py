@@ -23,17 +23,17 @@ def hold_revoked(
     if not reasons:
         return [*skills], []
     hashes = FileHashes(TrustCacheFile("", "", ""))  # in memory only
-    usable, held = [], []
+    allowed, held = [], []
     for skill in skills:
         try:
             hashed = hashes.get(skill)
         except (SkillhallError, OSError):
-            usable.append(skill)  # reading it will report the problem
+            allowed.append(skill)  # reading it will report the problem
             continue
         facts = TrustFacts(hashed.digest, skill.name, Origin.NAMED, "")
         decision = decide(facts, revocations=reasons)
         if decision.is_cleared:
-            usable.append(skill)
+            allowed.append(skill)
         else:
             held.append(HeldSkill(skill, decision, hashed))
-    return usable, held
+    return allowed, held
