@@ -54,6 +54,7 @@ def server(
                 collection,
                 open_lazy_workspace(settings, services),
                 accepted_tokens=tokens,
+                sign_ins=services.sign_ins,
                 audit=services.audit,
             ),
         ) as running,
@@ -211,7 +212,7 @@ def test_commands_list_export_and_verify_the_log(sandbox: CliSandbox) -> None:
     exported = sandbox.run("audit", "export").out.splitlines()
     assert [json.loads(line)["id"] for line in exported] == [1, 2]
     assert sandbox.run("audit", "export", "--format", "csv").out.startswith("id,at,actor,")
-    assert len(sandbox.run("audit", "export", "--json").json["data"]["rows"]) == 2  # type: ignore[index,arg-type]
+    assert len(sandbox.run("audit", "export", "--json").json["data"]["rows"]) == 2  # type: ignore[index]
     verified = sandbox.run("audit", "verify")
     assert (verified.code, verified.err) == (0, "0 rows verified, 2 not sealed yet\n")
     assert sandbox.run("audit", "list", "--since", "soon").code == 3
@@ -245,3 +246,29 @@ def test_verify_exits_with_1_and_names_the_row(
         "row": 1,
         "problem": "this row or its seal was changed, or a row before it was removed",
     }
+
+
+def test_tokens_and_sign_ins_have_rows(
+    server: RunningServer, sandbox: CliSandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SKILLHALL_DATA_DIR", make_settings(tmp_path).data_directory)
+    assert sandbox.run("token", "new", "ci", "--scope", "read").code == 0
+    assert sandbox.run("token", "revoke", "ci").code == 0
+    form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": ""}
+    secret = b"token=not-the-right-one-at-all"
+    assert server.request("POST", "/sign-in", secret, form).status == 401
+    signed_in = server.request("POST", "/sign-in", f"token={OPERATOR_TOKEN}".encode(), form)
+    assert signed_in.status == 303
+    cookie = {**form, "Cookie": signed_in.headers["set-cookie"].partition(";")[0]}
+    assert server.request("POST", "/sign-out", b"", cookie).status == 303
+    wait_until(lambda: read_rows(server, "outcome=refused"))
+    rows = read_rows(server)
+    found = {(row["action"], row["subject"], row["via"], row["outcome"]) for row in rows}
+    assert found == {
+        ("token.create", "ci", "cli", "done"),
+        ("token.revoke", "ci", "cli", "done"),
+        ("sign-in", "", "web", "refused"),
+        ("sign-in", "operator", "web", "done"),
+        ("sign-out", "operator", "web", "done"),
+    }
+    assert "not-the-right" not in json.dumps(rows)
