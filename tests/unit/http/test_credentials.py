@@ -181,9 +181,8 @@ def test_ended_sign_in_is_invalid_at_once(credentials: Credentials) -> None:
     credential = credentials.authenticate_cookie(cookie)
     assert credential is not None
     assert credential.sign_in is not None
-    assert not credentials.end_sign_in(
-        OPERATOR, credential.sign_in.id, SYSTEM_ACTOR
-    )  # of another token
+    identity = credential.sign_in.id
+    assert not credentials.end_sign_in(OPERATOR, identity, SYSTEM_ACTOR)  # of another token
     assert credentials.authenticate_cookie(cookie) == credential
     assert credentials.end_sign_in(credential, identity, SYSTEM_ACTOR)
     assert not credentials.authenticate_cookie(cookie)
