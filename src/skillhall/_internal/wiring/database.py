@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.policy_loader import load_policies
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
@@ -235,7 +236,7 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return AccessTokens(SqlTokenTable(database)), database.close
+    return AccessTokens(SqlTokenTable(database), actor=CLI_ACTOR), database.close
 
 
 def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:
