@@ -11,8 +11,9 @@ import pytest
 from anyio import to_thread
 from mcp import Client
 
+from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.skill.bundle import sha256_hex
-from tests.support.databases import truncate_tables
+from tests.support.databases import make_postgres_database, truncate_tables
 from tests.support.mcp_clients import (
     ClientAction,
     read_error_data,
@@ -20,7 +21,7 @@ from tests.support.mcp_clients import (
     send_request,
 )
 from tests.support.replicas import wait_until
-from tests.support.review_server import SKILLS, ReviewServer, review_server
+from tests.support.review_server import SKILLS, ReviewServer, review_server, review_settings
 from tests.support.skills import make_skill_md
 
 T = TypeVar("T")
@@ -217,7 +218,13 @@ def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewSer
     editors = [threading.Thread(target=edit, args=[start]) for start in (0, 25, 50, 75)]
     for thread in editors:
         thread.start()
-    threading.Thread(target=lambda: [*map(threading.Thread.join, editors), is_done.set()]).start()
+
+    def wait_for_editors() -> None:
+        for thread in editors:
+            thread.join()
+        is_done.set()
+
+    threading.Thread(target=wait_for_editors).start()
     assert run_mcp(server, read) > 0
     rows = server.request("author", "GET", f"{SKILLS}/busy/versions").json["data"]["versions"]
     assert [row["state"] for row in rows] == ["draft"] * 100 + ["approved"]
@@ -265,6 +272,29 @@ def test_all_servers_serve_one_version_within_a_second(tmp_path: Path, postgres:
         yank = f"{SKILLS}/pdf/versions/1/yank"
         assert first.request("reviewer", "POST", yank, {"reason": "x"}).json["data"]["current"] == 2
         assert wait_for_body(second, "Two.") < MAX_DELAY
+
+
+def test_backup_restores_versions_across_databases(tmp_path: Path, postgres: str) -> None:
+    url = {"SKILLHALL_DATABASE_URL": make_postgres_database(postgres, "reviewed_backup")}
+    environments: list[tuple[str, dict[str, str]]] = [("a", {}), ("b", url), ("c", {})]
+    answers = []
+    for number, (name, environment) in enumerate(environments):
+        settings = review_settings(tmp_path / name, **environment)
+        if number:
+            restore_backup(settings, str(tmp_path / f"{number - 1}.backup"))
+        with review_server(tmp_path / name, **environment) as server:
+            if not number:
+                server.publish("One.", 1)
+                server.publish("Two.", 2)
+                server.write("Three.")
+                server.request("reviewer", "PUT", f"{SKILLS}/pdf/current", {"number": 1})
+            versions = server.request("author", "GET", f"{SKILLS}/pdf/versions").json["data"]
+            archive = server.request("reader", "GET", f"{SKILLS}/pdf@2/archive").body
+            draft = server.request("author", "GET", f"{SKILLS}/pdf?state=draft").json["data"]
+            answers.append((versions, archive, draft, server.body()))
+        make_backup(settings, str(tmp_path / f"{number}.backup"))
+    assert answers[0] == answers[1] == answers[2]
+    assert (answers[0][3], answers[0][2]["body"].strip()) == ("One.", "Three.")
 
 
 def etags(server: ReviewServer) -> set[str]:

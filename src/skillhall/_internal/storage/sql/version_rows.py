@@ -291,6 +291,8 @@ class VersionWriter(VersionReader):
             is_current = skill in current and current[skill].number == version.number
             if known is None or (mode is ReviewMode.OFF and not is_current):
                 self._approve_unreviewed(version)
+        if mode is ReviewMode.OFF:
+            self._events.clear()  # the served skills are the same as before
 
     def set_state(self, version: SkillVersion, state: VersionState) -> None:
         """Change the state of a version."""
