@@ -18,13 +18,13 @@ from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.skill_store.reviewed_folder_store import (
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, Provenance, bind_actor
+from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.skill_store.versions.reviewed_folder_store import (
     ReviewedFolderStore,
     end_reviews,
 )
-from skillhall._internal.skill_store.skill_versions import SkillVersions, parse_pin
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, Provenance, bind_actor
-from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, parse_pin
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable

@@ -99,9 +99,9 @@ def test_broken_signature_is_refused_unless_taken_as_unsigned(
     assert f"warn[signature-broken]: the {PROBLEM}" in taken.err
     assert read_entry()["unsigned"] is True
     [approval] = json.loads((tmp_path / "data/trust.json").read_bytes())["approvals"]
-    assert approval["reason"] == "its signature is broken; taken as unsigned"
+    assert approval["reason"] == "its signature is broken; treated as unsigned"
     verified = cli("verify")
-    assert (verified.code, f"taken as unsigned: {PROBLEM}" in verified.out) == (0, True)
+    assert (verified.code, f"treated as unsigned: {PROBLEM}" in verified.out) == (0, True)
 
 
 def test_update_refuses_a_broken_signature(cli: Cli, source: Path) -> None:

@@ -17,8 +17,8 @@ from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.skill_store.skill_versions import SkillVersions
 from skillhall._internal.skill_store.store import bind_actor
+from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
 from skillhall._internal.storage.sql.engine import Database
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import audit, revocations, version_reviews

@@ -24,7 +24,12 @@ from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.access import record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
+from skillhall._internal.http.credentials import (
+    AcceptedTokens,
+    BrowserSignIns,
+    Credentials,
+    KnownUsers,
+)
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
@@ -56,7 +61,7 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
-from skillhall._internal.skill_store.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
@@ -66,6 +71,7 @@ from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
+    from skillhall._internal.wiring.database import Accounts  # imports the database driver
 
 _SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
@@ -104,10 +110,12 @@ class Services:
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
     sign_ins: BrowserSignIns | None = None
+    users: KnownUsers | None = None
+    accounts: Accounts | None = None  # changes users and tokens
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
-    revocations: PublishedRevocations | None = None
     audit: ServerAudit | None = None
+    trust: ServerTrust | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -119,18 +127,27 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     monitor = HealthMonitor(
         service, metrics, services.check_database, services.embedding, services.audit
     )
-    credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
+    credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
-        site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
-        site.audit = services.audit
+        site = Site(
+            collection,
+            service,
+            settings,
+            pools,
+            credentials,
+            shutdown,
+            workspace,
+            services.accounts,
+            services.audit,
+        )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known.router]
         routers.append(build_web_router(site))
     if services.audit is not None:
         routers.append(audit_routes.router)
-    if services.revocations is not None:
+    if services.trust is not None:
         routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
@@ -140,7 +157,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools, state.revocations = pools, services.revocations
+    state.pools, state.trust = pools, services.trust
     state.audit = services.audit
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)

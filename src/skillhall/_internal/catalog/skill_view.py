@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.search.background_index import BackgroundIndex
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
 
@@ -74,7 +75,9 @@ class SkillView:
         get_index: Callable[[], SearchIndex] | None = None,
         *,
         clearance: Clearance | None = None,
+        summarize_trust: Callable[[CatalogSkill], TrustSummary | None] = lambda _: None,
     ) -> None:
+        self.summarize_trust = summarize_trust
         # Models must not learn of held skills, so only their number is shown.
         self.held: tuple[HeldSkill, ...] = () if clearance is None else clearance.held
         self.trust_problem: str = "" if clearance is None else clearance.problem

@@ -1,4 +1,4 @@
-"""Access to routes: the action that each one names, who may do it, and the actor of a request."""
+"""Access to routes: the action of each route, access checks, and the actor of a request."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _DESCRIPTIONS: Mapping[Action, str] = {
 
 
 def needs(action: Action | None) -> Callable[[_F], _F]:
-    """Name the action of an endpoint. None: the endpoint is public."""
+    """Declare the action of an endpoint; None makes it public."""
 
     def mark(endpoint: _F) -> _F:
         vars(endpoint)[_ACTION_ATTRIBUTE] = action

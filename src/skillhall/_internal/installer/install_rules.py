@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.base import Ref
 
 _BROKEN_HINT = (
-    "get the skill from its author again, or take it as unsigned with --unsigned if you know why"
+    "get the skill from its author again, or accept it as unsigned with --unsigned if you know why"
 )
 
 
@@ -39,7 +39,7 @@ NO_SIGNATURE = CheckedSignature()
 
 
 class InstallRules(NamedTuple):
-    """What is checked in skills from one source."""
+    """The checks of new skills from one source."""
 
     loaded: LoadedPolicies | None = None  # `None` if there are no policy files
     source: str = ""
@@ -47,7 +47,7 @@ class InstallRules(NamedTuple):
     revoked: Mapping[str, str] = {}  # reasons by digest
 
     def check(self, bundle: Bundle) -> Iterator[Finding]:
-        """Yield findings: the skill is revoked, its signature, an unmet requirement."""
+        """Yield findings about a revocation, the signature, or an unmet requirement."""
         if self.revoked and (reason := self.revoked.get(bundle.digest())):
             yield Finding(Code.REVOKED, f"it is revoked: {reason}")
         if self.loaded is None and SIGNATURE_FILE not in bundle.files:
@@ -79,7 +79,7 @@ class InstallRules(NamedTuple):
 
         signature = self._check_signature(bundle)
         if signature.status is SignatureStatus.BROKEN:
-            note = "its signature is broken; taken as unsigned"
+            note = "its signature is broken; treated as unsigned"
             return CheckedSignature("", is_ignored=True, note=note, status=signature.status)
         signers, status = signature.format_signers(), signature.shown_status
         return CheckedSignature(signers, note=signature.describe(), status=status)

@@ -1,7 +1,7 @@
 """Checks for revoked skills: asks servers for their lists, and reads lists from files.
 
 The servers are those of the lock files, and those that the policies of the machine and of the user
-name. If a server does not answer, its last list counts.
+name. If a server does not respond, its last list is used.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _format_time(moment: datetime) -> str:
 
 
 def refresh_revocations(settings: Settings, sources: Iterable[str] = ()) -> list[str]:
-    """Ask all servers, also those of `sources`; return warnings. Waits two seconds at most."""
+    """Ask all servers, including those of `sources`; return warnings. Waits at most two seconds."""
     check = RevocationCheck(settings)
     return check.start([*check.find_servers(), *find_source_servers(sources)])()
 
@@ -186,7 +186,7 @@ class RevocationCheck:
         return lambda: self._finish(requests, wait(), _format_time(now))
 
     def read_file(self, data: bytes, name: str, server: str) -> StoredList:
-        """Store the list in a file as that of a server; "" if it is not known.
+        """Store the list in a file as that of `server`, which is "" if it is not known.
 
         Raises: ConfigInvalid, OSError.
         """
@@ -195,7 +195,7 @@ class RevocationCheck:
         try:
             self._store.put(server or FILE_SERVER, stored)
         except ConfigInvalid as error:
-            hint = "" if server else "say which server it is from with --server URL"
+            hint = "" if server else "name the server that it is from with --server URL"
             raise ConfigInvalid(name, error.problem, hint) from None
         return stored
 
@@ -210,14 +210,14 @@ class RevocationCheck:
                     request.server, self._read(request, by_server.get(request.server), now)
                 )
             except ConfigInvalid as error:
-                warnings.append(f"{error}; the last list counts")
+                warnings.append(f"{error}; the last list is used")
                 with suppress(SkillhallError, OSError):
                     self._store.put(request.server, StoredList(now))
             except OSError as error:
                 warnings.append(f"the list of revocations cannot be stored: {error.strerror}")
         with suppress(SkillhallError, OSError):
             warnings += [
-                f"the list of revocations of {server} has expired; the server did not answer"
+                f"the list of revocations of {server} has expired; the server did not respond"
                 for server in self._store.read().find_expired(now)
             ]
         return warnings

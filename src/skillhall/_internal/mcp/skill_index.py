@@ -205,7 +205,9 @@ class SkillIndex:
             raise build_invalid_params(
                 f"{quote_uri(uri)} is available only as resources, file by file: {reason}", code
             )
-        return with_ttl({"skill": serialize_skill(row, manifest)})
+        # Not in lists: the summary needs the risk level, which takes a scan of all files.
+        trust = view.skill_view.summarize_trust(row.skill)
+        return with_ttl({"skill": serialize_skill(row, manifest, trust)})
 
     def read_resource(self, params: ReadResourceRequestParams) -> JsonObject:
         """Return the content of a file. Raises: MCPError, SkillhallError."""

@@ -92,7 +92,7 @@ class PromptSources:
     max_wait: float = MAX_WAIT
 
     def audit_file(self, name: str) -> FileAudit | None:
-        """Return what records changes of files in the audit log; None if there is none."""
+        """Return the recorder of changes to a file; None if there is no audit log."""
         return None if self.open_file_audit is None else self.open_file_audit(name)
 
     def git_access_for(self, repository: Repository) -> GitAccess:

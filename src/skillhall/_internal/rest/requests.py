@@ -112,6 +112,41 @@ class ImportSkillsRequest(BaseModel):
     replace: bool = Field(default=False, description="Replace existing skills.")
 
 
+class RevokeSkillRequest(BaseModel):
+    """A version of a skill to revoke, or whose revocation is taken back."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    digest: str = Field("", description="Digest of the files; by default, of `skill` now.")
+    skill: str = Field("", description="Id of the skill.")
+    reason: str = Field(description="Why. Everyone can read it.")
+    instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
+    revoked: bool = Field(default=True, description="`false` takes a revocation back.")
+
+
+class InventoryItemRequest(BaseModel):
+    """A skill on a machine."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    name: str
+    digest: str = Field("", description="`sha256:` and 64 hexadecimal digits.")
+    source: str = Field("", examples=["github.com/acme/skills"])
+    commit: str = ""
+    signer: str = ""
+    state: str = Field("", description="`approved`, `new`, `changed` or `blocked`.")
+    risk: str = Field("", description="`L0` to `L3`.")
+
+
+class SendInventoryRequest(BaseModel):
+    """The skills of a machine."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    label: str = Field(description="Name of the machine or group.", examples=["laptop-7"])
+    skills: list[InventoryItemRequest]
+
+
 _COMMENT = Field("", max_length=2000, description="Shown to the author and to other reviewers.")
 
 

@@ -145,6 +145,16 @@ class ToolListResponse(BaseModel):
     tags: list[str] = Field(max_length=0)
 
 
+class RevocationFields(BaseModel):
+    """A revoked digest, and why."""
+
+    digest: str
+    skill: str
+    reason: str
+    at: str
+    instead: str
+
+
 class VersionResponse(BaseModel):
     """A version of a skill. Only its state ever changes."""
 
@@ -168,6 +178,9 @@ class SkillSummaryResponse(BaseModel):
     repository: str | None = Field(None, description="Repository of the skill.")
     copies: list[str] | None = Field(
         None, description="In search results: ids of skills with the same text."
+    )
+    revoked: RevocationFields | None = Field(
+        None, description="If neither models nor installers get the skill."
     )
     version: VersionResponse | None = Field(
         None, description="If the request names a version, or asks for drafts."
@@ -309,6 +322,34 @@ class SkillResponse(SkillSummaryResponse):
     commit: str | None = Field(None, description="Commit of the repository.")
 
 
+class SkillApprovalResponse(BaseModel):
+    """Who approved a version of a skill."""
+
+    digest: str
+    by: str
+    at: str
+    via: str
+    reason: str
+
+
+class SkillTrustResponse(BaseModel):
+    """Who wrote a skill, who approved it, whether it changed, and whether agents get it."""
+
+    name: str
+    digest: str
+    state: str = Field(description="`approved`, `new`, `changed` or `blocked`.")
+    action: str = Field(description="`load`, `warn`, `ask`, `hold` or `block`.")
+    reason: str = Field(description="The rule that decided.")
+    used: bool = Field(description="Whether agents get the skill.")
+    risk: str = Field(description="Risk level, from `L0` to `L3`.")
+    source: str
+    commit: str
+    signer: str = Field(description="Names of the known signers.")
+    signature: str = Field(description="`unsigned`, `known`, `unknown`, `unchecked` or `broken`.")
+    approval: SkillApprovalResponse | None = None
+    lines: list[str] = Field(description="The same in four sentences.")
+
+
 class AddedSkillResponse(BaseModel):
     """The created skill."""
 
@@ -355,6 +396,82 @@ class UndoResponse(BaseModel):
 
     undone: str
     skills: list[str]
+
+
+class RevocationEntryResponse(RevocationFields):
+    """An entry of the list: it revokes a digest, or takes that back."""
+
+    number: int
+    by: str
+    revoked: bool
+
+
+class RevocationListResponse(BaseModel):
+    """All entries, oldest first."""
+
+    revocations: list[RevocationEntryResponse]
+
+
+class RevocationResponse(BaseModel):
+    """The entry that counts now."""
+
+    digest: str
+    revoked: bool
+    changed: bool
+    number: int | None = None
+    skill: str | None = None
+    reason: str | None = None
+    at: str | None = None
+    instead: str | None = None
+    by: str | None = None
+
+
+class MachineSkillResponse(BaseModel):
+    """A skill on one machine."""
+
+    label: str
+    at: str
+    name: str
+    digest: str
+    source: str
+    commit: str
+    signer: str
+    state: str
+    risk: str
+
+
+class InventoryRowResponse(BaseModel):
+    """A version of a skill, and the machines that have it."""
+
+    digest: str
+    state: str = Field(examples=["approved"])
+    names: list[str]
+    revoked: RevocationFields | None = None
+    machines: list[MachineSkillResponse]
+
+
+class MachineResponse(BaseModel):
+    """The last report of a machine."""
+
+    label: str
+    by: str
+    at: str
+    skills: int
+
+
+class InventoryResponse(BaseModel):
+    """The skills on all machines."""
+
+    skills: list[InventoryRowResponse]
+    machines: list[MachineResponse]
+
+
+class SentInventoryResponse(BaseModel):
+    """A stored report."""
+
+    label: str
+    at: str
+    skills: int
 
 
 class LivenessResponse(BaseModel):

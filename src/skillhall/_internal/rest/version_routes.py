@@ -30,7 +30,7 @@ from skillhall._internal.skill_store.serializers import (
     serialize_versions,
     serialize_waiting,
 )
-from skillhall._internal.skill_store.skill_versions import SkillVersions, VersionList
+from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, VersionList
 from skillhall.errors import SkillNotFound, VersionNotFound
 
 _VERSIONS_PATH = "/api/v1/skills/{id}/versions"

@@ -71,9 +71,9 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.NEAR_COPY: "A new skill has most of its text in common with one that already exists.",
     Code.SIGNATURE_BROKEN: "The signature of a new skill is malformed, or its files have changed.",
     Code.SIGNATURE_UNKNOWN: "A new skill is signed, but no policy names its signer.",
-    Code.REF_MOVED: "A tag that the lock file knows points to another commit.",
+    Code.REF_MOVED: "A tag in the lock file now points to a different commit.",
     Code.POLICY_UNMET: "A policy requires a signature that a new skill does not have.",
-    Code.REVOKED: "A server that this machine asks has revoked the files of a new skill.",
+    Code.REVOKED: "A server has revoked the files of a new skill.",
     Code.INLINE_WINS: "A skill matches both 'available' and 'inline'; it is inlined.",
     Code.PATTERN_UNMATCHED: "A pattern matches no skill.",
     Code.REQUIREMENT_UNMET: "A required program, variable or operating system is not available.",
@@ -126,4 +126,5 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.KNOWN_INSTALLER: "A well-known installer is piped into a shell.",
     Code.LONG_BASE64: "A long base64 string, whose content is not readable.",
     Code.QUOTED_RISK: "Risky content that is quoted, listed or warned about, not used.",
+    Code.RISK_UNDERSTATED: "The skill declares a lower risk level than the scan finds.",
 }

@@ -34,7 +34,8 @@ from skillhall._internal.catalog.skill_content import (
 )
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.served_skills import ServedClearance, ServedSkills
+from skillhall._internal.catalog.trust.trust_summary import SkillProvenance, TrustSummary
 from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
@@ -52,9 +53,7 @@ from skillhall._internal.skill_store.input_checks import (
     SkillSummary,
     find_skill_md,
 )
-from skillhall._internal.skill_store.pinned_versions import PinnedSkill, PinnedVersions
 from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
-from skillhall._internal.skill_store.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.skill_store.store import (
     ALL_FILES_SCAN,
     FOLDER_BY_SOURCE,
@@ -62,6 +61,8 @@ from skillhall._internal.skill_store.store import (
     Provenance,
 )
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
+from skillhall._internal.skill_store.versions.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
@@ -96,9 +97,9 @@ if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
-    from skillhall._internal.skill_store.skill_versions import SkillVersions
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
+    from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
     from skillhall._internal.storage.records import SkillVersion
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
@@ -110,6 +111,7 @@ REPOSITORY_SOURCE = "repository"
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
 TOKEN_ORDER_TTL = 2.0  # seconds, while tokens are being counted
+_SOURCE_LABELS = {USER: "on this server", SYSTEM: "part of this server"}
 _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 _LOG = logging.getLogger("skillhall.server")
 
@@ -266,6 +268,7 @@ class Collection:
     on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
     semantic: SemanticRanking | None = None  # for search
     versions: SkillVersions | None = None  # None if they are not recorded
+    served: ServedSkills = field(default_factory=ServedSkills)  # the gate
     _snapshot: CollectionSnapshot | None = None
     # Of the snapshot.
     _inputs: tuple[LoadedCatalog, RepositorySkillSet, RevokedDigests] | None = None
@@ -340,9 +343,9 @@ class Collection:
         for identity, skill in skills.items():
             # A skill that cannot be read is not served either.
             with suppress(SkillhallError, OSError):
-                revocation = revoked.by_digest.get(self.facts.get_digest(skill))
-                if revocation is not None:
-                    found[identity] = revocation
+                for digest in self.facts.get_digests(skill):
+                    if digest in revoked.by_digest:
+                        found[identity] = revoked.by_digest[digest]
         return found
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
@@ -381,14 +384,40 @@ class Collection:
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
         snapshot = self.snapshot()
+        revision, clearance = self.clear(snapshot)
         with self._lock:
-            if self._view is None or self._view.revision != snapshot.revision:
-                index = partial(self.get_index, snapshot)
-                skills = clear_all(snapshot.skills[one] for one in snapshot.available_ids)
+            if self._view is None or self._view.revision != revision:
                 self._view = SkillView(
-                    snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
+                    revision,
+                    LOCAL_SKILLS,
+                    clearance.cleared,
+                    snapshot.findings,
+                    partial(self.get_index, snapshot),
+                    clearance=clearance,
+                    summarize_trust=self.summarize_trust,
                 )
             return self._view
+
+    def clear(self, snapshot: CollectionSnapshot) -> ServedClearance:
+        """Return which skills of a snapshot models get."""
+        skills = (snapshot.skills[one] for one in snapshot.available_ids)
+        return self.served.clear(snapshot.revision, skills)
+
+    def summarize_trust(self, skill: CatalogSkill) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether models get it."""
+        return self.served.summarize(skill, self._find_source(skill))
+
+    def summarize_all(self, skills: Sequence[CatalogSkill]) -> list[TrustSummary]:
+        """Return the summaries of several skills, in order."""
+        return self.served.summarize_all(skills, [*map(self._find_source, skills)])
+
+    def _find_source(self, skill: CatalogSkill) -> SkillProvenance:
+        if skill.source == REPOSITORY_SOURCE:
+            folder = skill.root.path
+            origins = self.read_repositories().origins
+            origin = origins.get(folder) or self.snapshot().origins.get(folder, _UNKNOWN_ORIGIN)
+            return SkillProvenance(origin.repository, origin.commit)
+        return SkillProvenance(_SOURCE_LABELS[skill.source])
 
     def import_source(
         self,
@@ -411,7 +440,7 @@ class Collection:
         )
 
     def load_rules(self, reference: Ref | None = None) -> InstallRules:
-        """Load what policies require of skills from a source, or from an upload."""
+        """Load the rules for skills from a source, or from an upload."""
         return load_install_rules(reference, self.settings)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
@@ -507,7 +536,7 @@ class Collection:
         pin = parse_pin(identity)
         served = skills.get(pin.skill) if pin else None
         # Skills of repositories have no versions, but a digest.
-        if pin and served and self.facts.get_digest(served).startswith(pin.version):
+        if pin and served and self.facts.get_digests(served)[0].startswith(pin.version):
             return served
         raise SkillNotFound(identity, get_close_matches(identity, skills))
 
@@ -535,7 +564,8 @@ class Collection:
         pinned = self.find_pinned(identity)
         if pinned is None:
             return None
-        return SkillView(pinned.version.digest, LOCAL_SKILLS, clear_all([pinned.skill]))
+        clearance = self.served.clear_uncached([pinned.skill])
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clearance.cleared)
 
     def _pins(self, versions: SkillVersions) -> PinnedVersions:
         name = sha256_hex(os.fsencode(self.store.location))[:16]
@@ -728,7 +758,10 @@ class Collection:
     def artifacts(self, snapshot: CollectionSnapshot | None = None) -> Iterator[SkillArtifact]:
         """Iterate over the published skills as downloads, sorted by id."""
         snapshot = snapshot or self.snapshot()
+        held = self.clear(snapshot).held_ids
         for identity in snapshot.published_ids:
+            if identity in held:
+                continue
             with _skip_unreadable(identity):
                 packed = self.facts.get_packed(snapshot.skills[identity])
                 entry = snapshot.get_entry(identity)
@@ -749,18 +782,19 @@ class Collection:
     def get_document(
         self, name: str, encode: Callable[[CollectionSnapshot], bytes]
     ) -> EncodedDocument:
-        """Return a document about all skills; it is encoded once for each snapshot."""
+        """Return a document about all skills; it is encoded once for each change."""
         snapshot = self.snapshot()
-        document = snapshot.documents.get(name)
+        key = f"{name} {self.clear(snapshot).revision}"
+        document = snapshot.documents.get(key)
         if document is None:
             data = encode(snapshot)
-            document = snapshot.documents[name] = EncodedDocument(data, sha256_hex(data))
+            document = snapshot.documents[key] = EncodedDocument(data, sha256_hex(data))
         return document
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
         skill = self.find_available(identity)
-        if skill.hidden:
+        if skill.hidden or identity in self.clear(self.snapshot()).held_ids:
             raise SkillNotFound(identity)
         real_path = skill.file if path == SKILL_MD else path
         return read_published_file(skill, RelativePath.parse(real_path))

@@ -30,7 +30,7 @@ from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.draft import judge_skill_md, list_reasons
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
 from skillhall._internal.skill_store.store import Provenance
-from skillhall._internal.skill_store.version_diff import compare_files, read_contents
+from skillhall._internal.skill_store.versions.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall.errors import SkillhallError, StaleVersionError
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.store import ImportReport
     from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
-    from skillhall._internal.skill_store.version_diff import FileChange
+    from skillhall._internal.skill_store.versions.version_diff import FileChange
 
 ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
 

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.collection import SkillDetails
     from skillhall._internal.skill_store.draft import SkillDraft
     from skillhall._internal.skill_store.input_checks import SkillSummary
-    from skillhall._internal.skill_store.skill_versions import (
+    from skillhall._internal.skill_store.store import ImportReport
+    from skillhall._internal.skill_store.versions.skill_versions import (
         VersionChange,
         VersionComparison,
         VersionDetails,
         VersionList,
     )
-    from skillhall._internal.skill_store.store import ImportReport
-    from skillhall._internal.skill_store.version_diff import FileChange
+    from skillhall._internal.skill_store.versions.version_diff import FileChange
     from skillhall._internal.storage.records import SkillVersion, VersionReview
 
 

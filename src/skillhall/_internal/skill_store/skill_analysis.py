@@ -22,6 +22,7 @@ from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundl
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -90,7 +91,7 @@ class FactCache:
     _by_location: dict[str, tuple[CatalogSkill, SkillFacts]] = field(default_factory=dict)
     _by_content: dict[str, SkillFacts] = field(default_factory=dict)
     _packed: dict[str, tuple[CatalogSkill, PackedFiles]] = field(default_factory=dict)
-    _digests: dict[str, tuple[CatalogSkill, str]] = field(default_factory=dict)
+    _digests: dict[str, tuple[CatalogSkill, tuple[str, ...]]] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)  # of the contents, by location
     _skills: Sequence[CatalogSkill] = ()  # to examine
     _done: int = 0
@@ -122,12 +123,11 @@ class FactCache:
             known = self._packed[skill.location] = skill, packed
         return known[1]
 
-    def get_digest(self, skill: CatalogSkill) -> str:
-        """Return the digest of all files of a skill, hidden ones included. Raises: as `get`."""
+    def get_digests(self, skill: CatalogSkill) -> tuple[str, ...]:
+        """Return the digests of a skill, as `compute_digests`. Raises: as `get`."""
         known = self._digests.get(skill.location)
         if known is None or known[0] is not skill:
-            digest = with_bundle(skill, ALL_FILES_SCAN, lambda bundle: bundle.digest())
-            known = self._digests[skill.location] = skill, digest
+            known = self._digests[skill.location] = skill, compute_digests(skill)
         return known[1]
 
     def get_or_default(self, skill: CatalogSkill) -> SkillFacts:
@@ -235,6 +235,19 @@ class FactCache:
     @property
     def _version(self) -> str:
         return f"skillhall {VERSION}, facts {FORMAT}, {self.location}"
+
+
+def compute_digests(skill: CatalogSkill) -> tuple[str, ...]:
+    """Return the digest of all files, and of those that installers get, if they differ.
+
+    Raises: SkillFileNotFound, and errors from reading.
+    """
+
+    def compute(bundle: Bundle) -> tuple[str, ...]:
+        loaded = load_into_memory(bundle)
+        return tuple(dict.fromkeys((loaded.digest(), remove_hidden_files(loaded).digest())))
+
+    return with_bundle(skill, ALL_FILES_SCAN, compute)
 
 
 def _pack(bundle: Bundle) -> PackedFiles:

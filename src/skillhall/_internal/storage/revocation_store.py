@@ -50,7 +50,7 @@ class KnownRevocations:
 
     @cached_property
     def by_digest(self) -> Mapping[str, Revocation]:
-        """What is revoked, on any of the lists."""
+        """All revocations, from all lists, by digest."""
         lists = [one.revocations for one in self.lists.values() if one.revocations is not None]
         return {revocation.digest: revocation for one in lists for revocation in one.revoked}
 
@@ -121,10 +121,8 @@ def _merge(server: str, old: StoredList, new: StoredList) -> StoredList:
         return old._replace(asked=new.asked, answered=new.answered or old.answered)
     known = old.revocations
     if known is not None and new.revocations.number < known.number:
-        problem = (
-            f"its number {new.revocations.number} is lower than {known.number}, which is known"
-        )
-        raise ConfigInvalid(server, f"the list of revocations is refused: {problem}")
+        problem = f"number {new.revocations.number} is lower than the known {known.number}"
+        raise ConfigInvalid(server, f"the list of revocations is rejected: {problem}")
     if known is not None and new.revocations.issued < known.issued:
         return old._replace(asked=new.asked, answered=new.answered)  # an older copy of it
     return new

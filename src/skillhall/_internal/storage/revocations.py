@@ -26,7 +26,7 @@ from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall.errors import FieldRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import Event
@@ -47,17 +47,25 @@ class Revocations:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def revoke(
-        self, actor: Actor, digest: str, *, skill: str = "", reason: str, instead: str = ""
-    ) -> RevocationEntry:
-        """Revoke a digest. If it is revoked already, return that entry.
+        self,
+        actor: Actor,
+        digests: Iterable[str],
+        *,
+        skill: str = "",
+        reason: str,
+        instead: str = "",
+    ) -> Sequence[RevocationEntry]:
+        """Revoke digests, all or none; return the entry of each, which may be an earlier one.
 
         Raises: FieldRefused, DatabaseUnavailable, DatabaseFull.
         """
-        revocation = self._build(digest, skill, reason, instead)
-        return self.table.write(lambda connection: add_revocation(connection, actor, revocation))
+        new = [self._build(digest, skill, reason, instead) for digest in digests]
+        return self.table.write(
+            lambda connection: [add_revocation(connection, actor, one) for one in new]
+        )
 
     def restore(self, actor: Actor, digest: str, *, skill: str = "", reason: str) -> bool:
-        """Take a revocation back; return whether the digest was revoked.
+        """Undo a revocation; return whether the digest was revoked.
 
         Raises: FieldRefused, DatabaseUnavailable, DatabaseFull.
         """
@@ -94,7 +102,7 @@ def _check_line(field: str, text: str, limit: int) -> str:
 
 
 class RevokedDigests(NamedTuple):
-    """What is revoked at one moment, by digest; the number changes with it."""
+    """Revocations at one moment, by digest; the number changes with them."""
 
     number: int = 0
     by_digest: Mapping[str, Revocation] = {}
@@ -103,7 +111,7 @@ class RevokedDigests(NamedTuple):
 class RevocationCache:
     """The entries of the database, for every request. Call `close` when done.
 
-    While the database is unavailable, the last known entries count, even after a restart.
+    While the database is unavailable, the last known entries apply, even after a restart.
     """
 
     def __init__(self, table: SqlRevocationTable, data_directory: str) -> None:

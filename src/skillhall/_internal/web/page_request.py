@@ -40,7 +40,7 @@ SECTIONS = {
     "sources": "/sources",
 }
 # Sections of the pages whose path does not start with the name of the section.
-_OTHER_SECTIONS = {"skill": "skills"} | dict.fromkeys(
+_OTHER_SECTIONS = {"skill": "skills", "policy": "skills"} | dict.fromkeys(
     ("session", "template", "templates"), "sessions"
 )
 _NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all

@@ -20,9 +20,9 @@ _SERVER_PATHS = ("/api/v1/skills/", "/.well-known/")
 
 
 def refresh_revocations(settings: Settings, sources: Iterable[str] = ()) -> list[str]:
-    """Ask the servers of installed skills and of `sources` what is revoked.
+    """Fetch the revocations of the servers of installed skills and of `sources`.
 
-    Returns warnings, also about installed skills that are revoked. Waits two seconds at most.
+    Returns warnings, including those about revoked installed skills. Waits at most two seconds.
     """
     sources = [*sources]
     if not _may_know_servers(settings, sources):

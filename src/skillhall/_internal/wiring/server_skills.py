@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.embedding_inputs import EmbeddingTexts
-from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
-from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
-from skillhall._internal.skill_store.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.skill_analysis import compute_digests
+from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
+from skillhall._internal.storage.inventories import Inventories
+from skillhall._internal.storage.revocations import Revocations
+from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
+from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.wiring.database import open_folder_store
+from skillhall._internal.wiring.skill_gate import open_server_gate
 from skillhall.errors import ConfigInvalid, SkillNotFound
 
 if TYPE_CHECKING:
@@ -47,9 +52,13 @@ def open_collection(
             store.sweep()  # leftovers of killed processes
         else:
             store = open_folder_store(settings, services.database)
-    versions = None if services is None else services.versions
     collection = Collection(
-        store, settings, prompt_service.skills, semantic=semantic, versions=versions
+        store,
+        settings,
+        prompt_service.skills,
+        semantic=semantic,
+        versions=None if services is None else services.versions,
+        served=open_server_gate(settings),
     )
     if services is not None:
         cache = services.revocations
@@ -60,26 +69,32 @@ def open_collection(
     return collection
 
 
-def compute_stored_digest(identity: str, settings: Settings, services: DatabaseServices) -> str:
-    """Return the digest of a skill in the store of a server. Raises: SkillNotFound."""
+def compute_stored_digests(
+    identity: str, settings: Settings, services: DatabaseServices
+) -> tuple[str, ...]:
+    """Return the digests of a skill in the store of a server. Raises: SkillNotFound."""
     store = services.skill_store or FolderStore(settings.working_directory)
     skills = {skill.id: skill for skill in store.catalog()}
     if identity not in skills:
         raise SkillNotFound(identity, get_close_matches(identity, skills))
-    return with_bundle(skills[identity], ALL_FILES_SCAN, Bundle.digest)
+    return compute_digests(skills[identity])
 
 
-def open_published_revocations(
-    settings: Settings, services: DatabaseServices
-) -> PublishedRevocations:
-    """Return the list of revocations that a server publishes, signed if it has a key.
+def open_server_trust(
+    settings: Settings, collection: Collection, services: DatabaseServices
+) -> ServerTrust:
+    """Return the trust services of a server. Its list is signed if there is a key.
 
     Raises: ConfigInvalid.
     """
-    key = None
-    if settings.server.signing_key:
-        key = _load_signing_key(settings)
-    return PublishedRevocations(services.revocations, key)
+    key = _load_signing_key(settings) if settings.server.signing_key else None
+    return ServerTrust(
+        collection,
+        Revocations(SqlRevocationTable(services.database)),
+        PublishedRevocations(services.revocations, key),
+        Inventories(SqlInventoryTable(services.database)),
+        services.revocations.try_refresh,
+    )
 
 
 def _load_signing_key(settings: Settings) -> PrivateKey:

@@ -30,7 +30,7 @@ class UnitOfWork:
     new_id: Callable[[], str]
 
     def acting_as(self, actor: Actor) -> UnitOfWork:
-        """Return the same for changes by an actor, which the audit log records."""
+        """Return the same unit of work for changes by an actor, which the audit log records."""
         return replace(self, store=self.store.acting_as(actor))
 
     def change_session(self, session: str, work: Callable[[SessionChange], _T]) -> _T:

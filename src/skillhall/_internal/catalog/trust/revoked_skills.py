@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def hold_revoked(
     skills: Iterable[CatalogSkill], reasons: Mapping[str, str]
 ) -> tuple[list[CatalogSkill], list[HeldSkill]]:
-    """Return the skills that are not revoked, and the others; `reasons` are by digest."""
+    """Return the skills that are not revoked, and the revoked ones; `reasons` are by digest."""
     if not reasons:
         return [*skills], []
     hashes = FileHashes(TrustCacheFile("", "", ""))  # in memory only

@@ -22,7 +22,7 @@ UNKNOWN_KEY = "signed by an unknown key"
 
 
 class SignatureStatus(StrEnum):
-    """What is known about the signature of a skill."""
+    """Status of a skill's signature."""
 
     UNSIGNED = "unsigned"
     KNOWN = "known"  # a policy names the signer
@@ -76,7 +76,7 @@ class SignatureCheck(NamedTuple):
         return ", ".join(self.find_names(PolicyLevel.USER))
 
     def describe(self) -> str:
-        """Return who signed, as every surface says it; "" if the skill is not signed."""
+        """Return who signed the skill, for display; "" if it is not signed."""
         return {
             SignatureStatus.UNSIGNED: "",
             SignatureStatus.KNOWN: f"signed by {self.format_signers()}",
@@ -160,8 +160,13 @@ class Policies(NamedTuple):
         """Whether skills are held once a list of revocations has expired."""
         return any(policy.rules.holds_stale for policy in self.files)
 
+    @property
+    def has_review_dates(self) -> bool:
+        """Whether approvals are due for a review after some time."""
+        return any(policy.rules.review_days for policy in self.files)
+
     def find_review_days(self, risk: RiskLevel) -> int | None:
-        """Return after how many days an approval is due for a review; None if never."""
+        """Return the days until an approval is due for a review; None if it never is."""
         days = [policy.rules.review_days.get(risk) for policy in self.files]
         return min((one for one in days if one is not None), default=None)
 
@@ -227,7 +232,7 @@ class Policies(NamedTuple):
                 )
             if level is PolicyLevel.PROJECT:
                 if rules.servers:
-                    warnings.append(f"{path}: 'server' changes nothing in a project's policy")
+                    warnings.append(f"{path}: 'server' has no effect in a project's policy")
                 entries = [
                     f"'approves' of the signer {signer.name!r}"
                     for signer in rules.signers

@@ -85,7 +85,7 @@ class SignerEntry(NamedTuple):
 
 
 class ServerEntry(NamedTuple):
-    """A server whose revocations count. With signers, its list must be signed by one of them."""
+    """A server whose revocations apply. With signers, one of them must sign its list."""
 
     url: str
     signers: tuple[str, ...] = ()

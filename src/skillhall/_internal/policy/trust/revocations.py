@@ -48,7 +48,7 @@ class RevocationEntry(NamedTuple):
 
     @property
     def revocation(self) -> Revocation:
-        """The public part of the entry, without the person."""
+        """The public part of the entry, without the actor."""
         return Revocation(self.digest, self.skill, self.reason, self.at, self.instead)
 
 
@@ -84,7 +84,7 @@ _REVOCATION_FIELDS = Revocation._fields
 def build_revocation_list(
     entries: Iterable[RevocationEntry], issued: str, expires: str
 ) -> RevocationList:
-    """Return the list of what is revoked now, from all entries of a server."""
+    """Return the list of current revocations, from all entries of a server."""
     known = [*entries]
     number = max((entry.number for entry in known), default=0)
     revoked = tuple(entry.revocation for entry in find_revoked(known))
@@ -149,5 +149,5 @@ def _read_revocation(value: object, name: str, where: str) -> Revocation:
 
 
 def is_time(value: object) -> bool:
-    """Whether a value is a time in the format of lists. Such times sort by their text."""
+    """Whether a value is a time in the format of lists. Such times sort as text."""
     return isinstance(value, str) and _TIME.fullmatch(value) is not None

@@ -70,7 +70,7 @@ def read_head(connection: Connection) -> ChainHead:
 def seal_rows(connection: Connection, limit: int = _ROWS_PER_BATCH) -> ChainHead | None:
     """Seal up to `limit` new rows in the open transaction and return the last seal.
 
-    Returns None at once if another server is sealing.
+    Returns None immediately if another server is sealing.
     """
     if not _try_lock(connection):
         return None
@@ -86,7 +86,7 @@ def seal_rows(connection: Connection, limit: int = _ROWS_PER_BATCH) -> ChainHead
 
 
 def count_pending(connection: Connection) -> int:
-    """Return the number of rows that are not sealed yet."""
+    """Return the number of rows that have not been sealed yet."""
     query = select(func.count()).select_from(audit).where(audit.c.id > read_head(connection).row)
     return int(connection.execute(query).scalar_one())
 

@@ -102,7 +102,7 @@ class AuditLog:
 
 
 def _parse_time(name: str, text: str, now: datetime) -> str:
-    """Return a time as rows have it. A date is its start; a duration counts back from now."""
+    """Parse a time for a filter. A date means its start; a duration counts back from now."""
     text = text.strip()
     match = re.fullmatch(r"([1-9][0-9]{0,4})([mhdw])", text)
     try:

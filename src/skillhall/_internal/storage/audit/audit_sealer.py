@@ -80,7 +80,7 @@ class AuditSealer:
         return _SEAL_DELAY if self._is_changed else _POLL_INTERVAL
 
     def _poll(self) -> None:
-        """Do what is due. Never raises; what fails is tried again."""
+        """Run the tasks that are due. Never raises; failed tasks are retried."""
         if self._is_changed:
             self._stop.wait(_SEAL_DELAY)  # one transaction then seals many rows
         self._is_changed = False

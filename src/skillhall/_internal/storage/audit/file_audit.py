@@ -1,4 +1,4 @@
-"""Audit rows for changes of files, which share no transaction with the database.
+"""Audit rows for changes to files, which share no transaction with the database.
 
 The planned rows are written to a journal first. The files are changed while a transaction with the
 rows is open: if the database is down, nothing changes. If the process is killed in between, the
@@ -47,7 +47,7 @@ class _Journal(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FileAudit:
-    """Records changes of some files. Call its methods while no other process changes them."""
+    """Records changes to files. Call its methods while no other process changes them."""
 
     database: Database
     data_directory: str
@@ -55,7 +55,7 @@ class FileAudit:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, change: AuditedChange, apply: Callable[[], _T], find_state: FindState) -> _T:
-        """Call `apply`, which changes the files, and add the rows of what it changed.
+        """Call `apply`, which changes the files, and add rows for its changes.
 
         Raises: DatabaseUnavailable, DatabaseFull, OSError; and errors from `apply`.
         """

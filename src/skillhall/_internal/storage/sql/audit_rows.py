@@ -86,7 +86,7 @@ def add_change_rows(
 
 
 def format_audit_time(time: datetime) -> str:
-    """Return a time as rows have it: in UTC, to the millisecond. It sorts as text."""
+    """Format a time for rows: in UTC, to the millisecond. The results sort as text."""
     return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.skill.frontmatter_locator import normalize_newlines
-from skillhall._internal.skill_store.version_diff import diff_texts
+from skillhall._internal.skill_store.versions.version_diff import diff_texts
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.sessions.board_pages import block_name

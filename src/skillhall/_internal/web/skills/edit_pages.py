@@ -9,7 +9,7 @@ from skillhall._internal.skill.frontmatter_locator import normalize_newlines
 from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
-from skillhall._internal.skill_store.version_diff import DiffLine, diff_texts
+from skillhall._internal.skill_store.versions.version_diff import DiffLine, diff_texts
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
 from skillhall.errors import Conflict, SkillhallError, StaleVersionError

@@ -109,7 +109,7 @@ def _list_rows(
 def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
     """Return the trust states of project skills, by location; {} if none needs an approval.
 
-    If this machine knows of revocations, the states of all skills.
+    If this machine knows of revocations, returns the states of all skills.
     """
     settings = read_settings()
     if settings.has_revocations:

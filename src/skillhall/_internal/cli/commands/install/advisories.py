@@ -25,14 +25,14 @@ _SHORT_DIGEST = len("sha256:") + 12
 
 @json_command("advisories", "skillhall advisories revoked.json --server https://skills.acme.org")
 @click.argument("file", required=False)
-@click.option("--server", default="", metavar="URL", help="Say which server FILE is from.")
-@flag("--check", help="Ask the servers now.")
+@click.option("--server", default="", metavar="URL", help="Name the server that FILE is from.")
+@flag("--check", help="Fetch the lists of all servers now.")
 def command(*, file: str | None, server: str, check: bool) -> CommandResult:
     """List the revoked skills that this machine knows of; agents do not get them.
 
     With FILE, read a list that a server has published, for machines without a network. The list is
     at /.well-known/agent-skills/revoked.json on the server. A list that is older than the known one
-    is refused.
+    is rejected.
     """
     settings = read_settings()
     messages: list[str] = []

@@ -29,7 +29,7 @@ _SHORT_DIGEST = len("sha256:") + 12
 
 command = DefaultCommandGroup(
     "revoke",
-    help="Revoke a version of a skill: no agent may use it any more.\n\n"
+    help="Revoke a version of a skill, so that no agent may use it.\n\n"
     "The server stops serving these files, and publishes their digest. Machines that have a copy "
     "block it at their next check.",
     epilog='Example: skillhall revoke pdf-tools --reason "sends keys to a stranger"',
@@ -39,32 +39,36 @@ command = DefaultCommandGroup(
 @command.set_default
 @json_command("", "skillhall revoke pdf-tools --reason TEXT")
 @click.argument("subject", metavar="ID|DIGEST")
-@click.option("--reason", required=True, metavar="TEXT", help="Say why. Everyone can read it.")
+@click.option("--reason", required=True, metavar="TEXT", help="State the reason, which is public.")
 @click.option("--instead", default="", metavar="ID@N", help="Name the version to use instead.")
-@flag("--undo", help="Take the revocation back.")
+@flag("--undo", help="Undo the revocation.")
 @run_directory_option
 def revoke(*, subject: str, reason: str, instead: str, undo: bool, root: str) -> CommandResult:
     """Revoke the current files of the skill ID, or the files with this DIGEST."""
     settings = read_settings()._replace(working_directory=root)
-    digest, skill = _find_digest(subject, settings)
+    digests, skill = _find_digests(subject, settings)
     with _open_revocations(settings) as revocations:
         if undo:
-            was_revoked = revocations.restore(_CLI, digest, skill=skill, reason=reason)
-            message = f"{digest} is not revoked any more" if was_revoked else "it was not revoked"
+            restored = [
+                digest
+                for digest in digests
+                if revocations.restore(_CLI, digest, skill=skill, reason=reason)
+            ]
+            verb = "restored" if restored else "not revoked:"
             return CommandResult(
-                {"digest": digest, "restored": was_revoked}, lines=[digest], messages=[message]
+                {"restored": restored}, lines=restored, messages=[f"{verb} {subject}"]
             )
-        entry = revocations.revoke(_CLI, digest, skill=skill, reason=reason, instead=instead)
+        entries = revocations.revoke(_CLI, digests, skill=skill, reason=reason, instead=instead)
     return CommandResult(
-        {"revocation": serialize_entry(entry)},
-        lines=[entry.digest],
-        messages=[f"revoked {skill or digest}"],
+        {"revocations": [*map(serialize_entry, entries)]},
+        lines=[entry.digest for entry in entries],
+        messages=[f"revoked {subject}"],
     )
 
 
 @json_command("list", "skillhall revoke list", group=command)
 def list_revocations() -> CommandResult:
-    """List all entries, also those that take a revocation back."""
+    """List all entries, including those that undo a revocation."""
     with _open_revocations(read_settings()) as revocations:
         entries = revocations.list()
     return CommandResult(
@@ -92,16 +96,16 @@ def serialize_entry(entry: RevocationEntry) -> dict[str, object]:
     return {**values, "revoked": is_revoked}
 
 
-def _find_digest(subject: str, settings: Settings) -> tuple[str, str]:
-    """Return the digest and the id of a skill. Raises: SkillNotFound."""
+def _find_digests(subject: str, settings: Settings) -> tuple[tuple[str, ...], str]:
+    """Return the digests and the id of a skill. Raises: SkillNotFound."""
     if is_digest(subject):
-        return subject, ""
+        return (subject,), ""
     with require_database():
         from skillhall._internal.wiring.database import open_database_services
-        from skillhall._internal.wiring.server_skills import compute_stored_digest
+        from skillhall._internal.wiring.server_skills import compute_stored_digests
 
     with closing(open_database_services(settings)) as services:
-        return compute_stored_digest(subject, settings, services), subject
+        return compute_stored_digests(subject, settings, services), subject
 
 
 @contextmanager

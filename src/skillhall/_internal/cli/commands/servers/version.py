@@ -30,13 +30,13 @@ from skillhall._internal.skill_store.serializers import (
 from skillhall.errors import ConfigInvalid, SkillNotFound, VersionNotFound
 
 if TYPE_CHECKING:  # from an optional extra
-    from skillhall._internal.skill_store.skill_versions import (
+    from skillhall._internal.skill_store.versions.skill_versions import (
         SkillVersions,
         VersionChange,
         VersionComparison,
         VersionDetails,
     )
-    from skillhall._internal.skill_store.version_diff import FileChange
+    from skillhall._internal.skill_store.versions.version_diff import FileChange
     from skillhall._internal.storage.records import SkillVersion
 
 _MARKS = {"same": " ", "old": "-", "new": "+", "gap": "@"}
@@ -210,7 +210,7 @@ def _resolve(
     Without a number, that is the newest one or, with `default`, the newest one in that state; for
     approved versions, the served one. Raises: SkillNotFound, VersionNotFound.
     """
-    from skillhall._internal.skill_store.skill_versions import parse_pin
+    from skillhall._internal.skill_store.versions.skill_versions import parse_pin
 
     if pin := parse_pin(text):
         return versions.resolve(*pin)

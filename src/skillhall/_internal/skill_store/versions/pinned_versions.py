@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from skillhall._internal.catalog.catalog import CatalogSkill
-    from skillhall._internal.skill_store.skill_versions import SkillVersions, VersionPin
+    from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, VersionPin
     from skillhall._internal.storage.records import SkillVersion, StoredFile
 
 

@@ -53,7 +53,7 @@ class PublishedRevocations:
         """
         entries, now = self._cache.entries, self._clock()
         if entries is None:
-            raise DatabaseUnavailable("the revocations were not read yet")
+            raise DatabaseUnavailable("the revocations have not been read yet")
         with self._lock:
             if self._rendered is None or self._is_outdated(entries, now):
                 issued = datetime.fromtimestamp(int(now), UTC)

@@ -26,7 +26,7 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill_store.input_checks import find_skill_md
-from skillhall._internal.skill_store.version_diff import compare_files
+from skillhall._internal.skill_store.versions.version_diff import compare_files
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall.errors import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
-    from skillhall._internal.skill_store.version_diff import FileChange
+    from skillhall._internal.skill_store.versions.version_diff import FileChange
     from skillhall._internal.storage.records import SkillVersion, VersionReview
     from skillhall._internal.storage.sql.version_rows import (
         SqlVersionTable,
