@@ -58,7 +58,7 @@ from skillhall._internal.skill_store.store import (
     ALL_FILES_SCAN,
     FOLDER_BY_SOURCE,
     WRITTEN_HERE,
-    Provenance,
+    ImportOrigin,
 )
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
@@ -433,7 +433,7 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        provenance = Provenance(without_credentials(text), opened.commit)
+        provenance = ImportOrigin(without_credentials(text), opened.commit)
         rules = self.load_rules(opened.reference)
         return self._import(
             opened.bundles, identity, actor, provenance, replace=replace, rules=rules
@@ -502,7 +502,7 @@ class Collection:
         bundles: Iterable[Bundle],
         identity: str | None,
         actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
+        provenance: ImportOrigin = WRITTEN_HERE,
         *,
         replace: bool,
         rules: InstallRules | None = None,

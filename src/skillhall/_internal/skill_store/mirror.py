@@ -52,7 +52,7 @@ class _SyncPlan(NamedTuple):
     staged_folders: dict[str, str]  # temporary folder names
 
 
-class ServedSkills(Protocol):
+class MirroredSkills(Protocol):
     """Skills in the database that are served."""
 
     def read_served(self, work: Callable[[SharedSkillReader], _T]) -> _T:
@@ -68,7 +68,7 @@ class SkillMirror:
 
     def __init__(
         self,
-        store: ServedSkills,
+        store: MirroredSkills,
         folder: str,
         *,
         retry_interval: float = RETRY_INTERVAL,

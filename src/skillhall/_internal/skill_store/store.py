@@ -40,14 +40,14 @@ ACTIONS_BY_ORIGIN = {"added": "skill.add", "imported": "skill.import"}
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
-class Provenance(NamedTuple):
+class ImportOrigin(NamedTuple):
     """Where imported skills come from: a source without credentials, and its commit."""
 
     source: str = ""
     commit: str = ""
 
 
-WRITTEN_HERE = Provenance()
+WRITTEN_HERE = ImportOrigin()
 
 
 class ImportReport(NamedTuple):
@@ -59,7 +59,7 @@ class ImportReport(NamedTuple):
 
 
 def bind_actor(
-    store: _S, actor: Actor, action: str = "", provenance: Provenance = WRITTEN_HERE
+    store: _S, actor: Actor, action: str = "", provenance: ImportOrigin = WRITTEN_HERE
 ) -> _S:
     """Return the same store for changes by an actor, which the audit log records.
 
@@ -79,7 +79,7 @@ class SkillStore(ABC):
     is_in_database = False  # whether changes wait for a database
     _actor: Actor = SYSTEM_ACTOR
     _action: str = ""  # of rows in the audit log; "" depends on the method
-    _provenance: Provenance = WRITTEN_HERE
+    _provenance: ImportOrigin = WRITTEN_HERE
     live_catalog: LiveCatalog
 
     @abstractmethod
