@@ -174,7 +174,7 @@ class ReviewedFolderStore(MirroredStore):
                     writer.record_found(skill, files)
                 else:
                     origin = VersionOrigin(actor.name, "", *provenance)
-                    writer.record(skill, files, origin, self._mode)
+                    writer.record_files(skill, files, origin, self._mode)
 
         self._table.write(work, self._now())
 

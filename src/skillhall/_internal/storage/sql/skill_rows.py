@@ -186,11 +186,11 @@ class SharedSkillWriter(SharedSkillReader):
         self._note_digests(identity, digest_files(files))
         # `publish_events` sets the other columns.
         row = {"origin": origin, "version": 0, "updated": ""}
-        replace_owner(self._connection, SKILL_OWNER, identity, row, files)
+        stored = replace_owner(self._connection, SKILL_OWNER, identity, row, files)
         is_served = self._review is ReviewMode.OFF
         self.history.mark_shared_changed(identity)
         self.history.add_event(SKILL_CHANGED if is_served else VERSION_CHANGED, identity)
-        self.history.record(identity, files, self._origin, self._review)
+        self.history.record(identity, stored, self._origin, self._review)
 
     def delete(self, identity: str) -> None:
         """Delete a skill and the files of its versions."""
