@@ -230,6 +230,14 @@ def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewSer
     assert [row["state"] for row in rows] == ["draft"] * 100 + ["approved"]
 
 
+def test_trust_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
+    server.publish("One.", 1, "trusted")
+    data = server.request("reader", "GET", f"{SKILLS}/trusted/trust").json["data"]
+    approval = data["approval"]
+    assert (approval["by"], approval["via"]) == ("reviewer/reviewer", "version 1")
+    assert approval["digest"] == data["digest"]
+
+
 def test_skills_without_versions_are_told_apart_from_unknown_ones(tmp_path: Path) -> None:
     with review_server(tmp_path, "off") as server:
         server.write("One.")

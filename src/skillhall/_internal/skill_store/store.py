@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
+    from skillhall._internal.catalog.trust.trust_summary import SkillApproval
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
@@ -101,6 +102,10 @@ class SkillStore(ABC):
     def close(self) -> None:
         """Stop the thread. Idempotent."""
         self.live_catalog.close()
+
+    def find_approval(self, id: str) -> SkillApproval | None:  # noqa: A002, ARG002 - see `MirroredStore`
+        """Return who approved the served version of a skill; None if it was not reviewed."""
+        return None
 
     @abstractmethod
     def catalog(self) -> Catalog:

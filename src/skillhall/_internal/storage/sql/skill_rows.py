@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.records import FilesByPath
+    from skillhall._internal.storage.records import FilesByPath, VersionReview
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
@@ -143,6 +143,10 @@ class SharedSkillReader:
         times = {row.path: row.modified for row in self._connection.execute(query)}
         return SharedSkill(files=files, times=times, **row)
 
+    def list_approvals(self) -> dict[str, VersionReview]:
+        """Return who approved each skill, by id; no one, as these skills are not reviewed."""
+        return {}
+
     def read_blob(self, digest: str) -> bytes | None:
         """Return the bytes with this digest, or None."""
         return read_blob(self._connection, digest)
@@ -158,6 +162,10 @@ class ApprovedSkillReader(SharedSkillReader):
     def versions(self) -> dict[str, int]:
         """Return a number for each skill by id, which changes with its current version."""
         return {skill: row.changed for skill, row in self._history.list_current().items()}
+
+    def list_approvals(self) -> dict[str, VersionReview]:
+        """Return who approved the current versions, by skill."""
+        return self._history.list_approvals()
 
     def find(self, identity: str) -> SharedSkill | None:
         """Return the current version of a skill, or None."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import and_, delete, func, insert, select, update
 
 from skillhall._internal.policy.trust.version_review import (
     ReviewMode,
@@ -47,7 +47,7 @@ from skillhall.errors import ConfigInvalid
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, RowMapping
 
     from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
@@ -184,6 +184,21 @@ class VersionReader:
             for row in self.connection.execute(select_fields(current_versions))
         }
 
+    def list_approvals(self) -> dict[str, VersionReview]:
+        """Return the last approval of each current version, by skill, if it was reviewed."""
+        is_current = and_(
+            current_versions.c.skill == version_reviews.c.skill,
+            current_versions.c.number == version_reviews.c.number,
+        )
+        query = (
+            select_fields(version_reviews)
+            .join(current_versions, is_current)
+            .where(version_reviews.c.decision == VersionVerb.APPROVE.value)
+            .order_by(version_reviews.c.ordinal)
+        )
+        rows = self.connection.execute(query).mappings()
+        return {row["skill"]: _to_review(row) for row in rows}
+
     def list_reviews(self, skill: str) -> list[VersionReview]:
         """Return what was decided about the versions of a skill, oldest first."""
         query = (
@@ -192,7 +207,7 @@ class VersionReader:
             .order_by(version_reviews.c.number, version_reviews.c.ordinal)
         )
         rows = self.connection.execute(query).mappings()
-        return [VersionReview(**{**row, "decision": VersionVerb(row["decision"])}) for row in rows]
+        return [*map(_to_review, rows)]
 
     def list_authors(self, skill: str, number: int) -> set[str]:
         """Return who wrote a version: all authors since the last approved version before it."""
@@ -228,6 +243,10 @@ class VersionReader:
         )
         rows = self.connection.execute(query).mappings()
         return [SkillVersion(**{**row, "state": VersionState(row["state"])}) for row in rows]
+
+
+def _to_review(row: RowMapping) -> VersionReview:
+    return VersionReview(**{**row, "decision": VersionVerb(row["decision"])})
 
 
 class VersionWriter(VersionReader):
