@@ -63,6 +63,7 @@ __all__ = [
     "InvalidArguments",
     "InvalidInputError",
     "InvalidSkillError",
+    "LinkExpired",
     "LockInvalid",
     "LockMismatch",
     "LockNotFound",
@@ -77,6 +78,7 @@ __all__ = [
     "NotFoundError",
     "NotInstalledError",
     "NothingToUndo",
+    "OwnVersionError",
     "PackageNotInstalled",
     "PromptNotFound",
     "PromptsSourceError",
@@ -113,7 +115,11 @@ __all__ = [
     "UnsafePath",
     "UnsavedFilesError",
     "UploadRejected",
+    "UserNotFound",
     "VersionConflict",
+    "VersionNotFound",
+    "VersionStateConflict",
+    "VersionYanked",
 ]
 
 ArchiveReason: TypeAlias = Literal[
@@ -420,6 +426,31 @@ class RecordNotFound(NotFoundError):
     id: str
 
 
+class VersionNotFound(NotFoundError):
+    """A skill has no version with this number or digest.
+
+    >>> print(VersionNotFound("pdf", "7"))
+    the skill 'pdf' has no version 7
+    """
+
+    template = "the skill {name!r} has no version {version}"
+    name: str
+    version: str
+
+
+class VersionYanked(NotFoundError):
+    """A version of a skill was approved once, but was yanked for a reason.
+
+    >>> print(VersionYanked("pdf", 4, "it deletes files"))
+    version 4 of the skill 'pdf' was yanked: it deletes files
+    """
+
+    template = "version {number} of the skill {name!r} was yanked: {reason}"
+    name: str
+    number: int
+    reason: str
+
+
 class TokenNotFound(NotFoundError):
     """No access token has this id or label.
 
@@ -429,6 +460,27 @@ class TokenNotFound(NotFoundError):
 
     template = "there is no token with the id or label {name!r}"
     name: str
+
+
+class UserNotFound(NotFoundError):
+    """No user has this name.
+
+    >>> print(UserNotFound("dev1"))
+    there is no user 'dev1'
+    """
+
+    template = "there is no user {name!r}"
+    name: str
+
+
+class LinkExpired(NotFoundError):
+    """A link to set a password was used before, or has expired.
+
+    >>> print(LinkExpired())
+    this link has been used, or has expired
+    """
+
+    template = "this link has been used, or has expired"
 
 
 class UnknownProfile(NotFoundError):
@@ -487,8 +539,8 @@ class SkillRejected(InvalidSkillError):
 class SkillNotApproved(InvalidSkillError):
     """A skill was found in a project, and the user has not approved it.
 
-    >>> print(SkillNotApproved("pdf", "it changed since it was approved"))
-    the skill 'pdf' is not approved: it changed since it was approved
+    >>> print(SkillNotApproved("pdf", "it has changed since it was approved"))
+    the skill 'pdf' is not approved: it has changed since it was approved
     """
 
     code = "not_approved"
@@ -671,7 +723,7 @@ class SourceRejected(SourceError):
 
 
 class SourceNotFound(SourceError):
-    """The source does not exist on its host, or we have no access to it.
+    """The source does not exist on its host, or is not accessible with these credentials.
 
     >>> print(SourceNotFound("acme/skills"))
     nothing was found at 'acme/skills'
@@ -1039,6 +1091,33 @@ class StaleVersionError(StoreError):
     digest: str = ""
 
 
+class VersionStateConflict(StoreError):
+    """A version of a skill is not in the state that an operation needs.
+
+    >>> print(VersionStateConflict("pdf", 4, "approved", "in-review"))
+    version 4 of the skill 'pdf' is approved, not in-review
+    """
+
+    template = "version {number} of the skill {name!r} is {state}, not {needed}"
+    name: str
+    number: int
+    state: str
+    needed: str
+
+
+class OwnVersionError(StoreError):
+    """A version cannot be approved by one of its authors.
+
+    >>> print(OwnVersionError("pdf", 4))
+    version 4 of the skill 'pdf' is your own work
+    """
+
+    code = "forbidden"
+    template = "version {number} of the skill {name!r} is your own work"
+    name: str
+    number: int
+
+
 class VersionConflict(StoreError):
     """A change was based on an old version; `current` is the stored record.
 
@@ -1246,7 +1325,7 @@ def label_without_credentials(label: str) -> str:
 def _may_be_secret(user: str) -> bool:
     """Whether the part before the last @ may contain credentials.
 
-    It does not if it is `git`, or a path that a revision follows: `host/path@v1`.
+    `git` is not a secret, nor is a path followed by a revision, as in `host/path@v1`.
     """
     if user == "git":
         return False

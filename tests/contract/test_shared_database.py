@@ -106,6 +106,8 @@ def test_equal_bytes_are_stored_once_until_unused(
     skills.write(lambda write: write.delete("other"), TIMESTAMP)
     assert count_blobs(database) == 2
     uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50)
+    assert count_blobs(database) == 2  # the first version still has the others
+    skills.write(lambda write: write.delete("one"), TIMESTAMP)
     assert count_blobs(database) == 1
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from skillhall._internal import settings
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.folder_store import FolderStore
@@ -98,9 +99,9 @@ def test_broken_signature_is_refused_unless_taken_as_unsigned(
     assert f"warn[signature-broken]: the {PROBLEM}" in taken.err
     assert read_entry()["unsigned"] is True
     [approval] = json.loads((tmp_path / "data/trust.json").read_bytes())["approvals"]
-    assert approval["reason"] == "its signature is broken; taken as unsigned"
+    assert approval["reason"] == "its signature is broken; treated as unsigned"
     verified = cli("verify")
-    assert (verified.code, f"taken as unsigned: {PROBLEM}" in verified.out) == (0, True)
+    assert (verified.code, f"treated as unsigned: {PROBLEM}" in verified.out) == (0, True)
 
 
 def test_update_refuses_a_broken_signature(cli: Cli, source: Path) -> None:
@@ -172,10 +173,10 @@ def test_import_on_a_server_meets_requirements(
     collection = Collection(FolderStore(tmp_path / "run"), Settings.read())
     archive = zip_of({f"pdf/{path}": data for path, data in files.items()})
     if not problem:
-        report, _ = collection.import_archive(archive, "pdf.zip")
+        report, _ = collection.import_archive(archive, "pdf.zip", actor=CLI_ACTOR)
         assert [skill.id for skill in report.imported] == ["pdf"]
         return
     with pytest.raises(SkillRejected) as caught:
-        collection.import_archive(archive, "pdf.zip")
+        collection.import_archive(archive, "pdf.zip", actor=CLI_ACTOR)
     assert problem in str(caught.value)
     assert not (tmp_path / "run/.agents/skills/pdf").exists()

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -20,9 +21,15 @@ from fastapi import APIRouter
 from starlette.types import ASGIApp
 
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
+from skillhall._internal.http.access import record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
+from skillhall._internal.http.credentials import (
+    AcceptedTokens,
+    BrowserSignIns,
+    Credentials,
+    KnownUsers,
+)
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
@@ -31,7 +38,16 @@ from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
-from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
+from skillhall._internal.rest import (
+    audit_routes,
+    health,
+    prompt_routes,
+    revocation_routes,
+    skill_routes,
+    version_routes,
+    webhooks,
+    well_known,
+)
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor
 from skillhall._internal.rest.prompt_responses import PromptFastPath, PromptResponder
@@ -45,14 +61,17 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
+from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
+    from skillhall._internal.wiring.database import Accounts  # imports the database driver
 
 _SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
@@ -91,8 +110,12 @@ class Services:
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
     sign_ins: BrowserSignIns | None = None
+    users: KnownUsers | None = None
+    accounts: Accounts | None = None  # changes users and tokens
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
+    audit: ServerAudit | None = None
+    trust: ServerTrust | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -101,14 +124,35 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     workspace, shutdown = services.workspace, services.shutdown.wait
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
-    monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
-    credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
+    monitor = HealthMonitor(
+        service, metrics, services.check_database, services.embedding, services.audit
+    )
+    credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
-        site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
+        site = Site(
+            collection,
+            service,
+            settings,
+            pools,
+            credentials,
+            shutdown,
+            workspace,
+            services.accounts,
+            services.audit,
+        )
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [skill_routes.router, well_known.router, build_web_router(site)]
+        routers += [
+            skill_routes.router,
+            version_routes.router,
+            well_known.router,
+            build_web_router(site),
+        ]
+    if services.audit is not None:
+        routers.append(audit_routes.router)
+    if services.trust is not None:
+        routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
     error_page = None if collection is None else render_unrouted_page
@@ -117,7 +161,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools = pools
+    state.pools, state.trust = pools, services.trust
+    state.audit = services.audit
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
@@ -147,7 +192,10 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         *settings.tokens.values(),
     )
     app = AuthMiddleware(app, server, credentials, pools)
-    return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
+    on_refusal = None if services.audit is None else partial(record_refusal, services.audit)
+    return RequestLogMiddleware(
+        app, metrics=metrics, redactor=Redactor(secrets), on_refusal=on_refusal
+    )
 
 
 def _build_pools(server: ServerSettings, collection: Collection | None) -> WorkerPools:

@@ -10,6 +10,7 @@ import pytest
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill.finding import Code
@@ -132,9 +133,9 @@ def test_only_user_skills_can_be_deleted(
 ) -> None:
     skills = collection(run_directory, repository)
     with pytest.raises(ReadOnly, match=why) as error_info:
-        skills.delete(identity)
+        skills.delete(identity, actor=SYSTEM_ACTOR)
     assert ("acme/skills" in error_info.value.repository) == (identity == "shared")
-    skills.delete("own")
+    skills.delete("own", actor=SYSTEM_ACTOR)
     assert skills.find("own").source == "repository"
 
 
@@ -253,10 +254,11 @@ def test_imported_near_copy_of_another_skill_is_a_finding(run_directory: Path) -
     skills = collection(run_directory)
     skills.facts.get(skills.find("long"))
     data = make_skill_md("new", body=body.replace("word50", "other"))
-    report, _ = skills.import_file(data, "SKILL.md")
+    report, _ = skills.import_file(data, "SKILL.md", actor=SYSTEM_ACTOR)
     (judged,) = (row for row in report.findings if row.finding.code == "near-copy")
     assert (judged.finding.path, judged.effect) == ("new/SKILL.md", "warn")
-    again, _ = skills.import_file(make_skill_md("long", body=body), "SKILL.md", replace=True)
+    data = make_skill_md("long", body=body)
+    again, _ = skills.import_file(data, "SKILL.md", actor=SYSTEM_ACTOR, replace=True)
     assert [row for row in again.findings if row.finding.code == "near-copy"] == []
 
 
@@ -286,9 +288,11 @@ def test_only_user_skills_can_be_edited(
     run_directory: Path, repository: Path, identity: str
 ) -> None:
     skills = collection(run_directory, repository)
+    digest = skills.details(identity).digest
     with pytest.raises(ReadOnly):
-        skills.edit(identity, SkillText("a", "b", "c"), skills.details(identity).digest)
-    skills.edit("own", SkillText("own", "Edited.", "Do."), skills.details("own").digest)
+        skills.edit(identity, SkillText("a", "b", "c"), digest, actor=SYSTEM_ACTOR)
+    text, digest = SkillText("own", "Edited.", "Do."), skills.details("own").digest
+    skills.edit("own", text, digest, actor=SYSTEM_ACTOR)
     assert skills.find("own").description == "Edited."
 
 

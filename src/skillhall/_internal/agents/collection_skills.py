@@ -29,7 +29,7 @@ from skillhall._internal.skill_store.input_checks import USER
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
-    from skillhall._internal.catalog.trust.served_skills import ServedClearance
+    from skillhall._internal.catalog.trust.server_gate import ServedClearance
     from skillhall._internal.skill_store.collection import Collection, CollectionSnapshot
     from skillhall._internal.skill_store.input_checks import SkillSummary
 
@@ -91,9 +91,9 @@ class CollectionSkills(AgentSkills):
     def render_activation_text(self, identity: str) -> str:
         """Return the result of `load_skill`, even for a skill that models do not see.
 
-        Raises: SkillNotFound.
+        Raises: SkillNotFound, SkillNotApproved if it is revoked.
         """
-        skill = self._collection.find(identity)
+        skill = self._collection.find_available(identity)
         row, view = self._find_visible(skill), self.current_view()
         if row is None:
             view = SkillView(view.revision, self.profile, clear_all([skill._replace(hidden=False)]))

@@ -29,6 +29,7 @@ from skillhall._internal.backup.store_conversion import (
     stage_uploads,
 )
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.followed_file import FILE as FOLLOWED_FILE
 from skillhall._internal.skill_store.folder_store import FolderStore
@@ -110,7 +111,7 @@ _SPARE_BYTES = 16 * 1024 * 1024  # of disk space
 
 
 class BackupReport(NamedTuple):
-    """What a backup contains and what it leaves out."""
+    """Contents of a backup, and the data that it leaves out."""
 
     totals: BackupTotals
     version: int  # of the database schema
@@ -119,7 +120,7 @@ class BackupReport(NamedTuple):
 
 
 class RestoreReport(NamedTuple):
-    """What a restore changed, or would change."""
+    """Changes that a restore made, or would make."""
 
     totals: BackupTotals
     version: int  # of the database schema
@@ -385,7 +386,7 @@ class _Restore:
         """Replace the data. Raises: as `restore_backup`."""
         restore_id = secrets.token_hex(8)
         skipped = frozenset(table.name for table in CONVERTED_TABLES if self._to_tables)
-        plan = RestorePlan(self._header, restore_id, utc_now(), skipped)
+        plan = RestorePlan(self._header, restore_id, utc_now(), skipped, CLI_ACTOR)
         _check_disk_space(self._settings.data_directory, totals.bytes)
         staged = {name: StagedPart(part, restore_id) for name, part in self._parts.items()}
 

@@ -99,7 +99,7 @@ class _RootState:
     def replace_folders(
         self, folders: Mapping[str, _TrackedFolder | None], scan: JudgedScan
     ) -> bool:
-        """Replace the recorded state of some folders; return whether it changed."""
+        """Replace the recorded state of these folders; return whether it changed."""
         if not folders:
             return False
         prefixes = tuple(os.path.join(self.root.path, name) + os.sep for name in folders)
@@ -411,7 +411,7 @@ class LiveCatalog:
             self._report_watch_error(error)
 
     def _update(self, pending: set[tuple[int, str]]) -> bool:
-        """Read some folders again; return false if all must be read."""
+        """Read the pending folders again; return false if all folders must be read."""
         names = [{name for number, name in pending if number == s.number} for s in self._states]
         tracked = [
             {name: self._track(state, name) if state.is_tracked else None for name in some}

@@ -157,7 +157,7 @@ class SkillView:
         return with_bundle(row.skill, policy, lambda bundle: bundle.get_file(relative).read())
 
     def search(self, query: str, limit: int, offset: int = 0) -> tuple[Sequence[ViewedHit], int]:
-        """Search the view; return a page of the best skills and the number of all matches."""
+        """Search the view; return a page of the best skills and the total number of matches."""
         rows, index = self._by_location, self._get_index()
         result = index.search(query, limit, offset, lambda one: one.location in rows)
         hits = [
@@ -169,8 +169,8 @@ class SkillView:
     def rank(self, task: str, limit: int = MAX_RANKED) -> Sequence[ViewedSkill]:
         """Return the skills that matter most for a task, best first.
 
-        The result depends only on the skills and the task, so texts that are not indexed yet are
-        read first.
+        The result depends only on the skills and the task, so texts that have not been indexed yet
+        are read first.
         """
         if not task.strip():
             return ()

@@ -88,7 +88,18 @@ _EXTRA_PACKAGES = {
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
 _COMMAND_GROUPS = frozenset(
-    {"embeddings", "local", "mcp-servers", "policy", "prompts", "session", "token", "tool"}
+    {
+        "embeddings",
+        "local",
+        "mcp-servers",
+        "policy",
+        "prompts",
+        "session",
+        "token",
+        "tool",
+        "user",
+        "version",
+    }
 )
 _DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 

@@ -8,14 +8,23 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.options import flag
 from skillhall._internal.cli.param_types import completes
+from skillhall._internal.cli.terminal import print_message
 from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.rollback import list_changes
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.revocations import refresh_revocations
 
 
 def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
     """Open the project of the working directory; with `is_user`, the user scope."""
     return Project.from_settings(read_settings(follow_links=follow_links), user=is_user)
+
+
+def check_revocations(settings: Settings, sources: Iterable[str] = ()) -> None:
+    """Fetch the revocations of all servers of installed skills and `sources`; print warnings."""
+    for warning in refresh_revocations(settings, sources):
+        print_message(f"warning: {warning}")
 
 
 @completes

@@ -132,7 +132,7 @@ class Folder:
         """Read up to `size` bytes of the regular file `file` in the subfolder `name`.
 
         Returns the bytes, the size of the file, and its stat if `with_status`; without it, reading
-        takes a tenth less time. If there is no such file, returns the open subfolder, which can be
+        is about 10 % faster. If there is no such file, returns the open subfolder, which can be
         listed faster with `will_list`. This needs fewer system calls than `open_folder` and
         `open_file`, which matters to large scans.
         Raises: OSError, NotAFile.

@@ -17,6 +17,7 @@ from skillhall.errors import (
     PromptsSourceError,
     RateLimited,
     SkillhallError,
+    StaleVersionError,
     VersionConflict,
 )
 
@@ -143,6 +144,8 @@ def _error_details(error: SkillhallError) -> Mapping[str, object] | None:
         return error.details
     if isinstance(error, MissingArguments):
         return {"missing": [*error.names]}
+    if isinstance(error, StaleVersionError):
+        return {"digest": error.digest} if error.digest else None
     if isinstance(error, VersionConflict):
         return {"currentVersion": error.version, **serialize_current(error.current)}
     return None

@@ -1,4 +1,4 @@
-"""Approvals of installed skills: the user has chosen them."""
+"""Approvals of installed skills: installing a skill approves its files."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def build_approval(
         by=os.path.basename(project.settings.home),
         at=project.clock().isoformat(timespec="seconds"),
         via=f"skillhall {verb}",
-        reason="its signature is broken; taken as unsigned" if entry.unsigned else "",
+        reason="its signature is broken; treated as unsigned" if entry.unsigned else "",
         files=files,
     )
 

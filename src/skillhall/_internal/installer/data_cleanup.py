@@ -1,4 +1,4 @@
-"""Cleanup of the data folder: unreferenced contents and unfinished files.
+"""Cleanup of the data folder: unreferenced file contents and unfinished files.
 
 Contents are referenced by the histories in the data folder and by the lock files of projects with a
 history. References can appear at any time, but contents are stored or marked as used before they

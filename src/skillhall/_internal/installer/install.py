@@ -10,7 +10,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
+from skillhall._internal.catalog.duplicates.near_copies import (
+    PresentSkill,
+    find_near_copy,
+    list_present_skills,
+)
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.install_rules import (
@@ -23,7 +27,6 @@ from skillhall._internal.installer.lock import (
     LockTarget,
     to_locked_files,
 )
-from skillhall._internal.installer.present_skills import list_present_skills
 from skillhall._internal.installer.project import (
     InstalledFiles,
     Project,

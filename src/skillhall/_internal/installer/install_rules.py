@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.locked_sources import normalize_source
@@ -10,6 +10,7 @@ from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import SkillRejected
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from skillhall._internal.sources.base import Ref
 
 _BROKEN_HINT = (
-    "get the skill from its author again, or take it as unsigned with --unsigned if you know why"
+    "get the skill from its author again, or accept it as unsigned with --unsigned if you know why"
 )
 
 
@@ -38,14 +39,17 @@ NO_SIGNATURE = CheckedSignature()
 
 
 class InstallRules(NamedTuple):
-    """What is checked in skills from one source."""
+    """The checks of new skills from one source."""
 
     loaded: LoadedPolicies | None = None  # `None` if there are no policy files
     source: str = ""
     accepts_broken: bool = False  # whether a broken signature counts as none
+    revoked: Mapping[str, str] = {}  # reasons by digest
 
     def check(self, bundle: Bundle) -> Iterator[Finding]:
-        """Yield findings about the signature of a skill, and about an unmet requirement."""
+        """Yield findings about a revocation, the signature, or an unmet requirement."""
+        if self.revoked and (reason := self.revoked.get(bundle.digest())):
+            yield Finding(Code.REVOKED, f"it is revoked: {reason}")
         if self.loaded is None and SIGNATURE_FILE not in bundle.files:
             return
         # Most skills are not signed, and most machines have no policy files.
@@ -75,7 +79,7 @@ class InstallRules(NamedTuple):
 
         signature = self._check_signature(bundle)
         if signature.status is SignatureStatus.BROKEN:
-            note = "its signature is broken; taken as unsigned"
+            note = "its signature is broken; treated as unsigned"
             return CheckedSignature("", is_ignored=True, note=note, status=signature.status)
         signers, status = signature.format_signers(), signature.shown_status
         return CheckedSignature(signers, note=signature.describe(), status=status)
@@ -110,10 +114,14 @@ def load_install_rules(
     reference: Ref | None, settings: Settings, *, accepts_broken: bool = False
 ) -> InstallRules:
     """Load the rules for skills from a source, which is unknown for uploads."""
+    rules = InstallRules(accepts_broken=accepts_broken)
+    if settings.has_revocations:
+        revoked = RevocationStore(settings.data_directory).read().reasons
+        rules = rules._replace(revoked=revoked)
     if not settings.has_policy:
-        return InstallRules(accepts_broken=accepts_broken)
+        return rules
+    # Most machines have no policy files, and the import takes 7 ms of CPU.
     from skillhall._internal.catalog.trust.policy_loader import load_policies  # noqa: PLC0415
 
-    loaded = load_policies(settings.policy_files)
     source = "" if reference is None else normalize_source(reference, settings)
-    return InstallRules(loaded, source, accepts_broken)
+    return rules._replace(loaded=load_policies(settings.policy_files), source=source)

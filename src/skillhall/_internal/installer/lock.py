@@ -115,7 +115,7 @@ class Lock:
 class LockEdit:
     """Open lock file; changes to `entries` are saved at the end of the `with` block.
 
-    `save` saves them at once. It raises: LockInvalid, NotAFile, OSError.
+    `save` saves them immediately. It raises: LockInvalid, NotAFile, OSError.
     """
 
     entries: dict[str, LockEntry]
@@ -149,7 +149,7 @@ def matches_entry(entry: LockEntry, bundle: Bundle) -> bool:
 def drop_new_hidden_files(entry: LockEntry, bundle: Bundle) -> Bundle:
     """Return the bundle without hidden files if they are its only change.
 
-    Earlier versions did not install the hidden files of folders and packages, so that the entries
+    Earlier versions did not install the hidden files of folders and packages, so the entries
     they wrote do not list any. Such a skill gets its hidden files with its next change.
     """
     if not all(is_publishable(file.path) for file in entry.files):

@@ -55,7 +55,7 @@ def _describe_signature(project: Project, installed: InstalledFiles, entry: Lock
     )
     note = rules.describe_signature(build_bundle(entry.name, installed.files))
     is_known = entry.unsigned and note.startswith(_BROKEN)
-    return f"taken as unsigned: {note}" if is_known else note
+    return f"treated as unsigned: {note}" if is_known else note
 
 
 def verify(project: Project, names: Iterable[str] = ()) -> list[VerifyResult]:

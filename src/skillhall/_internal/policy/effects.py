@@ -55,6 +55,7 @@ FILE_MISMATCH_CODES = frozenset(
     {
         Code.SIGNATURE_BROKEN,
         Code.POLICY_UNMET,
+        Code.REVOKED,
         Code.MCP_ENTRY,
         Code.MCP_URI,
         Code.MCP_NAME,

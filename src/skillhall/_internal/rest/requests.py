@@ -110,3 +110,76 @@ class ImportSkillsRequest(BaseModel):
     source: str = Field(examples=["acme/skills/pdf@v2"])
     id: str | None = Field(None, description="Id for the skill, if the source has only one.")
     replace: bool = Field(default=False, description="Replace existing skills.")
+
+
+class RevokeSkillRequest(BaseModel):
+    """A version of a skill to revoke, or whose revocation is taken back."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    digest: str = Field("", description="Digest of the files; by default, of `skill` now.")
+    skill: str = Field("", description="Id of the skill.")
+    reason: str = Field(description="Why. Everyone can read it.")
+    instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
+    revoked: bool = Field(default=True, description="`false` takes a revocation back.")
+
+
+class InventoryItemRequest(BaseModel):
+    """A skill on a machine."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    name: str
+    digest: str = Field("", description="`sha256:` and 64 hexadecimal digits.")
+    source: str = Field("", examples=["github.com/acme/skills"])
+    commit: str = ""
+    signer: str = ""
+    state: str = Field("", description="`approved`, `new`, `changed` or `blocked`.")
+    risk: str = Field("", description="`L0` to `L3`.")
+
+
+class SendInventoryRequest(BaseModel):
+    """The skills of a machine."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    label: str = Field(description="Name of the machine or group.", examples=["laptop-7"])
+    skills: list[InventoryItemRequest]
+
+
+_COMMENT = Field("", max_length=2000, description="Shown to the author and to other reviewers.")
+
+
+class VersionCommentRequest(BaseModel):
+    """An optional comment on a version."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    comment: str = _COMMENT
+
+
+class ReturnVersionRequest(BaseModel):
+    """Why a version is returned to its author."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    comment: str = Field(
+        min_length=1, max_length=2000, description="What the author should change."
+    )
+
+
+class YankVersionRequest(BaseModel):
+    """Why a version must not be used any more."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=2000, description="Published with the revocation.")
+
+
+class UseVersionRequest(BaseModel):
+    """The approved version to serve."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    number: int = Field(ge=1)
+    comment: str = _COMMENT

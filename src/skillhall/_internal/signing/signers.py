@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class KeySigner(NamedTuple):
-    """A signer with a key."""
+    """A signer identified by a public key."""
 
     name: str
     key: keys.PublicKey
@@ -42,7 +42,7 @@ class KeySigner(NamedTuple):
 
 
 class CertificateSigner(NamedTuple):
-    """A signer with certificates of a certificate authority, and a subject."""
+    """A signer identified by certificate authorities and a subject."""
 
     name: str
     roots: list[x509.Certificate]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.skill_store.store import SkillFiles
 
@@ -48,6 +49,7 @@ class SkillSummary(NamedTuple):
     hidden: bool = False
     repository: str = ""  # only for skills of a repository
     copies: tuple[str, ...] = ()  # ids of skills with the same text, only in search results
+    revocation: Revocation | None = None  # if neither models nor installers get it
 
 
 class PreparedSkill(NamedTuple):

@@ -12,7 +12,7 @@ import hashlib
 import os
 import secrets
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.handles import FolderHandle
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from skillhall._internal.storage.records import Event, SharedSkill
-    from skillhall._internal.storage.sql.skill_rows import SharedSkillReader, SqlSharedSkillTable
+    from skillhall._internal.storage.sql.skill_rows import SharedSkillReader
 
+_T = TypeVar("_T")
 POLL_INTERVAL = 30.0  # seconds, without an event
 RETRY_INTERVAL = 1.0  # seconds, after a failure
 EXECUTABLE_BIT = 0o100
@@ -51,6 +52,13 @@ class _SyncPlan(NamedTuple):
     staged_folders: dict[str, str]  # temporary folder names
 
 
+class ServedSkills(Protocol):
+    """Skills in the database that are served."""
+
+    def read_served(self, work: Callable[[SharedSkillReader], _T]) -> _T:
+        """Run a read transaction. Raises: DatabaseUnavailable."""
+
+
 class SkillMirror:
     """Local folders with the database's skills. Call `close` when done.
 
@@ -59,9 +67,14 @@ class SkillMirror:
     """
 
     def __init__(
-        self, store: SqlSharedSkillTable, folder: str, *, retry_interval: float = RETRY_INTERVAL
+        self,
+        store: ServedSkills,
+        folder: str,
+        *,
+        retry_interval: float = RETRY_INTERVAL,
     ) -> None:
         self.folder = folder
+        self._prepare: Callable[[], None] = lambda: None
         self._retry_interval = retry_interval
         self._store = store
         self._refresh_lock = threading.Lock()  # one refresh at a time
@@ -71,7 +84,7 @@ class SkillMirror:
         # Called with the ids of changed skills, while the folder lock is held.
         self.on_change: Callable[[Iterable[str]], None] = lambda _: None
         self._is_stale = True
-        self._needs_full_sync = False  # whether known versions are no longer reliable
+        self._needs_full_sync = True  # whether known versions are not reliable
         self._polling_thread = PollingThread(
             self.try_refresh,
             lambda: self._retry_interval if self._is_stale else POLL_INTERVAL,
@@ -86,8 +99,13 @@ class SkillMirror:
             self._polling_thread.wake()
         return self._revision
 
+    def prepare_with(self, prepare: Callable[[], None]) -> None:
+        """Call `prepare` before the next refresh, and again after a restore."""
+        self._prepare = prepare
+        self._needs_full_sync = True
+
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if an event concerns skills.
+        """Poll immediately if an event concerns skills.
 
         An empty sequence means that events were missed, which also triggers a poll.
         """
@@ -108,11 +126,12 @@ class SkillMirror:
         """Update the folders. Raises: DatabaseUnavailable, OSError."""
         with self._refresh_lock:
             if self._needs_full_sync:
+                self._prepare()
                 self._mirrored, self._needs_full_sync = {}, False
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
-                plan = self._store.read(lambda reader: self._plan_sync(target, reader))
+                plan = self._store.read_served(lambda reader: self._plan_sync(target, reader))
                 with self.folder_lock:
                     for identity, staged_name in plan.staged_folders.items():
                         if target.entry_kind(identity) is None:

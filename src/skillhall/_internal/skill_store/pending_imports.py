@@ -29,7 +29,8 @@ from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.draft import judge_skill_md, list_reasons
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
-from skillhall._internal.skill_store.version_diff import compare_files, read_contents
+from skillhall._internal.skill_store.store import Provenance
+from skillhall._internal.skill_store.versions.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall.errors import SkillhallError, StaleVersionError
 
@@ -37,11 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.duplicates.near_copies import PresentSkill
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.store import ImportReport
     from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
-    from skillhall._internal.skill_store.version_diff import FileChange
+    from skillhall._internal.skill_store.versions.version_diff import FileChange
 
 ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
 
@@ -78,6 +80,7 @@ class _PendingBundles(NamedTuple):
     source: str
     bundles: tuple[Bundle, ...]
     rules: InstallRules
+    commit: str = ""
 
 
 class PendingImport(NamedTuple):
@@ -86,6 +89,7 @@ class PendingImport(NamedTuple):
     id: str
     source: str  # for display
     candidates: tuple[ImportCandidate, ...]
+    commit: str = ""  # of a repository
 
 
 @dataclass(slots=True)
@@ -98,12 +102,16 @@ class PendingImports:
     present_skills: Callable[[], Iterable[PresentSkill]] = tuple
 
     def add(
-        self, source: str, bundles: Iterable[Bundle], rules: InstallRules = NO_RULES
+        self,
+        source: str,
+        bundles: Iterable[Bundle],
+        rules: InstallRules = NO_RULES,
+        commit: str = "",
     ) -> PendingImport:
         """Add bundles as a pending import. Raises: errors from reading them."""
         loaded = tuple(load_into_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in loaded for file in bundle.files.values())
-        pending = _PendingBundles(source, loaded, rules)
+        pending = _PendingBundles(source, loaded, rules, commit)
         return self._build_pending_import(self.pending.add(pending, size), pending, {})
 
     def find(self, import_id: str, ids: Mapping[str, str] | None = None) -> PendingImport:
@@ -111,11 +119,11 @@ class PendingImports:
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
-        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
+        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate], actor: Actor
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
-        Raises: StaleVersionError if a stored skill changed since the review, and errors
+        Raises: StaleVersionError if a stored skill has changed since the review, and errors
         from importing.
         """
         for candidate in chosen:
@@ -125,7 +133,9 @@ class PendingImports:
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
         rules = self.pending.find(pending_import.id).rules
-        report = self.changes.import_(bundles, replace=is_replacing, rules=rules)
+        changes = replace(self.changes, actor=actor)
+        provenance = Provenance(pending_import.source, pending_import.commit)
+        report = changes.import_(bundles, None, provenance, replace=is_replacing, rules=rules)
         self.pending.drop(pending_import.id)
         return report
 
@@ -143,7 +153,7 @@ class PendingImports:
             if candidate.status != "refused" and fold_name(candidate.id) in system_ids:
                 candidate = replace(candidate, status="taken", problem=candidate.id)
             candidates.append(candidate)
-        return PendingImport(import_id, bundles.source, tuple(candidates))
+        return PendingImport(import_id, bundles.source, tuple(candidates), bundles.commit)
 
     def _build_candidate(
         self, key: str, bundle: Bundle, others: Sequence[PresentSkill], rules: InstallRules

@@ -1,7 +1,7 @@
 """Facts about skills that are expensive to compute, such as tokens and findings.
 
 They are computed once for each content, in the background, and saved in the cache folder. A request
-for a skill that is not examined yet computes them at once.
+for a skill that has not been examined yet computes them immediately.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.duplicates.near_copies import summarize_text
-from skillhall._internal.catalog.skill_content import with_bundle
+from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -46,7 +47,7 @@ _THREAD_NAME = "skillhall-facts"
 
 
 class PackedFiles(NamedTuple):
-    """What installers download: an archive, or the only file of a skill."""
+    """The download for installers: an archive, or the only file of a skill."""
 
     digest: str = ""
     paths: tuple[str, ...] = ()  # of all published files, sorted
@@ -90,6 +91,7 @@ class FactCache:
     _by_location: dict[str, tuple[CatalogSkill, SkillFacts]] = field(default_factory=dict)
     _by_content: dict[str, SkillFacts] = field(default_factory=dict)
     _packed: dict[str, tuple[CatalogSkill, PackedFiles]] = field(default_factory=dict)
+    _digests: dict[str, tuple[CatalogSkill, tuple[str, ...]]] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)  # of the contents, by location
     _skills: Sequence[CatalogSkill] = ()  # to examine
     _done: int = 0
@@ -112,13 +114,20 @@ class FactCache:
         return facts
 
     def get_packed(self, skill: CatalogSkill) -> PackedFiles:
-        """Return what installers download, without examining the skill. Raises: as `get`."""
+        """Return the download for installers, without examining the skill. Raises: as `get`."""
         facts, known = self.find(skill), self._packed.get(skill.location)
         if facts is not None:
             return facts.packed
         if known is None or known[0] is not skill:
             packed = with_bundle(skill, PUBLISHED_SCAN, lambda one: _pack(load_into_memory(one)))
             known = self._packed[skill.location] = skill, packed
+        return known[1]
+
+    def get_digests(self, skill: CatalogSkill) -> tuple[str, ...]:
+        """Return the digests of a skill, as `compute_digests`. Raises: as `get`."""
+        known = self._digests.get(skill.location)
+        if known is None or known[0] is not skill:
+            known = self._digests[skill.location] = skill, compute_digests(skill)
         return known[1]
 
     def get_or_default(self, skill: CatalogSkill) -> SkillFacts:
@@ -226,6 +235,19 @@ class FactCache:
     @property
     def _version(self) -> str:
         return f"skillhall {VERSION}, facts {FORMAT}, {self.location}"
+
+
+def compute_digests(skill: CatalogSkill) -> tuple[str, ...]:
+    """Return the digest of all files, and of those that installers get, if they differ.
+
+    Raises: SkillFileNotFound, and errors from reading.
+    """
+
+    def compute(bundle: Bundle) -> tuple[str, ...]:
+        loaded = load_into_memory(bundle)
+        return tuple(dict.fromkeys((loaded.digest(), remove_hidden_files(loaded).digest())))
+
+    return with_bundle(skill, ALL_FILES_SCAN, compute)
 
 
 def _pack(bundle: Bundle) -> PackedFiles:

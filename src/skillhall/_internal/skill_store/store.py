@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.input_checks import (
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
 
@@ -30,8 +33,21 @@ if TYPE_CHECKING:
         [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
     ]
 
+_S = TypeVar("_S", bound="SkillStore")
+
 ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy.with_hidden_files
+ACTIONS_BY_ORIGIN = {"added": "skill.add", "imported": "skill.import"}
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
+
+
+class Provenance(NamedTuple):
+    """Where imported skills come from: a source without credentials, and its commit."""
+
+    source: str = ""
+    commit: str = ""
+
+
+WRITTEN_HERE = Provenance()
 
 
 class ImportReport(NamedTuple):
@@ -42,11 +58,28 @@ class ImportReport(NamedTuple):
     findings: tuple[JudgedFinding, ...]
 
 
+def bind_actor(
+    store: _S, actor: Actor, action: str = "", provenance: Provenance = WRITTEN_HERE
+) -> _S:
+    """Return the same store for changes by an actor, which the audit log records.
+
+    `action` is the name of the changes, if it does not follow from the method. Versions record
+    the provenance.
+    """
+    bound = copy(store)
+    bound._actor, bound._action = actor, action  # noqa: SLF001 - its own class
+    bound._provenance = provenance  # noqa: SLF001 - its own class
+    return bound
+
+
 class SkillStore(ABC):
     """Interface of skill stores; the same contract tests run on every implementation."""
 
     location: str  # path that identifies the store on this machine
     is_in_database = False  # whether changes wait for a database
+    _actor: Actor = SYSTEM_ACTOR
+    _action: str = ""  # of rows in the audit log; "" depends on the method
+    _provenance: Provenance = WRITTEN_HERE
     live_catalog: LiveCatalog
 
     @abstractmethod
@@ -60,6 +93,14 @@ class SkillStore(ABC):
     def revision(self) -> str:
         """Return a string that changes when a skill is added, removed or edited."""
         return self.current().revision
+
+    def watch(self, on_change: Callable[[], object]) -> None:
+        """Detect changes in a thread, which calls `on_change`. Call `close` when done."""
+        self.live_catalog.watch(on_change)
+
+    def close(self) -> None:
+        """Stop the thread. Idempotent."""
+        self.live_catalog.close()
 
     @abstractmethod
     def catalog(self) -> Catalog:

@@ -15,6 +15,7 @@ from skillhall._internal.storage.records import (
     USE_INTERVAL,
     SignIn,
     StoredToken,
+    StoredUser,
     parse_time,
 )
 
@@ -27,8 +28,8 @@ POLL_INTERVAL = 30.0  # seconds between polls, if no event arrives
 RETRY_INTERVAL = 1.0  # seconds until the next poll after a failure
 _MIN_INTERVAL = 0.05  # seconds until the next poll if a credential is about to expire
 
-_R = TypeVar("_R", bound=StoredToken | SignIn)
-_R_co = TypeVar("_R_co", bound=StoredToken | SignIn, covariant=True)
+_R = TypeVar("_R", bound=StoredToken | SignIn | StoredUser)
+_R_co = TypeVar("_R_co", bound=StoredToken | SignIn | StoredUser, covariant=True)
 
 
 class UseTable(Protocol):
@@ -70,7 +71,7 @@ class UseRecorder:
         self._thread.wake()
 
     def close(self) -> None:
-        """Write what is pending and stop."""
+        """Write the pending uses and stop."""
         self._thread.close()
         self._write()
 
@@ -127,7 +128,7 @@ class CredentialCache(Generic[_R]):
         self._subscribers = (*self._subscribers, subscriber)
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if events concern credentials, or were missed (`events` is empty)."""
+        """Poll immediately if events concern credentials, or were missed (`events` is empty)."""
         if not events or any(e.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for e in events):
             self._polling_thread.wake()
 

@@ -140,7 +140,7 @@ class PageRequest(Request):
         """Sessions of this server. Raises: HttpError, DatabaseUnavailable."""
         if self.site.workspace is None:
             raise HttpError("not_found", "sessions are not enabled on this server")
-        return self.site.workspace.open()
+        return self.site.workspace.acting_as(self.actor).open()
 
     def add_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:
         """Set a cookie; 0 seconds deletes it."""
@@ -181,6 +181,11 @@ class PageRequest(Request):
     def may(self, action: Action) -> bool:
         """Whether the user may do an action."""
         return may(self.scope, action)
+
+    @property
+    def can_read_audit(self) -> bool:
+        """Whether there is an audit log that the user may read."""
+        return self.site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
     def actor(self) -> Actor:

@@ -14,8 +14,9 @@ from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import ROUTE_KEY
 from skillhall._internal.http.thread_pool import Work
+from skillhall._internal.http.users import JOIN_PATH
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.web import account_pages, source_pages
+from skillhall._internal.web import account_pages, audit_pages, source_pages
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
 from skillhall._internal.web.playground import playground_pages
@@ -122,9 +123,12 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/sources/refresh", Action.MANAGE_SOURCES, source_pages.refresh, _FETCH),
     ("POST", "/sources/follow", Action.MANAGE_SOURCES, source_pages.follow, _FETCH),
     ("POST", "/sources/unfollow", Action.MANAGE_SOURCES, source_pages.unfollow),
+    ("GET", audit_pages.AUDIT_PATH, Action.READ_AUDIT, audit_pages.show_audit, _DATABASE),
     ("POST", "/settings", _OWN, account_pages.save_preferences),
     ("GET", SIGN_IN_PATH, _PUBLIC, account_pages.show_sign_in),
     ("POST", SIGN_IN_PATH, _PUBLIC, account_pages.sign_in),
+    ("GET", JOIN_PATH, _PUBLIC, account_pages.show_join),
+    ("POST", JOIN_PATH, _PUBLIC, account_pages.join, _DATABASE),
     ("POST", "/sign-out", _OWN, account_pages.sign_out, _DATABASE),
     ("GET", account_pages.ACCOUNT_PATH, _OWN, account_pages.show_account, _DATABASE),
     ("POST", "/account/sign-ins/{id}/end", _OWN, account_pages.end_sign_in, _DATABASE),

@@ -1,4 +1,4 @@
-"""Builds the gate and the review of the skills of a project."""
+"""Builds the trust gate and the review for the skills of a project."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
-from skillhall._internal.catalog.trust.gate import OPEN_GATE
-from skillhall._internal.catalog.trust.served_skills import ServedSkills
+from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.server_gate import ServerGate
 from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT, LOCAL_SKILLS
 from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError
 
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 def open_gate(
     settings: Settings, profile: Profile, *, can_ask: bool = False, trust_project: bool = False
 ) -> SkillGate:
-    """Return the gate for a profile; without a policy, only some profiles need one."""
+    """Return the gate for a profile; it is open if neither profile nor policies restrict it."""
     if profile.trust_policy == LOAD_EVERYTHING and not settings.has_policy:
-        return OPEN_GATE
+        return OpenGate(RevocationStore(settings.data_directory))
     return open_trust_gate(settings, profile, can_ask=can_ask, trust_project=trust_project)
 
 
@@ -58,13 +59,14 @@ def open_trust_gate(
         settings.policy_files,
         open_trust_cache_file(settings, "risks"),
         partial(_open_sources, settings),
+        RevocationStore(settings.data_directory),
     )
 
 
-def open_server_gate(settings: Settings) -> ServedSkills:
+def open_server_gate(settings: Settings) -> ServerGate:
     """Return the gate for the skills of a server."""
     gate = open_trust_gate(settings, LOCAL_SKILLS)
-    return ServedSkills(replace(gate, is_server=True))
+    return ServerGate(replace(gate, is_server=True))
 
 
 def _open_sources(settings: Settings) -> Callable[[str], str]:
@@ -85,6 +87,9 @@ def open_review(settings: Settings, via: str) -> SkillReview:
 
 
 def approve_own_skill(settings: Settings, name: str, folder: str, via: str) -> None:
-    """Record that the user is writing a skill. Without the record, it is asked about later."""
+    """Record that the user is writing a skill, which then needs no approval.
+
+    Failures are ignored: the user is asked about the skill later.
+    """
     with suppress(SkillhallError, OSError):
         open_review(settings, via).approve_own(name, folder)

@@ -103,7 +103,9 @@ def test_latest_approval_of_the_digest_decides(
 def test_skills_of_the_user_load_unless_they_are_blocked(origin: Origin) -> None:
     assert decide(make_facts(origin)).is_cleared
     assert decide(make_facts(origin), [BLOCK]).rule == "you blocked it"
-    assert not decide(make_facts(origin), revocations=[NEW]).is_cleared
+    decision = decide(make_facts(origin), revocations={NEW: "it steals keys"})
+    assert decision.rule == "it is revoked: it steals keys"
+    assert not decision.is_cleared
 
 
 def test_link_out_of_the_roots_needs_an_approval_under_every_profile() -> None:
@@ -258,10 +260,10 @@ def test_ineffective_entries_give_warnings() -> None:
     )
     files = {MACHINE: loose, USER: loose._replace(project=None), OF_PROJECT: loose}
     warnings = make_policies(files).find_warnings(ASK_ABOUT_PROJECTS)
-    assert [warning.partition(" changes")[0] for warning in warnings] == [
+    assert [warning.partition(" has no effect")[0] for warning in warnings] == [
         "user.toml: 'allow'",
         "project.toml: 'allow'",
-        "project.toml: approves of the signer 'ci'",
+        "project.toml: 'approves' of the signer 'ci'",
         "project.toml: 'trust.project'",
     ]
 
@@ -290,7 +292,7 @@ def test_properties_hold_for_all_combinations(defaults: TrustPolicy, can_ask: bo
             without = decide(facts, approvals, make_policies(files))
             assert can_ask or without.action is not TrustAction.ASK
             assert not (DENIED in (machine, user) and without.is_cleared)
-            assert not decide(facts, approvals, make_policies(files), {NEW}).is_cleared
+            assert not decide(facts, approvals, make_policies(files), {NEW: ""}).is_cleared
             count += check_project_policies(facts, approvals, files, without)
     assert count > 40_000
 

@@ -106,8 +106,11 @@ def _rename_resource(statement: dict[str, Any], name: str) -> None:
 @pytest.mark.parametrize(
     ("edit", "problem"),
     [
-        (lambda s: s.update(_type="other"), "another type"),
-        (lambda s: s.update(predicateType="other"), "another type"),
+        (lambda s: s.update(_type="other"), "type of the signed statement is not supported"),
+        (
+            lambda s: s.update(predicateType="other"),
+            "type of the signed statement is not supported",
+        ),
         (lambda s: s["predicate"]["serialization"].update(method="shards"), "SHA-256"),
         (lambda s: s["predicate"]["serialization"].update(allow_symlinks=True), "links"),
         (lambda s: s["predicate"]["resources"].pop(), "own checksum"),
@@ -115,8 +118,8 @@ def _rename_resource(statement: dict[str, Any], name: str) -> None:
         (lambda s: s["predicate"]["resources"][0].update(digest="0"), "not a SHA-256 digest"),
         (lambda s: s["predicate"]["resources"][0].update(algorithm="md5"), "not a SHA-256 digest"),
         (lambda s: _rename_resource(s, "../SKILL.md"), "not safe"),
-        (lambda s: _rename_resource(s, "./SKILL.md"), "normal form"),
-        (lambda s: s.update(subject=[]), "unexpected number"),
+        (lambda s: _rename_resource(s, "./SKILL.md"), "not normalized"),
+        (lambda s: s.update(subject=[]), "a list in the signed statement is invalid"),
         (lambda s: s.pop("predicate"), "lacks a field"),
         (lambda s: s["predicate"].update(resources=[{}] * 10_001), "more than 10000 files"),
     ],

@@ -89,6 +89,17 @@ class LoadedPolicies:
                 problem = _SIGSTORE
         return frozenset(known), problem
 
+    def find_document_signers(self, signed: SigstoreBundle) -> list[str]:
+        """Return the known signers of a document other than a skill, sorted.
+
+        Signers of a project are left out. Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        if problem and not signers:
+            raise SignatureInvalid(problem)
+        known = frozenset(one for one in signers if signers[one].accepts(signed))
+        return SignatureCheck(known).find_names(PolicyLevel.USER)
+
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
         """The known signers, and why others cannot be checked."""
@@ -179,6 +190,6 @@ def _check_writers(path: str, target: str) -> None:
     for subject in (target, os.path.dirname(target)):
         status = os.stat(subject)
         if status.st_uid not in (0, os.geteuid()) or status.st_mode & _WRITABLE_BY_OTHERS:
-            problem = f"others may write {'it' if subject == target else 'its folder'}"
-            hint = "let only the administrator write the file and its folder"
+            problem = f"others can write to {'it' if subject == target else 'its folder'}"
+            hint = "allow only the administrator to write to the file and its folder"
             raise ConfigInvalid(path, problem, hint)

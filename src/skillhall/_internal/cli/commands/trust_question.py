@@ -45,7 +45,7 @@ def trust_options(function: Command) -> Command:
         return function(trust=TrustOptions(trust_project, require_trusted), **others)
 
     trust_project = flag(
-        "--trust-project", help="Use the skills of this project without an approval, this time."
+        "--trust-project", help="Use the skills of this project without approval, this time only."
     )
     require_trusted = flag("--require-trusted", help="Fail if a skill is not approved.")
     return trust_project(require_trusted(run))

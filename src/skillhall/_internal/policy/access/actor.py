@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.access.access_scopes import OPERATOR
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# A sign-in without a token has the id of the user, after this prefix, in place of the token's.
+USER_OWNER_PREFIX = "user-"
 
 
 class Via(StrEnum):
@@ -34,4 +40,13 @@ class Actor(NamedTuple):
         return f"{self.user}/{self.token}" if self.token else self.user
 
 
+class AuditedChange(NamedTuple):
+    """A change: who makes it, and the digests before and after, by subject. "" is none."""
+
+    actor: Actor
+    action: str  # name in the audit log, such as skill.edit
+    digests: Mapping[str, tuple[str, str]]
+
+
 SYSTEM_ACTOR = Actor("system")
+CLI_ACTOR = Actor(via=Via.CLI)  # the user who runs a command on the server's machine

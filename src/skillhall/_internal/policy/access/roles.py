@@ -73,7 +73,7 @@ ACTION_SCOPES: Mapping[Action, AccessScope | None] = {
 
 
 def is_allowed(action: Action, role: Role, scopes: Collection[str] | None = None) -> bool:
-    """Whether a role allows an action. With `scopes`, of a token, they must allow it, too."""
+    """Whether a role allows an action; the `scopes` of a token, if any, must allow it too."""
     if action not in ROLES[role]:
         return False
     scope = ACTION_SCOPES[action]

@@ -1,6 +1,6 @@
 """Rules of policy files about one skill: deny, require, allow, and signers that approve.
 
-Facts that take time to find out are read from `SkillEvidence` only if a rule asks for them.
+Facts that are slow to determine are read from `SkillEvidence` only if a rule needs them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UNKNOWN_KEY = "signed by an unknown key"
 
 
 class SignatureStatus(StrEnum):
-    """What is known about the signature of a skill."""
+    """Status of a skill's signature."""
 
     UNSIGNED = "unsigned"
     KNOWN = "known"  # a policy names the signer
@@ -32,7 +32,7 @@ class SignatureStatus(StrEnum):
 
 
 class PolicyLevel(StrEnum):
-    """Who wrote a policy. A project's may come from a stranger."""
+    """Who wrote a policy. A project's policy may come from a stranger."""
 
     MACHINE = "machine"
     USER = "user"
@@ -49,7 +49,7 @@ _VISIBLE_LEVELS = {
 
 
 class KnownSigner(NamedTuple):
-    """A signer by its name, and the policy that names it."""
+    """The name of a signer, and the level of the policy that defines it."""
 
     level: PolicyLevel
     name: str
@@ -76,7 +76,7 @@ class SignatureCheck(NamedTuple):
         return ", ".join(self.find_names(PolicyLevel.USER))
 
     def describe(self) -> str:
-        """Return who signed, as every surface says it; "" if the skill is not signed."""
+        """Return who signed the skill, for display; "" if it is not signed."""
         return {
             SignatureStatus.UNSIGNED: "",
             SignatureStatus.KNOWN: f"signed by {self.format_signers()}",
@@ -93,7 +93,7 @@ class SignatureCheck(NamedTuple):
 
 
 class SkillEvidence(Protocol):
-    """Facts about a skill that take time to find out."""
+    """Facts about a skill that are slow to determine."""
 
     @property
     def source(self) -> str:
@@ -109,7 +109,7 @@ class SkillEvidence(Protocol):
 
 
 class KnownEvidence(NamedTuple):
-    """Evidence that is already known; by default, nothing speaks for the skill."""
+    """Evidence that is already known. The defaults are the least favorable values."""
 
     source: str = ""
     risk: RiskLevel = RiskLevel.L3
@@ -136,14 +136,42 @@ class Policies(NamedTuple):
 
     @property
     def forbids_trust_project(self) -> bool:
-        """Whether the machine holds skills of projects even if the user trusts the project."""
+        """Whether the machine's policy holds project skills even in trusted projects."""
         return self._get_action(PolicyLevel.MACHINE, "project") in (
             TrustAction.HOLD,
             TrustAction.BLOCK,
         )
 
+    @property
+    def servers(self) -> dict[str, tuple[str, ...]]:
+        """The signers of the lists of revocations, by the URL of the server.
+
+        Those of a project are left out: a stranger could make this machine contact any host.
+        """
+        servers: dict[str, tuple[str, ...]] = {}
+        for level, _, rules in self.files:
+            if level is not PolicyLevel.PROJECT:
+                for server in rules.servers:
+                    servers.setdefault(server.url, server.signers)
+        return servers
+
+    @property
+    def holds_stale(self) -> bool:
+        """Whether skills are held once a list of revocations has expired."""
+        return any(policy.rules.holds_stale for policy in self.files)
+
+    @property
+    def has_review_dates(self) -> bool:
+        """Whether approvals are due for a review after some time."""
+        return any(policy.rules.review_days for policy in self.files)
+
+    def find_review_days(self, risk: RiskLevel) -> int | None:
+        """Return the days until an approval is due for a review; None if it never is."""
+        days = [policy.rules.review_days.get(risk) for policy in self.files]
+        return min((one for one in days if one is not None), default=None)
+
     def find_block_rule(self, facts: TrustFacts) -> str:
-        """Return the entry that denies the skill or that it does not meet; "" if none."""
+        """Return the rule that blocks the skill, a denial or unmet requirement; "" if none."""
         evidence = facts.evidence or KnownEvidence()
         for level, path, rules in self.files:
             for number, denial in enumerate(rules.denials):
@@ -179,8 +207,9 @@ class Policies(NamedTuple):
     ) -> tuple[TrustAction, str]:
         """Return the action for skills of a project, and the entry that sets it.
 
-        `kind` is "project" or "changed". The user may loosen the default. The others can only
-        tighten: the machine bounds the user, and a project may come from a stranger.
+        `kind` is "project" or "changed". The user may loosen the default. The machine and the
+        project can only make it stricter: the machine limits the user, and a project may come from
+        a stranger.
         """
         action, entry = default, ""
         levels = (PolicyLevel.USER, PolicyLevel.MACHINE, PolicyLevel.PROJECT)
@@ -194,16 +223,18 @@ class Policies(NamedTuple):
         return action, entry
 
     def find_warnings(self, defaults: TrustPolicy) -> list[str]:
-        """Return what the files say without any effect."""
+        """Return a warning about each entry that has no effect."""
         warnings = []
         for level, path, rules in self.files:
             if level is not PolicyLevel.MACHINE and rules.allowed:
                 warnings.append(
-                    f"{path}: 'allow' changes nothing, because only the machine's policy may allow"
+                    f"{path}: 'allow' has no effect; only the machine's policy can allow skills"
                 )
             if level is PolicyLevel.PROJECT:
+                if rules.servers:
+                    warnings.append(f"{path}: 'server' has no effect in a project's policy")
                 entries = [
-                    f"approves of the signer {signer.name!r}"
+                    f"'approves' of the signer {signer.name!r}"
                     for signer in rules.signers
                     if signer.approves
                 ]
@@ -213,13 +244,13 @@ class Policies(NamedTuple):
                     if self._is_ignored(level, kind, default)
                 ]
                 warnings += [
-                    f"{path}: {entry} changes nothing, because a project's policy can only tighten"
+                    f"{path}: {entry} has no effect; a project's policy can only be stricter"
                     for entry in entries
                 ]
         return warnings
 
     def _is_ignored(self, level: PolicyLevel, kind: str, default: TrustAction) -> bool:
-        """Whether an action is looser than the one that counts."""
+        """Whether an action is looser than the effective one."""
         action = self._get_action(level, kind)
         effective, _ = self.find_action(kind, default)
         return action is not None and STRICTNESS[action] < STRICTNESS[effective]

@@ -7,10 +7,17 @@ require = [{ source = "github.com/acme/*", signer = ["acme-ci"] }]
 deny = [{ risk = "L3", unless_signer = ["acme-ci"] }, { name = "miner" }]
 allow = ["sha256:…"]
 
+stale = "hold"                                        # or warn: if a list of revocations expires
+review = { L3 = "90d" }                               # approvals are listed when due
+
 [[signer]]
 name = "acme-ci"
 key = "acme.pub"
 approves = true
+
+[[server]]
+url = "https://skills.acme.org"                       # asked for its revocations
+signer = ["acme-ci"]
 ```
 """
 
@@ -24,11 +31,27 @@ from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_action import TrustAction
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from skillhall._internal.config_file.nodes import ConfigNode
 
 VERSION = 1
+_LOOPBACK_URLS = ("http://127.0.0.1:", "http://localhost:", "http://[::1]:")
 _DIGEST = re.compile("sha256:[0-9a-f]{64}")
+_DAYS = re.compile("([1-9][0-9]{0,3})d")
+_STALE_ACTIONS = (TrustAction.WARN, TrustAction.HOLD)
 _E = TypeVar("_E", bound=StrEnum)
+_KEYS = (
+    "version",
+    "trust",
+    "require",
+    "deny",
+    "allow",
+    "signer",
+    "server",
+    "stale",
+    "review",
+)
 
 
 class Requirement(NamedTuple):
@@ -61,6 +84,13 @@ class SignerEntry(NamedTuple):
     trusted_root: str = ""  # path of a private Sigstore's root, relative to the policy file
 
 
+class ServerEntry(NamedTuple):
+    """A server whose revocations apply. With signers, one of them must sign its list."""
+
+    url: str
+    signers: tuple[str, ...] = ()
+
+
 class PolicyFile(NamedTuple):
     """The rules of one file. `None` keeps the action of the level below."""
 
@@ -70,11 +100,14 @@ class PolicyFile(NamedTuple):
     denials: tuple[Denial, ...] = ()
     allowed: frozenset[str] = frozenset()  # digests
     signers: tuple[SignerEntry, ...] = ()
+    servers: tuple[ServerEntry, ...] = ()
+    holds_stale: bool = False  # whether skills are held once a list of revocations has expired
+    review_days: Mapping[RiskLevel, int] = {}  # after which an approval is due for a review
 
 
 def parse_policy(document: ConfigNode) -> PolicyFile:
     """Parse the document of a policy file. Raises: ConfigInvalid."""
-    document.reject_unknown_keys(("version", "trust", "require", "deny", "allow", "signer"))
+    document.reject_unknown_keys(_KEYS)
     version = document.child("version").require()
     if version.as_positive_int() != VERSION:
         raise version.build_requirement_error(f"be {VERSION}")
@@ -88,6 +121,9 @@ def parse_policy(document: ConfigNode) -> PolicyFile:
         denials=tuple(map(_read_denial, document.child("deny").as_list())),
         allowed=frozenset(map(_read_digest, document.child("allow").as_list())),
         signers=_read_signers(document.child("signer")),
+        servers=tuple(map(_read_server, document.child("server").as_list())),
+        holds_stale=_read_stale(document.child("stale")) is TrustAction.HOLD,
+        review_days=_read_review_days(document.child("review")),
     )
 
 
@@ -143,6 +179,39 @@ def _read_signer(node: ConfigNode) -> SignerEntry:
     if signer.trusted_root and not signer.identity:
         raise node.build_requirement_error("have 'trusted_root' only with 'identity'")
     return signer
+
+
+def _read_server(node: ConfigNode) -> ServerEntry:
+    node.reject_unknown_keys(("url", "signer"))
+    url, signers = node.child("url").require(), node.child("signer").as_strings() or ()
+    text = url.as_string().rstrip("/")
+    # Without a signature, only TLS tells who sent the list.
+    is_safe = text.startswith(("https://", *_LOOPBACK_URLS))
+    if not is_safe and not (signers and text.startswith("http://")):
+        raise url.build_requirement_error("start with https://, or have a 'signer'")
+    return ServerEntry(text, signers)
+
+
+def _read_stale(node: ConfigNode) -> TrustAction | None:
+    action = _read_choice(node, TrustAction)
+    if action is not None and action not in _STALE_ACTIONS:
+        raise node.build_requirement_error(f"be one of: {', '.join(_STALE_ACTIONS)}")
+    return action
+
+
+def _read_review_days(node: ConfigNode) -> dict[RiskLevel, int]:
+    if node.value is None:
+        return {}
+    node.reject_unknown_keys([*RiskLevel])
+    days = {}
+    for level in RiskLevel:
+        child = node.child(level)
+        if child.value is not None:
+            match = _DAYS.fullmatch(child.as_string())
+            if match is None:
+                raise child.build_requirement_error("be a number of days, such as 90d")
+            days[level] = int(match[1])
+    return days
 
 
 def _read_digest(node: ConfigNode) -> str:

@@ -1,6 +1,7 @@
-"""What happens to a skill that was found in a project, as a field of profiles.
+"""Trust actions: what happens to a skill that was found in a project.
 
-A module of its own: every listing imports the profiles, and `trust` has more than they need.
+This is a separate module because every listing imports the profiles, which need nothing else of
+`trust_decision`.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 
 class TrustAction(StrEnum):
-    """What happens to a skill that a model could get, from loose to strict."""
+    """What happens before a model can get a skill, from loosest to strictest."""
 
     LOAD = "load"
     WARN = "warn"  # load it, with a warning
@@ -23,7 +24,7 @@ STRICTNESS = {action: number for number, action in enumerate(TrustAction)}
 
 
 class TrustPolicy(NamedTuple):
-    """The actions for skills that a rule finds neither approved nor blocked."""
+    """The actions for skills that no rule approves or blocks."""
 
     new: TrustAction = TrustAction.LOAD
     changed: TrustAction = TrustAction.LOAD

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -35,7 +35,7 @@ class Origin(StrEnum):
 
 
 class TrustState(StrEnum):
-    """What is known about the current files of a skill."""
+    """Whether the current files of a skill are approved."""
 
     APPROVED = "approved"
     NEW = "new"
@@ -44,7 +44,7 @@ class TrustState(StrEnum):
 
 
 class ApprovalDecision(StrEnum):
-    """What a record says about a digest."""
+    """What an approval record says about a digest."""
 
     APPROVE = "approve"
     BLOCK = "block"
@@ -53,7 +53,7 @@ class ApprovalDecision(StrEnum):
 
 
 class Approved(NamedTuple):
-    """The part of a record that decides."""
+    """The part of an approval record that `decide` needs."""
 
     digest: str
     name: str
@@ -90,11 +90,12 @@ def decide(
     facts: TrustFacts,
     approvals: Iterable[Approved] = (),
     policies: Policies | None = None,
-    revocations: Collection[str] = (),
+    revocations: Mapping[str, str] | None = None,
 ) -> Decision:
     """Decide whether a model may get a skill; the first rule that matches decides.
 
     Approvals are in the order in which they were recorded, and the latest one counts.
+    Revocations are reasons by digest.
     """
     latest, was_approved = _find_approval(facts, approvals)
     if rule := _find_block_rule(facts, latest, policies, revocations):
@@ -129,11 +130,11 @@ def _find_block_rule(
     facts: TrustFacts,
     latest: ApprovalDecision | None,
     policies: Policies | None,
-    revocations: Collection[str],
+    revocations: Mapping[str, str] | None,
 ) -> str:
     """Return the rule that blocks the skill; "" if there is none."""
-    if facts.digest in revocations:
-        return "it is revoked"
+    if revocations and facts.digest in revocations:
+        return f"it is revoked: {revocations[facts.digest]}"
     if latest is ApprovalDecision.BLOCK:
         return "you blocked it"
     return "" if policies is None else policies.find_block_rule(facts)
@@ -159,7 +160,7 @@ def _decide_by_origin(facts: TrustFacts, state: TrustState, policies: Policies |
 def _find_approval(
     facts: TrustFacts, approvals: Iterable[Approved]
 ) -> tuple[ApprovalDecision | None, bool]:
-    """Return the latest decision on the digest, and whether another one was approved."""
+    """Return the latest decision on the digest, and whether another digest was approved."""
     latest: ApprovalDecision | None = None
     others: dict[str, bool] = {}
     for approval in approvals:

@@ -1,6 +1,6 @@
 """Triggers: words and literals that a text must contain for a rule to match.
 
-A text is split into words once, and most texts contain the trigger of no rule. Without triggers,
+A text is split into words once, and most texts contain no trigger at all. Without triggers,
 each text would be searched for the needles of all rules, more than a hundred.
 """
 

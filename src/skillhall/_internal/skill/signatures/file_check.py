@@ -25,7 +25,10 @@ _MAX_NAMES = 5  # paths in a message
 
 
 def read_signature(bundle: Bundle) -> SigstoreBundle:
-    """Return the signature of a signed skill, whose files match. Raises: SignatureInvalid."""
+    """Return the signature of a signed skill if it matches the files.
+
+    Raises: SignatureInvalid.
+    """
     signature = parse_bundle(bundle.files[SIGNATURE_FILE].read())
     _compare(hash_files(bundle), parse_statement(signature.statement).digests)
     return signature

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import func, insert, select, text
 
 from skillhall._internal.policy.trust.revocations import Revocation, RevocationEntry
 from skillhall._internal.storage.records import REVOCATIONS_CHANGED, parse_time
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import revocations
@@ -20,16 +21,17 @@ if TYPE_CHECKING:
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.sql.engine import Database
 
+_T = TypeVar("_T")
 _NANOSECONDS = 1_000_000_000
 
 
 def add_revocation(
     connection: Connection, actor: Actor, revocation: Revocation, *, is_revoked: bool = True
 ) -> RevocationEntry:
-    """Revoke a digest in the open transaction, or take that back, and tell all servers.
+    """Revoke or reinstate a digest in the open transaction, and notify all servers.
 
-    Returns the entry that counts. If it says so already, nothing is added; the number is 0 if
-    the digest was never revoked.
+    Returns the current entry. Nothing is added if the digest already has this state; the number is
+    0 if it was never revoked.
     """
     if connection.dialect.name == "postgresql":  # SQLite has only one writer
         # Numbers become visible in their order.
@@ -46,6 +48,15 @@ def add_revocation(
     entry = RevocationEntry(number, *revocation, by=actor.name, is_revoked=is_revoked)
     values = {**entry._asdict(), "is_revoked": int(is_revoked)}
     connection.execute(insert(revocations), values)
+    add_audit_row(
+        connection,
+        actor,
+        "skill.revoke" if is_revoked else "skill.restore",
+        revocation.skill or revocation.digest,
+        at=revocation.at,
+        digest_after=revocation.digest,
+        detail={"reason": revocation.reason, "instead": revocation.instead},
+    )
     publish_event(connection, REVOCATIONS_CHANGED, revocation.at)
     return entry
 
@@ -74,7 +85,7 @@ class SqlRevocationTable:
         rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [*map(_to_entry, rows)]
 
-    def write(self, work: Callable[[Connection], RevocationEntry]) -> RevocationEntry:
+    def write(self, work: Callable[[Connection], _T]) -> _T:
         """Run a write transaction. Raises: DatabaseUnavailable, DatabaseFull."""
         return self._database.write(work)
 

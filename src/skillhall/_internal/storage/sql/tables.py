@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -225,12 +226,19 @@ token_details = Table(
     Column("used_at", Text, key="used"),
     Column("revoked_at", Text, key="revoked"),
 )
+token_owners = Table(
+    "token_owners",
+    METADATA,
+    _id("token_id"),
+    Column("user_id", Text, nullable=False, key="user"),
+)
+Index("token_owners_user", token_owners.c.user)
 sign_ins = Table(
     "sign_ins",
     METADATA,
     _id(),
     *_texts("digest"),
-    # No foreign key: the operator's token has no row.
+    # No foreign key: the operator's token has no row, and users sign in without one.
     Column("token_id", Text, nullable=False, key="token"),
     _created(),
     Column("used_at", Text, nullable=False, key="used"),
@@ -239,6 +247,34 @@ sign_ins = Table(
 )
 Index("sign_ins_digest", sign_ins.c.digest, unique=True)
 Index("sign_ins_token", sign_ins.c.token)
+
+users = Table(
+    "users",
+    METADATA,
+    _id(),
+    *_texts("name", "display", "role", "issuer", "subject", "password"),
+    Column("disabled_at", Text, key="disabled"),
+    _created(),
+    Column("seen_at", Text, key="used"),
+)
+Index("users_name", users.c.name, unique=True)
+Index(
+    "users_identity",
+    users.c.issuer,
+    users.c.subject,
+    unique=True,
+    sqlite_where=users.c.issuer != "",
+    postgresql_where=users.c.issuer != "",
+)
+# Links where users set a password. Only digests of their codes are stored.
+user_links = Table(
+    "user_links",
+    METADATA,
+    _id("digest"),
+    Column("user_id", Text, nullable=False, key="user"),
+    _created(),
+    Column("expires_at", Text, nullable=False, key="expires"),
+)
 
 # Append-only: triggers refuse other changes.
 audit = Table(
@@ -288,3 +324,53 @@ inventory_items = Table(
     *_texts("signer", "state", "risk"),
 )
 Index("inventory_items_digest", inventory_items.c.digest)
+
+# Versions of skills. They are never changed, except for their state, and outlive their skill.
+skill_versions = Table(
+    "skill_versions",
+    METADATA,
+    Column("skill_id", Text, primary_key=True, key="skill"),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("digest", "state", "note", "source"),
+    Column("commit_id", Text, nullable=False, key="commit"),
+    *_texts("signer"),
+    Column("created_by", Text, nullable=False, key="author"),
+    _created(),
+)
+Index("skill_versions_digest", skill_versions.c.digest)
+Index("skill_versions_state", skill_versions.c.state)
+
+
+def _version() -> list[Column[str] | Column[int] | ForeignKeyConstraint]:
+    """Columns of a row about a version, which are a part of its key."""
+    return [
+        Column("skill_id", Text, primary_key=True, key="skill"),
+        Column("number", BigInteger, primary_key=True, autoincrement=False),
+        ForeignKeyConstraint(
+            ["skill", "number"], [skill_versions.c.skill, skill_versions.c.number]
+        ),
+    ]
+
+
+version_files = Table("version_files", METADATA, *_version(), *_file())
+Index("version_files_digest", version_files.c.digest)
+# What was decided about versions, in order.
+version_reviews = Table(
+    "version_reviews",
+    METADATA,
+    *_version(),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("decision"),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at", "comment", "digest"),
+)
+# The version of each skill that is served. A skill without a row is not served.
+current_versions = Table(
+    "current_versions",
+    METADATA,
+    Column("skill_id", Text, primary_key=True, key="skill"),
+    *_integers("number", "changed"),  # `changed` is the number of the event about the change
+    ForeignKeyConstraint(["skill", "number"], [skill_versions.c.skill, skill_versions.c.number]),
+)
+# Stores whose skills are reviewed: the path of a run directory, or "database".
+reviewed_stores = Table("reviewed_stores", METADATA, _id("location"), *_texts("since"))

@@ -58,7 +58,8 @@ def _start_review(
     opened: OpenedSource | None = None,
 ) -> Response:
     rules = request.collection.load_rules(None if opened is None else opened.reference)
-    pending = request.site.pending_imports.add(source, bundles, rules)
+    commit = "" if opened is None else opened.commit
+    pending = request.site.pending_imports.add(source, bundles, rules, commit)
     return redirect(f"/skills/import/{pending.id}")
 
 
@@ -70,7 +71,7 @@ def show_review(request: PageRequest) -> Response:
 
 
 def confirm(request: PageRequest) -> Response:
-    """Import the selected candidates, unless they changed since they were shown."""
+    """Import the selected candidates, unless they have changed since they were shown."""
     imports, import_id = request.site.pending_imports, request.path_params["review"]
     keys = [row.key for row in imports.find(import_id).candidates]
     ids = {key: skill_id for key in keys if (skill_id := request.field(f"id-{key}").strip())}
@@ -85,7 +86,7 @@ def confirm(request: PageRequest) -> Response:
     if not selected or not is_as_shown:
         return _render_review(request, pending, chosen, status=422)
     try:
-        report, change = imports.confirm(pending, selected)
+        report, change = imports.confirm(pending, selected, request.actor)
     except SkillhallError as error:
         request.error = error
         return _render_review(request, pending, chosen, status=form_status(error))

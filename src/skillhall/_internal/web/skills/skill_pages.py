@@ -11,7 +11,12 @@ from starlette.responses import Response
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill_store.collection import SOURCES, Collection, CollectionSnapshot
+from skillhall._internal.skill_store.collection import (
+    SOURCES,
+    Collection,
+    CollectionSnapshot,
+    SkillDetails,
+)
 from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
@@ -87,10 +92,17 @@ def show_skill(request: PageRequest) -> Response:
         accepted_findings=accepted,
         actionable_findings=actionable,
         listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
-        activation=request.site.default_agent_skills.render_activation_text(skill_id),
+        activation=_render_activation(request, details),
         is_editable=entry.source == "user",
         trust=request.collection.summarize_trust(skill),
     )
+
+
+def _render_activation(request: PageRequest, details: SkillDetails) -> str:
+    """Return the text that a model gets; "" for a revoked skill."""
+    if details.entry.revocation is not None:
+        return ""
+    return request.site.default_agent_skills.render_activation_text(details.entry.id)
 
 
 def list_files(request: PageRequest) -> Response:

@@ -25,7 +25,7 @@ _MAX_KEY_SIZE = 64 * 1024  # bytes
 @click.option(
     "--new-key",
     metavar="NAME",
-    help="Create the keys NAME.key (keep it secret) and NAME.pub (for those who verify).",
+    help="Create the private key NAME.key (keep it secret) and the public key NAME.pub.",
 )
 def command(
     *,

@@ -22,6 +22,7 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    check_revocations,
     complete_coding_agent,
     open_project,
     unsigned_option,
@@ -122,6 +123,7 @@ def command(
     if directory is not None and (agents or is_user):
         raise click.UsageError("--dir cannot be combined with --agent or --global")
     project = open_project(is_user=is_user, follow_links=follow_links)
+    check_revocations(project.settings, [source])
     with transfer_progress() as progress:
         opened = open_source(source, project.settings, progress)
     if opened.stale:

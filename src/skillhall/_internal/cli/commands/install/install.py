@@ -9,6 +9,7 @@ from skillhall._internal.cli.errors import to_error_info
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    check_revocations,
     installed_skills_argument,
     open_project,
     unsigned_option,
@@ -32,10 +33,10 @@ def command(*, is_user: bool, frozen: bool, unsigned: bool) -> CommandResult:
     are listed only there. Installed skills are not changed. With --frozen, the command fails if a
     skill was edited or its files changed upstream.
     """
+    project = open_project(is_user=is_user)
+    check_revocations(project.settings)
     with transfer_progress() as progress:
-        results = install_locked(
-            open_project(is_user=is_user), frozen=frozen, unsigned=unsigned, progress=progress
-        )
+        results = install_locked(project, frozen=frozen, unsigned=unsigned, progress=progress)
     errors = {r.key: to_error_info(r.error) for r in results if r.error is not None}
     skills = [
         {

@@ -9,6 +9,7 @@ from skillhall._internal.cli.errors import CONFLICT, FAILED, OK, REJECTED, Error
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    check_revocations,
     installed_skills_argument,
     open_project,
     unsigned_option,
@@ -34,8 +35,10 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
 
     The exit code is 1 if an update is available, and 4 if there is no lock file.
     """
+    project = open_project(is_user=is_user)
+    check_revocations(project.settings)
     with transfer_progress() as progress:
-        results = updater.find_outdated(open_project(is_user=is_user), names, progress)
+        results = updater.find_outdated(project, names, progress)
     return _to_command_result(results)
 
 
@@ -66,6 +69,7 @@ def command(
     'skillhall rollback NAME' undoes an update.
     """
     project = open_project(is_user=is_user)
+    check_revocations(project.settings)
     with transfer_progress() as progress:
         if is_check:
             results = updater.find_outdated(project, names, progress)

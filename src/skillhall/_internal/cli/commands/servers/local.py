@@ -21,11 +21,12 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.installer.install_rules import load_install_rules
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.skill_store.database_store import copy_to_database
+from skillhall._internal.skill_store.database_store import DatabaseStore, copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.serializers import serialize_skill
-from skillhall._internal.skill_store.store import ImportReport
+from skillhall._internal.skill_store.store import ImportReport, bind_actor
 from skillhall._internal.wiring.skill_gate import approve_own_skill
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
@@ -134,11 +135,12 @@ def share(*, replace: bool, root: str) -> CommandResult:
 
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
-        if services.skill_store is None:
+        if not isinstance(services.skill_store, DatabaseStore):
             problem = "sharing skills requires PostgreSQL"
             hint = "set it to the URL of a PostgreSQL database: postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
-        report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
+        shared = bind_actor(services.skill_store, CLI_ACTOR)
+        report = copy_to_database(_open_store(root), shared, replace=replace)
     return _report_import("shared", report)
 
 

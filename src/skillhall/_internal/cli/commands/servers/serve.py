@@ -84,7 +84,10 @@ def _serve(settings: Settings, log_level: str) -> None:
     from skillhall._internal.wiring.database import open_database_services
     from skillhall._internal.wiring.embedding_services import open_embeddings
     from skillhall._internal.wiring.prompts import open_prompt_service
-    from skillhall._internal.wiring.server_skills import open_collection
+    from skillhall._internal.wiring.server_skills import (
+        open_collection,
+        open_server_trust,
+    )
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
     # Bind first: a port that is in use must fail before sources and the database are opened.
@@ -108,13 +111,17 @@ def _serve(settings: Settings, log_level: str) -> None:
         workspace,
         accepted_tokens=database.token_cache,
         sign_ins=database.sign_ins,
+        users=database.users,
+        accounts=database.accounts,
         check_database=database_problem.get,
         embedding=embedding,
+        audit=database.audit,
+        trust=open_server_trust(settings, collection, database),
     )
 
     def started() -> None:
         # The URL is the first line; warnings about sources are buffered until then.
-        _print_started(listening.getsockname(), settings)
+        _print_started(listening.getsockname(), settings, database.users.may_exist)
         release_warnings()
 
     try:
@@ -139,9 +146,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
             f"warning: {problem}; "
             "sessions and shared skills are unavailable until the database works"
         )
-    if database_services.skill_store is not None and (
-        unshared := database_services.skill_store.list_unshared_ids()
-    ):
+    store = database_services.skill_store
+    if store is not None and (unshared := store.list_unshared_ids()):
         print_message(
             f"warning: {format_count(len(unshared), 'skill')} in .agents/skills not served: "
             "the server uses the skills in the database"
@@ -149,8 +155,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
         print_message("hint: 'skillhall local share' copies them into the database")
 
 
-def _print_started(address: tuple[str, int], settings: Settings) -> None:
-    """Print the URL, the source and whether a token is required."""
+def _print_started(address: tuple[str, int], settings: Settings, has_users: bool) -> None:  # noqa: FBT001 - the only flag
+    """Print the URL, the source and whether clients must authenticate."""
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     url = f"http://{host}:{address[1]}"
     source = without_credentials(settings.prompts.repo) or BUILT_IN
@@ -161,4 +167,6 @@ def _print_started(address: tuple[str, int], settings: Settings) -> None:
         return
     label = "the built-in prompts" if source == BUILT_IN else source
     access = "token required" if has_token else "no token, this machine only"
+    if has_users:
+        access = "sign-in required"
     print_message(f"{url} serves {label} ({access})")

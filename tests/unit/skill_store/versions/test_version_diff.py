@@ -1,4 +1,4 @@
-from skillhall._internal.skill_store.version_diff import (
+from skillhall._internal.skill_store.versions.version_diff import (
     MAX_DIFF_LINES,
     MAX_TEXT_SIZE,
     compare_files,
