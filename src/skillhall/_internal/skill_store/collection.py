@@ -408,15 +408,29 @@ class Collection:
         available = (snapshot.skills[identity] for identity in snapshot.available_ids)
         return self.served.clear(snapshot.revision, available)
 
-    def summarize_trust(self, skill: CatalogSkill) -> TrustSummary:
-        """Return who wrote and approved a skill, and whether models get it."""
-        [summary] = self.summarize_all([skill])
-        return summary
+    def summarize_trust(self, skill: CatalogSkill, *, with_history: bool = False) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether models get it.
 
-    def summarize_all(self, skills: Sequence[CatalogSkill]) -> list[TrustSummary]:
+        The history of versions is in the database, which may be slow. Pages of skills and MCP work
+        without it.
+        """
+        [summary] = self.summarize_all([skill], with_history=with_history)
+        is_read = with_history or not self.has_history(skill)
+        return summary._replace(is_history_read=is_read)
+
+    def has_history(self, skill: CatalogSkill) -> bool:
+        """Whether the database has versions of a skill."""
+        return skill.source == USER and self.versions is not None
+
+    def summarize_all(
+        self, skills: Sequence[CatalogSkill], *, with_history: bool = False
+    ) -> list[TrustSummary]:
         """Return the summaries of several skills, in order."""
         revoked = self.snapshot().revoked
-        history = [*map(self._find_history, skills)]
+        history: list[tuple[SkillProvenance, SkillApproval | None]] = [
+            self._find_history(skill) if with_history else (self._find_source(skill), None)
+            for skill in skills
+        ]
         summaries = self.served.summarize_all(
             skills, [origin for origin, _ in history], [approval for _, approval in history]
         )
