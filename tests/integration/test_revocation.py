@@ -180,7 +180,7 @@ def test_older_and_malformed_lists_keep_the_last_one(cli: Cli, server: TrustServ
     stored["revocations"]["number"] += 10**9
     stored["etag"] = ""
     Path("../data/revocations.json").write_text(json.dumps(known), encoding="utf-8")
-    assert f"{server.url}: the list of revocations is refused" in cli("outdated").err
+    assert f"{server.url}: the list of revocations is rejected" in cli("outdated").err
     assert list_states(cli) == {"pdf": "blocked"}
 
 

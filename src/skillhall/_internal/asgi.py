@@ -143,12 +143,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             services.audit,
         )
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [
-            skill_routes.router,
-            version_routes.router,
-            well_known.router,
-            build_web_router(site),
-        ]
+        routers += [skill_routes.router, version_routes.router, well_known.router]
+        routers.append(build_web_router(site))
     if services.audit is not None:
         routers.append(audit_routes.router)
     if services.trust is not None:

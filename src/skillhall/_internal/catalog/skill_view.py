@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
@@ -210,6 +210,17 @@ class SkillProvider(Protocol):
 
     def current_view(self) -> SkillView:
         """Return the current view; a new object only if something changed."""
+
+
+@runtime_checkable
+class VersionProvider(SkillProvider, Protocol):
+    """Provider of skills that have versions."""
+
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names, such as `pdf@4`; None if it names none.
+
+        Raises: SkillhallError.
+        """
 
 
 def _assign_names(skills: Sequence[CatalogSkill]) -> Iterator[str]:

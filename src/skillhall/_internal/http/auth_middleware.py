@@ -166,7 +166,9 @@ class AuthMiddleware:
             return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)
         if _parse_bearer_token(headers.get(b"authorization")) is not None:
             return False  # browsers add cookies by themselves, but never a token
-        if scope["method"] in _SAFE_METHODS and not _has_source_query(scope):
+        # The query may name a repository, which the server fetches even on GET.
+        has_source = scope["query_string"] and scope["path"].startswith(SOURCE_QUERY_PREFIX)
+        if scope["method"] in _SAFE_METHODS and not has_source:
             return False
         site = headers.get(b"sec-fetch-site")
         if site is not None:
@@ -210,11 +212,6 @@ def _reject(error: SkillhallError, scope: Scope) -> Response:
     if error.code == "unauthenticated" and is_browser_request(scope):
         return _redirect_to_sign_in(scope)
     return error_response(error, scope[REQUEST_ID_KEY])
-
-
-def _has_source_query(scope: Scope) -> bool:
-    """Whether the query may name a repository, which the server fetches even on GET."""
-    return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_QUERY_PREFIX)
 
 
 def _is_public(scope: Scope) -> bool:

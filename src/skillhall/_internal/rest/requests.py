@@ -113,7 +113,7 @@ class ImportSkillsRequest(BaseModel):
 
 
 class RevokeSkillRequest(BaseModel):
-    """A version of a skill to revoke, or whose revocation is taken back."""
+    """A version of a skill to revoke or to reinstate."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

@@ -272,8 +272,8 @@ class Collection:
     read_revoked: Callable[[], RevokedDigests] = RevokedDigests
     on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
     semantic: SemanticRanking | None = None  # for search
-    served: ServerGate = field(default_factory=ServerGate)  # the gate
     versions: SkillVersions | None = None  # None if they are not recorded
+    served: ServerGate = field(default_factory=ServerGate)  # the gate
     _snapshot: CollectionSnapshot | None = None
     # Of the snapshot.
     _inputs: tuple[LoadedCatalog, RepositorySkillSet, RevokedDigests] | None = None
@@ -389,13 +389,13 @@ class Collection:
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
         snapshot = self.snapshot()
-        revision, clearance = served = self.clear(snapshot)
+        revision, clearance = self.clear(snapshot)
         with self._lock:
             if self._view is None or self._view.revision != revision:
                 self._view = SkillView(
                     revision,
                     LOCAL_SKILLS,
-                    served.clearance.cleared,
+                    clearance.cleared,
                     snapshot.findings,
                     partial(self.get_index, snapshot),
                     clearance=clearance,
@@ -548,7 +548,7 @@ class Collection:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self._import(build_bundles(files), identity, actor, replace=replace)
 
-    def _import(  # noqa: PLR0913 - one for each choice of an import
+    def _import(  # noqa: PLR0913 - what an import consists of
         self,
         bundles: Iterable[Bundle],
         identity: str | None,
@@ -560,8 +560,9 @@ class Collection:
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
+        rules = rules or self.load_rules()
         report, change = self.changes(actor).import_(
-            loaded, identity, provenance, replace=replace, rules=rules or self.load_rules()
+            loaded, identity, provenance, replace=replace, rules=rules
         )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
@@ -605,6 +606,17 @@ class Collection:
         if revoked is not None and not with_drafts:
             raise VersionYanked(pin.skill, pinned.version.number, revoked.reason)
         return pinned
+
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names; None if it names none.
+
+        Raises: as `find_pinned`.
+        """
+        pinned = self.find_pinned(identity)
+        if pinned is None:
+            return None
+        clearance = self.served.clear_uncached([pinned.skill])
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clearance.cleared)
 
     def _pins(self, versions: SkillVersions) -> PinnedVersions:
         name = sha256_hex(os.fsencode(self.store.location))[:16]

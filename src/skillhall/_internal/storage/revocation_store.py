@@ -25,7 +25,7 @@ from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
 from skillhall.errors import ConfigInvalid, NotAFile, SkillFileNotFound, TooLarge, UnsafePath
 
-FILE_SERVER: Final = "file"  # stands for the server of a list whose origin is not named
+FILE_SERVER: Final = "file"  # the server of a list whose origin is not named
 MAX_FILE_SIZE: Final = 64 * 1024 * 1024  # bytes
 _VERSION: Final = 1
 _MODE: Final = 0o600

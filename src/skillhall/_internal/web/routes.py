@@ -24,12 +24,19 @@ from skillhall._internal.web.rendering import render_error
 from skillhall._internal.web.sessions import block_pages, board_pages, session_pages, template_pages
 from skillhall._internal.web.sessions import import_pages as session_imports
 from skillhall._internal.web.site import Site
-from skillhall._internal.web.skills import edit_pages, import_pages, policy_pages, skill_pages
+from skillhall._internal.web.skills import (
+    edit_pages,
+    import_pages,
+    policy_pages,
+    skill_pages,
+    version_pages,
+)
 from skillhall.errors import SkillhallError
 
 _DATABASE, _STORE, _FETCH = Work.DATABASE, Work.STORE, Work.FETCH
 _PUBLIC, _OWN, _READ = None, Action.MANAGE_OWN_ACCOUNT, Action.READ
 _WRITE, _SESSIONS = Action.WRITE_SKILLS, Action.WRITE_SESSIONS
+_REVIEW = Action.REVIEW_SKILLS
 _Page: TypeAlias = tuple[str, str, Action | None, PageHandler]
 _PageThatWaits: TypeAlias = tuple[str, str, Action | None, PageHandler, Work]
 # Method, path, action that the user must be allowed to do, handler, and what the handler waits
@@ -57,6 +64,14 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("GET", "/skill/{id}/delete", _WRITE, edit_pages.confirm_delete, _STORE),
     ("POST", "/skill/{id}/delete", _WRITE, edit_pages.delete, _STORE),
     ("POST", "/changes/{id}/undo", _WRITE, edit_pages.undo, _STORE),
+    ("GET", "/reviews", _WRITE, version_pages.show_queue, _DATABASE),
+    ("GET", "/skill/{id}/versions", _READ, version_pages.show_history, _DATABASE),
+    ("GET", "/skill/{id}/versions/{number}", _READ, version_pages.show_version, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/submit", _WRITE, version_pages.submit, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/approve", _REVIEW, version_pages.approve, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/return", _REVIEW, version_pages.return_, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/yank", _REVIEW, version_pages.yank, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/use", _REVIEW, version_pages.use, _DATABASE),
     ("GET", "/sessions", _READ, session_pages.list_sessions, _DATABASE),
     ("POST", "/sessions", _SESSIONS, session_pages.create, _DATABASE),
     ("POST", "/sessions/open", _SESSIONS, session_pages.import_session, _DATABASE),

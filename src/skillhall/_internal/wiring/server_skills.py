@@ -52,13 +52,12 @@ def open_collection(
             store.sweep()  # leftovers of killed processes
         else:
             store = open_folder_store(settings, services.database)
-    versions = None if services is None else services.versions
     collection = Collection(
         store,
         settings,
         prompt_service.skills,
         semantic=semantic,
-        versions=versions,
+        versions=None if services is None else services.versions,
         served=open_server_gate(settings),
     )
     if services is not None:

@@ -118,8 +118,8 @@ class OpenGate:
             reasons = self._revocations.read().reasons
         except (SkillhallError, OSError) as error:
             reasons, problem = {}, str(error)
-        kept, held = hold_revoked(skills, reasons)
-        return Clearance(clear_all(kept), tuple(held), problem)
+        allowed, held = hold_revoked(skills, reasons)
+        return Clearance(clear_all(allowed), tuple(held), problem)
 
     def summarize(self, skill: CatalogSkill) -> TrustSummary | None:  # noqa: ARG002 - as `SkillGate`
         """Return None."""

@@ -23,17 +23,17 @@ def hold_revoked(
     if not reasons:
         return [*skills], []
     hashes = FileHashes(TrustCacheFile("", "", ""))  # in memory only
-    kept, held = [], []
+    allowed, held = [], []
     for skill in skills:
         try:
             hashed = hashes.get(skill)
         except (SkillhallError, OSError):
-            kept.append(skill)  # reading it will report the problem
+            allowed.append(skill)  # reading it will report the problem
             continue
         facts = TrustFacts(hashed.digest, skill.name, Origin.NAMED, "")
         decision = decide(facts, revocations=reasons)
         if decision.is_cleared:
-            kept.append(skill)
+            allowed.append(skill)
         else:
             held.append(HeldSkill(skill, decision, hashed))
-    return kept, held
+    return allowed, held

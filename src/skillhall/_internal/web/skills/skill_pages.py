@@ -96,6 +96,7 @@ def show_skill(request: PageRequest) -> Response:
         is_editable=entry.source == "user",
         trust=request.collection.summarize_trust(skill),
         source=entry.source,
+        has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
 
