@@ -63,6 +63,7 @@ __all__ = [
     "InvalidArguments",
     "InvalidInputError",
     "InvalidSkillError",
+    "LinkExpired",
     "LockInvalid",
     "LockMismatch",
     "LockNotFound",
@@ -114,6 +115,7 @@ __all__ = [
     "UnsafePath",
     "UnsavedFilesError",
     "UploadRejected",
+    "UserNotFound",
     "VersionConflict",
     "VersionNotFound",
     "VersionStateConflict",
@@ -458,6 +460,27 @@ class TokenNotFound(NotFoundError):
 
     template = "there is no token with the id or label {name!r}"
     name: str
+
+
+class UserNotFound(NotFoundError):
+    """No user has this name.
+
+    >>> print(UserNotFound("dev1"))
+    there is no user 'dev1'
+    """
+
+    template = "there is no user {name!r}"
+    name: str
+
+
+class LinkExpired(NotFoundError):
+    """A link to set a password was used before, or has expired.
+
+    >>> print(LinkExpired())
+    this link has been used, or has expired
+    """
+
+    template = "this link has been used, or has expired"
 
 
 class UnknownProfile(NotFoundError):

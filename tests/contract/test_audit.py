@@ -3,6 +3,10 @@
 import hashlib
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,12 +22,13 @@ from skillhall._internal.storage.audit.audit_chain import (
     verify_chain,
 )
 from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
+from skillhall._internal.storage.audit.audit_sealer import AuditSealer
 from skillhall._internal.storage.sql.audit_rows import (
     MAX_TEXT,
     add_audit_row,
     allow_audit_deletion,
 )
-from skillhall._internal.storage.sql.engine import Database
+from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.tables import audit, audit_seals
 from tests.support.backups import dump_database, load_database
 from tests.support.databases import TIMESTAMP
@@ -393,3 +398,36 @@ def test_rows_are_filtered_and_paged(database: Database) -> None:
     assert [row["id"] for row in log.newest(before=3, limit=1)] == [2]
     assert [row["id"] for row in log.oldest(after=2, limit=1)] == [3]
     assert [len(page) for page in log.pages(AuditFilter(subject="pdf"))] == [3]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_two_servers_and_four_writers_leave_an_unbroken_chain(
+    open_database_of: Callable[[str], Database],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    kind: str,
+) -> None:
+    database = open_database_of(kind)
+    url = request.getfixturevalue("postgres") if kind == "postgres" else f"{tmp_path}/test.db"
+    other = Database(url if kind == "postgres" else build_sqlite_url(url), TIMESTAMP)
+
+    def write(number: int) -> None:
+        for step in range(25):
+            with suppress(KeyError):
+                (database, other)[number % 2].write(partial(change, number, step))
+
+    def change(number: int, step: int, connection: Connection) -> None:
+        add_audit_row(connection, ACTOR, "skill.edit", f"{number}-{step}", at=TIMESTAMP)
+        if step % 5 == 0:
+            raise KeyError
+
+    with (
+        closing(other),
+        closing(AuditSealer(database, 36_500)),
+        closing(AuditSealer(other, 36_500)),
+        ThreadPoolExecutor(4) as pool,
+    ):
+        [*pool.map(write, range(4))]
+    seal(database)
+    report = database.read(verify_chain)
+    assert (report.problem, report.verified, report.pending) == ("", 80, 0)

@@ -16,7 +16,8 @@ from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
 from skillhall._internal.policy.trust.revocations import Revocation
 from skillhall._internal.policy.trust.version_review import VersionVerb
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
-from skillhall._internal.storage.records import Event, SignIn, StoredToken
+from skillhall._internal.storage.accounts.user_rows import SqlUserTable
+from skillhall._internal.storage.records import Event, SignIn, StoredToken, StoredUser
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
@@ -207,6 +208,8 @@ def fill_tables(database: Database) -> str:
     SqlTokenTable(database).add(StoredToken("1", "laptop", "digest", TIMESTAMP))
     actor = Actor("dev1", "ci", Via.REST, "::1", "r1")
     database.write(lambda connection: add_audit_row(connection, actor, "a.b", "c", at=TIMESTAMP))
+    SqlUserTable(database).add(StoredUser("1", "dev1", "", "reader", TIMESTAMP), actor, None)
+    SqlTokenTable(database).add(StoredToken("2", "ci", "other", TIMESTAMP, "dev1"))
     seal = {"position": 1, "audit_id": 1, "hash": "h"}
     database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
     revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")

@@ -1,6 +1,7 @@
 """Policy files of the machine, the user and the project, in commands."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -251,7 +252,7 @@ def test_risk_level_is_shown_and_can_be_denied(policed: Policed) -> None:
     make_skill(policed.skills, "risky", data=RISKY)
     question = policed.cli("prompt", typed="n\n").err
     assert "pdf (L0), risky (L3)" in question
-    assert "risk      L3" in policed.cli("trust", "show", "risky").out
+    assert "(risk L3)" in policed.cli("trust", "show", "risky").out
     policed.cli("trust", "--yes")
     policed.write(policed.user, 'deny = [{ risk = "L2" }]')
     assert policed.is_used("pdf")
@@ -452,3 +453,17 @@ def test_nothing_is_added_while_a_policy_is_broken(policed: Policed, source: Pat
     result = policed.cli("add", str(source), "--yes")
     assert result.code == 3
     assert f"{policed.machine}:2" in result.err
+
+
+def test_review_dates_are_listed_when_due_and_never_block(policed: Policed) -> None:
+    assert policed.cli("trust", "pdf", "--yes").code == 0
+    policed.write(policed.user, 'review = { L0 = "90d" }')
+    assert policed.cli("trust", "list", "--json").data["due"] == []
+    records = Path("../data/trust.json")
+    old = re.sub(r'"at": "20..-', '"at": "2020-', records.read_text(encoding="utf-8"))
+    records.write_text(old, encoding="utf-8")
+    result = policed.cli("trust", "list")
+    assert "warning: pdf (L0) is due for a review since 202" in result.err
+    assert policed.is_used()
+    assert policed.cli("trust", "pdf", "--yes").code == 0
+    assert policed.cli("trust", "list", "--json").data["due"] == []

@@ -10,12 +10,14 @@ import secrets
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from http.client import HTTPException
 from pathlib import Path
+from urllib.parse import urlencode
 
 import psycopg
 import pytest
@@ -46,6 +48,8 @@ TOKEN = "correct-horse-battery-staple"  # noqa: S105 - only for tests
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 SESSIONS = "/api/v1/sessions"
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+PASSWORD = "purple ladder winter"  # noqa: S105 - only for tests
+SLACK = 2.0  # seconds for the requests of a loaded machine
 SECRET = "webhook-secret-of-tests"  # noqa: S105 - only for tests
 
 
@@ -314,6 +318,52 @@ def test_use_on_any_server_is_listed(
     assert before <= used <= datetime.now(UTC)
 
 
+def test_change_of_a_user_reaches_both_servers_within_a_second(
+    pair: list[Replica],
+    database: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("SKILLHALL_DATABASE_URL", database)
+    name = new_name("dev")
+
+    def call(*arguments: str) -> str:
+        assert run([*arguments]) == 0
+        return capsys.readouterr().out.strip()
+
+    code = call("user", "add", name, "--role", "author").partition("#")[2]
+    fields = {"code": code, "password": PASSWORD, "repeated": PASSWORD}
+    joined = send_request(pair[0].port, "POST", "/join", urlencode(fields).encode(), FORM)
+    cookies = joined.headers.get_all("Set-Cookie") or []
+    [cookie] = [text for text in cookies if text.startswith("skillhall_session=")]
+    bearer = call("token", "new", name, "--owner", name)
+    clients = [
+        (replica.port, headers)
+        for replica in pair
+        for headers in ({"Cookie": cookie.partition(";")[0]}, {"Authorization": f"Bearer {bearer}"})
+    ]
+
+    def statuses(method: str = "GET") -> set[int]:
+        body = {"id": "", "name": "x", "description": "x"} if method == "POST" else None
+        return {
+            send_request(port, method, SKILLS, body, headers).status for port, headers in clients
+        }
+
+    def expect(method: str, status: int) -> None:
+        changed = time.monotonic()
+        wait_until(lambda: statuses(method) == {status})
+        assert time.monotonic() - changed < 1 + SLACK
+
+    wait_until(lambda: statuses() == {200})
+    assert statuses("POST") == {400}  # the role allows it; the id does not
+    call("user", "role", name, "reader")
+    expect("POST", 403)
+    assert statuses() == {200}
+    call("user", "disable", name)
+    expect("GET", 401)
+    call("user", "remove", name)
+
+
 def sign_in(replica: Replica, token: str) -> str:
     """Sign in with a token and return the cookie."""
     reply = send_request(replica.port, "POST", "/sign-in", f"token={token}".encode(), FORM)
@@ -452,7 +502,9 @@ def test_database_outage_is_reported_and_recovered(tmp_path: Path) -> None:
     postgres = PostgresServer()
     postgres.start()
     try:
-        with replicas(tmp_path, SKILLHALL_DATABASE_URL=postgres.url) as [first, second]:
+        variables = {"SKILLHALL_DATABASE_URL": postgres.url, "SKILLHALL_AUTH_TOKEN": TOKEN}
+        with replicas(tmp_path, **variables) as [first, second]:
+            first.headers = second.headers = BEARER
             assert first.import_skills(skill_files("pdf", "body")).status == 201
             wait_until(lambda: second.body("pdf") == "body")
             postgres.stop()
@@ -479,6 +531,19 @@ def test_database_outage_is_reported_and_recovered(tmp_path: Path) -> None:
             assert "Traceback" not in first.log + second.log
     finally:
         postgres.delete()
+
+
+def test_server_that_cannot_know_whether_it_has_users_requires_a_credential(
+    tmp_path: Path,
+) -> None:
+    unreachable = "postgresql://nobody@127.0.0.1:1/none"
+    replica = Replica(tmp_path, {"SKILLHALL_DATABASE_URL": unreachable})
+    replica.start()
+    try:
+        assert replica.request("GET", SKILLS).status == 401
+        assert replica.request("GET", "/healthz").status == 200
+    finally:
+        replica.stop()
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")

@@ -5,13 +5,25 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
+from anyio import to_thread
+from mcp import Client
 
+from skillhall._internal.skill.bundle import sha256_hex
 from tests.support.databases import truncate_tables
+from tests.support.mcp_clients import (
+    ClientAction,
+    read_error_data,
+    run_http_client,
+    send_request,
+)
+from tests.support.replicas import wait_until
 from tests.support.review_server import SKILLS, ReviewServer, review_server
 from tests.support.skills import make_skill_md
 
+T = TypeVar("T")
 MAX_DELAY = 1.0  # seconds until all servers serve the same version
 INDEX = "/.well-known/agent-skills/index.json"
 
@@ -140,9 +152,13 @@ def test_hand_edit_is_a_draft_while_approved_bytes_stay_served(server: ReviewSer
     server.publish("One.", 1, "hand")
     path = server.folder / "run/.agents/skills/hand/SKILL.md"
     path.write_bytes(make_skill_md("hand", "About it.", "By hand."))
-    data = server.request("author", "GET", f"{SKILLS}/hand/versions").json["data"]
-    newest = data["versions"][0]
-    assert (newest["number"], newest["author"]) == (2, "")
+
+    def find_edit() -> bool:
+        data = server.request("author", "GET", f"{SKILLS}/hand/versions").json["data"]
+        newest = data["versions"][0]
+        return (newest["number"], newest["state"], newest["author"]) == (2, "draft", "")
+
+    wait_until(find_edit)
     assert server.body("hand") == "One."
 
 
@@ -152,6 +168,65 @@ def test_review_queue_lists_what_waits(server: ReviewServer) -> None:
     waiting = server.request("reviewer", "GET", "/api/v1/reviews").json["data"]["versions"]
     assert ("queue", 1) in [(row["id"], row["number"]) for row in waiting]
     assert server.request("reader", "GET", "/api/v1/reviews").status == 403
+
+
+def run_mcp(server: ReviewServer, action: ClientAction[T]) -> T:
+    headers = {"Authorization": "Bearer reader"}
+    return run_http_client(server.running.port, action, headers)
+
+
+def test_mcp_serves_pinned_versions_and_refuses_drafts(server: ReviewServer) -> None:
+    server.publish("One.", 1, "over-mcp")
+    server.publish("Two.", 2, "over-mcp")
+    server.write("Three.", "over-mcp")
+
+    async def read(client: Client) -> list[object]:
+        uri = "skill://over-mcp@1/SKILL.md"
+        got = await send_request(client, "skills/get", uri=uri)
+        text = await send_request(client, "resources/read", uri=uri)
+        draft = send_request(client, "skills/get", uri="skill://over-mcp@3/SKILL.md")
+        digest = got["skill"]["resources"][0]["digest"]
+        return [digest, text["contents"][0]["text"], await read_error_data(draft)]
+
+    digest, text, error = run_mcp(server, read)
+    expected = make_skill_md("over-mcp", "About One.", "One.")
+    assert (digest, text) == (f"sha256:{sha256_hex(expected)}", expected.decode())
+    assert isinstance(error, dict)
+    assert error["code"] == "not_found"
+
+
+def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewServer) -> None:
+    server.publish("Approved.", 1, "busy")
+    is_done = threading.Event()
+
+    def edit(start: int) -> None:
+        for number in range(start, start + 25):
+            server.write(f"Draft {number}.", "busy")
+
+    async def read(client: Client) -> int:
+        count = 0
+        while not is_done.is_set():
+            listed = await send_request(client, "skills/list")
+            assert "Draft" not in str(listed)
+            for path in (SKILLS, INDEX, f"{SKILLS}/busy", f"{SKILLS}?q=busy"):
+                response = await to_thread.run_sync(server.request, "reader", "GET", path)
+                assert (response.status, b"Draft" in response.body) == (200, False)
+            count += 1
+        return count
+
+    editors = [threading.Thread(target=edit, args=[start]) for start in (0, 25, 50, 75)]
+    for thread in editors:
+        thread.start()
+
+    def wait_for_editors() -> None:
+        for thread in editors:
+            thread.join()
+        is_done.set()
+
+    threading.Thread(target=wait_for_editors).start()
+    assert run_mcp(server, read) > 0
+    rows = server.request("author", "GET", f"{SKILLS}/busy/versions").json["data"]["versions"]
+    assert [row["state"] for row in rows] == ["draft"] * 100 + ["approved"]
 
 
 def test_skills_without_versions_are_told_apart_from_unknown_ones(tmp_path: Path) -> None:

@@ -24,7 +24,12 @@ from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.access import record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
+from skillhall._internal.http.credentials import (
+    AcceptedTokens,
+    BrowserSignIns,
+    Credentials,
+    KnownUsers,
+)
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
 from skillhall._internal.http.request_middleware import RequestLogMiddleware
@@ -66,6 +71,7 @@ from skillhall.errors import ConfigInvalid
 
 if TYPE_CHECKING:
     from skillhall._internal.mcp.server import SkillServer
+    from skillhall._internal.wiring.database import Accounts  # imports the database driver
 
 _SESSION_ROUTES = (session_routes, block_routes, template_routes, import_routes, event_stream)
 GRACE_PERIOD = 5  # seconds for open requests after a stop signal
@@ -104,6 +110,8 @@ class Services:
     shutdown: ShutdownSignal = field(default_factory=ShutdownSignal)
     accepted_tokens: AcceptedTokens | None = None  # in addition to the operator's token
     sign_ins: BrowserSignIns | None = None
+    users: KnownUsers | None = None
+    accounts: Accounts | None = None  # changes users and tokens
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
     audit: ServerAudit | None = None
@@ -119,19 +127,24 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     monitor = HealthMonitor(
         service, metrics, services.check_database, services.embedding, services.audit
     )
-    credentials = Credentials(server, services.accepted_tokens, services.sign_ins)
+    credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     if collection is not None:
-        site = Site(collection, service, settings, pools, credentials, shutdown, workspace)
-        site.audit = services.audit
+        site = Site(
+            collection,
+            service,
+            settings,
+            pools,
+            credentials,
+            shutdown,
+            workspace,
+            services.accounts,
+            services.audit,
+        )
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [
-            skill_routes.router,
-            version_routes.router,
-            well_known.router,
-            build_web_router(site),
-        ]
+        routers += [skill_routes.router, version_routes.router, well_known.router]
+        routers.append(build_web_router(site))
     if services.audit is not None:
         routers.append(audit_routes.router)
     if services.trust is not None:

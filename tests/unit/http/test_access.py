@@ -12,7 +12,7 @@ from skillhall._internal.http.access import action_of, actor_of, check_action, m
 from skillhall._internal.http.auth_middleware import (
     PUBLIC_PATHS,
     PUBLIC_PREFIX,
-    SIGN_IN_PATH,
+    SIGN_IN_PATHS,
     SIGNED_PATHS,
 )
 from skillhall._internal.http.credentials import Credential
@@ -86,7 +86,7 @@ def test_page_that_changes_something_needs_more_than_read(
 def test_routes_without_an_action_are_those_that_need_no_credential() -> None:
     routes = {**list_rest_routes(), **list_pages()}
     public = {path for (_, path), action in routes.items() if action is None} | {*OPENAPI_PATHS}
-    expected = {*PUBLIC_PATHS, *SIGNED_PATHS, SIGN_IN_PATH, f"{PUBLIC_PREFIX}{{path}}"}
+    expected = {*PUBLIC_PATHS, *SIGNED_PATHS, *SIGN_IN_PATHS, f"{PUBLIC_PREFIX}{{path}}"}
     assert public == expected
 
 

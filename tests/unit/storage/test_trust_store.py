@@ -78,7 +78,10 @@ FILE = {"path": "a", "sha256": "0" * 64, "size": 1, "mode": "100644"}
         (b'{"version": 2, "approvals": []}', "trust.json: version is not 1"),
         (b'{"version": 1, "approvals": [1]}', "trust.json: approvals[0] is not an object"),
         (broken(name=1), "trust.json: approvals[0].name is not a string"),
-        (broken(decision="maybe"), "approvals[0].decision is not one of approve, block, forget"),
+        (
+            broken(decision="maybe"),
+            "approvals[0].decision is not one of approve, block, decline, forget",
+        ),
         (broken(files=None), "trust.json: approvals[0].files is not a list"),
         (broken(files=[1]), "trust.json: approvals[0].files[0].path is not a string"),
         (broken(files=[{**FILE, "sha256": "x"}]), "approvals[0].files[0].sha256 is malformed"),

@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.catalog import CatalogSkill
@@ -34,6 +34,14 @@ _UTC_CLOCK = partial(datetime.now, UTC)
 ApprovalRecord: TypeAlias = Approval
 
 
+class DueReview(NamedTuple):
+    """An approved skill that should be reviewed again."""
+
+    name: str
+    risk: str
+    since: str
+
+
 @dataclass(frozen=True, slots=True)
 class SkillReview:
     """Shows skills to the user who decides about them, and records the decisions."""
@@ -53,6 +61,11 @@ class SkillReview:
         for one in judged:
             self._store_contents(one.skill)
         self._record(judged, where, ApprovalDecision.APPROVE, link=link)
+
+    def decline(self, judged: Sequence[HeldSkill]) -> None:
+        """Do not ask again about the files that were judged. Problems are ignored."""
+        with suppress(SkillhallError, OSError):
+            self._record(judged, "", ApprovalDecision.DECLINE)
 
     def block(self, judged: Sequence[HeldSkill], where: str = "", *, forget: bool = False) -> None:
         """Block the files that were judged, or drop the records about them.
@@ -146,7 +159,29 @@ class SkillReview:
                 files=one.hashed.files,
             )
             records.append(self._sign(record))
-        self.gate.store.add(records)
+        # Approving the same files again renews the date of the review.
+        self.gate.store.add(records, renew=True)
+
+    def find_due(self, judged: Sequence[HeldSkill]) -> list[DueReview]:
+        """Return the approved skills that a policy wants to be reviewed again by now.
+
+        Raises: ConfigInvalid, OSError.
+        """
+        loaded = self.gate.load_policies()
+        if loaded is None or not loaded.policies.has_review_dates:
+            return []
+        due = []
+        approved = [one for one in judged if one.decision.state is TrustState.APPROVED]
+        for one, evidence in zip(approved, self.gate.examine_all(approved), strict=True):
+            base = self.find_base(one.skill.name)
+            days = None if evidence is None else loaded.policies.find_review_days(evidence.risk)
+            if base is None or evidence is None or days is None:
+                continue
+            with suppress(ValueError):  # a record that was edited by hand
+                date = datetime.fromisoformat(base.at) + timedelta(days=days)
+                if date <= self.clock():
+                    due.append(DueReview(one.skill.name, evidence.risk.value, date.isoformat()))
+        return due
 
     def _sign(self, record: Approval) -> Approval:
         at = self.clock().isoformat(timespec="seconds")

@@ -97,6 +97,7 @@ LEFT_OUT = (
     "the search index and the head cache: computed again",
     "environment variables: settings, and secrets such as SKILLHALL_AUTH_TOKEN",
     "pending imports: only in memory",
+    "approvals on this machine (trust.json): they are for its projects and by its user",
     "projects: skills that 'skillhall add' installed outside of the run directory, and lock files",
 )
 _FOLLOWING_NOTE = (

@@ -85,6 +85,10 @@ COMMAND_SECTIONS = {
             "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
         ),
         "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
+        "user": (
+            "servers.user",
+            "Manage the users of servers: add, list, role, disable, enable, link, remove.",
+        ),
         "backup": ("servers.backup", "Back up the data of a server to a file."),
         "restore": ("servers.backup:restore", "Restore a server from a backup."),
     },

@@ -97,6 +97,7 @@ _COMMAND_GROUPS = frozenset(
         "session",
         "token",
         "tool",
+        "user",
         "version",
     }
 )

@@ -29,6 +29,7 @@ from skillhall._internal.http.request import (
 )
 from skillhall._internal.http.request_revocation import OpenRequests
 from skillhall._internal.http.thread_pool import Work, WorkerPools
+from skillhall._internal.http.users import JOIN_PATH
 from skillhall._internal.policy.trust.revocations import LIST_PATH
 from skillhall._internal.settings import ServerSettings
 from skillhall.errors import SkillhallError
@@ -38,7 +39,8 @@ PUBLIC_PATHS = frozenset(
     {"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi", LIST_PATH}
 )
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
-SIGN_IN_PATH = "/sign-in"  # exchanges a token for a session cookie
+SIGN_IN_PATH = "/sign-in"  # exchanges a token or password for a session cookie
+SIGN_IN_PATHS = frozenset({SIGN_IN_PATH, JOIN_PATH})
 PUBLIC_PREFIX = "/static/"  # styles and scripts, which the sign-in page needs
 API_PREFIXES = ("/api/", "/mcp", "/metrics", "/.well-known/")  # never redirected to sign-in
 ORIGIN_CHECKED_PREFIXES = ("/mcp",)  # cross-origin pages may not even read
@@ -103,8 +105,9 @@ class AuthMiddleware:
         self, credential: Credential, scope: Scope, receive: Receive, send: Send
     ) -> Awaitable[None]:
         scope[CREDENTIAL_KEY] = credential
-        if credential.token is not None:
-            scope[TOKEN_ID_KEY] = credential.token.id
+        owner = credential.token or credential.user
+        if owner is not None:
+            scope[TOKEN_ID_KEY] = owner.id
         elif credential.sign_in is None:
             return self._app(scope, receive, send)  # the operator's token cannot be revoked
         return self._open_requests.handle(credential, self._app, scope, receive, send)
@@ -214,7 +217,7 @@ def _reject(error: SkillhallError, scope: Scope) -> Response:
 def _is_public(scope: Scope) -> bool:
     """Whether the path needs no credential."""
     path = scope["path"]
-    if path == SIGN_IN_PATH:
+    if path in SIGN_IN_PATHS:
         return True
     is_public_path = path in PUBLIC_PATHS or path.startswith(PUBLIC_PREFIX)
     return is_public_path and scope["method"] in _SAFE_METHODS

@@ -1,6 +1,6 @@
-"""Credentials: the operator's token, access tokens and the cookies of sign-ins.
+"""Credentials: the operator's token, access tokens, passwords and the cookies of sign-ins.
 
-The operator's token is `SKILLHALL_AUTH_TOKEN`; access tokens and sign-ins are in the database.
+The operator's token is `SKILLHALL_AUTH_TOKEN`; all others are in the database.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from skillhall._internal.cache import LruCache
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEADERS_KEY, TOKEN_ID_KEY
 from skillhall._internal.policy.access.access_scopes import OPERATOR, AccessScope
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX
 from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import ServerSettings
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         NewSignIn,
         SignIn,
         Token,
+        User,
     )
 
 SESSION_COOKIE = "skillhall_session"
@@ -72,13 +74,13 @@ class BrowserSignIns(Protocol):
         """Return the sign-in with this cookie, even if another server just created it."""
 
     def create(self, token: str, address: str, agent: str, lifetime: float) -> NewSignIn:
-        """Create a sign-in with a token. `lifetime` is in seconds."""
+        """Create a sign-in with a token, or of a user. `lifetime` is in seconds."""
 
-    def list(self, token: str) -> Sequence[SignIn]:
-        """Return the sign-ins of a token, the latest first."""
+    def list(self, owner: str) -> Sequence[SignIn]:
+        """Return the sign-ins of an owner, the latest first."""
 
-    def end(self, token: str, identity: str) -> bool:
-        """End a sign-in of a token; return whether it existed."""
+    def end(self, owner: str, identity: str) -> bool:
+        """End a sign-in of an owner; return whether it existed."""
 
     def record_use(self, identity: str) -> None:
         """Record that a sign-in was used. Never blocks."""
@@ -87,14 +89,39 @@ class BrowserSignIns(Protocol):
         """Call `subscriber` after every change and expiry, in any thread."""
 
 
-class Credential(NamedTuple):
-    """The token that authenticated a request, directly or through a sign-in.
+class KnownUsers(Protocol):
+    """The users of this server."""
 
-    `token` is None for the operator's token, which is valid as long as the server runs.
+    @property
+    def may_exist(self) -> bool:
+        """Whether there are users. True if this is not known."""
+
+    def find(self, text: bytes) -> User | None:
+        """Return the user with this name, or None. Never blocks."""
+
+    def find_by_id(self, identity: str) -> User | None:
+        """Return the user with this id, or None. Never blocks."""
+
+    def try_refresh(self) -> None:
+        """Read the users again. Never raises."""
+
+    def record_use(self, identity: str) -> None:
+        """Record that a user was seen. Never blocks."""
+
+    def subscribe(self, subscriber: Callable[[], None]) -> None:
+        """Call `subscriber` after every change, in any thread."""
+
+
+class Credential(NamedTuple):
+    """The token or user that authenticated a request, directly or through a sign-in.
+
+    Both are None for the operator's token, which is valid as long as the server runs. With both,
+    the user is the owner of the token.
     """
 
     token: Token | None = None
     sign_in: SignIn | None = None
+    user: User | None = None
 
     @property
     def scopes(self) -> Collection[str]:
@@ -103,31 +130,34 @@ class Credential(NamedTuple):
 
     @property
     def role(self) -> Role:
-        """What the owner may do."""
-        return Role.ADMINISTRATOR
+        """What the owner may do. Owners that are no users are limited by scopes only."""
+        return Role.ADMINISTRATOR if self.user is None else Role(self.user.role)
 
     @property
     def owner(self) -> str:
-        """The owner of the token."""
+        """The user, or the owner of the token."""
+        if self.user is not None:
+            return self.user.name
         return OPERATOR if self.token is None else self.token.owner
 
     @property
     def label(self) -> str:
-        """Label of the token; "" for the operator's token."""
+        """Label of the token; "" if there is none, or it is the operator's."""
         return "" if self.token is None else self.token.label
 
 
 class Credentials:
-    """Authenticates tokens and cookies.
+    """Authenticates tokens, passwords and cookies.
 
-    If the operator has set no token, requests need no credential.
+    If the operator has set no token and there are no users, requests need no credential.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each kind of credential, and the clocks
         self,
         settings: ServerSettings,
         tokens: AcceptedTokens | None = None,
         sign_ins: BrowserSignIns | None = None,
+        users: KnownUsers | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -139,20 +169,28 @@ class Credentials:
         self._uses_https = settings.public_url.startswith("https://")
         self._tokens = tokens
         self._sign_ins = sign_ins
+        self._users = users
         self._failed_sign_ins = FailedSignIns("tokens", clock)
+        self._failed_passwords = FailedSignIns("passwords", clock)
+        self._failed_accounts = FailedSignIns("passwords", clock, "for this user")
         self._unknown_cookies = LruCache[str, str](_MAX_UNKNOWN_COOKIES)
         self._now = now
 
     @property
     def is_required(self) -> bool:
         """Whether requests need a credential."""
-        return self._operator_token_digest is not None
+        return self._operator_token_digest is not None or self.has_users
+
+    @property
+    def has_users(self) -> bool:
+        """Whether there are users, as far as is known."""
+        return self._users is not None and self._users.may_exist
 
     def authenticate_token(self, token: bytes | None, scope: Scope) -> Credential | None:
         """Return the credential of a token, or None if the token is missing or invalid.
 
-        Raises: HttpError if the token has expired, and after too many invalid tokens from the
-        same address.
+        Raises: HttpError if the token has expired or its owner is disabled, and after too many
+        invalid tokens from the same address.
         """
         if token is None:
             return None
@@ -166,8 +204,32 @@ class Credentials:
             raise HttpError(
                 "unauthenticated", "the access token has expired", headers=CHALLENGE_HEADERS
             )
-        self._tokens.record_use(stored.id)
-        return Credential(stored)
+        user = self._find_user(stored.user)
+        if stored.user is not None and user is None:
+            message = "the owner of the access token is disabled"
+            raise HttpError("unauthenticated", message, headers=CHALLENGE_HEADERS)
+        self._record_use(stored, None, user)
+        return Credential(stored, None, user)
+
+    def authenticate_password(
+        self, name: str, password: str, verify: Callable[[str, str], bool], scope: Scope
+    ) -> Credential | None:
+        """Return the credential of a user, or None if the name or the password is wrong.
+
+        `verify` compares a password with its hash, slowly. Raises: HttpError after too many wrong
+        passwords from the same address or for the same user, Busy.
+        """
+        address, account = client_address(scope), name.lower()
+        self._failed_passwords.check(address)
+        self._failed_accounts.check(account)
+        user = self._users.find(name.encode("utf-8", "replace")) if self._users else None
+        is_right = verify(password, "" if user is None else user.password)
+        if user is None or user.disabled is not None or not is_right:
+            self._failed_passwords.record(address)
+            self._failed_accounts.record(account)
+            return None
+        self._record_use(None, None, user)
+        return Credential(user=user)
 
     def authenticate_cookie(self, value: str) -> Credential | None:
         """Return the credential of a session cookie. Never blocks.
@@ -202,18 +264,31 @@ class Credentials:
         """
         sign_in = self._sign_ins.load(value.encode("ascii")) if self._sign_ins else None
         if sign_in is not None:
+            if self._users is not None and sign_in.user is not None:
+                self._users.try_refresh()  # another server may have just added the user
             return self._accept(sign_in)
         # A browser sends the cookie of an ended sign-in many times; it counts once.
         self._unknown_cookies.put(value, value)
         self._failed_sign_ins.record(client_address(scope))
         return None
 
+    def limit_failures(self, scope: Scope, *, is_failure: bool = False) -> None:
+        """Check, or count, what an address tried in vain, such as invalid links.
+
+        Raises: HttpError after too many failures.
+        """
+        if is_failure:
+            self._failed_passwords.record(client_address(scope))
+        self._failed_passwords.check(client_address(scope))
+
     def is_valid(self, credential: Credential) -> bool:
         """Whether the credential would still be accepted."""
-        token, sign_in = credential
+        token, sign_in, user = credential
         if token is not None and (
             token.is_expired(self._now()) or self._find_token(token.id) != token
         ):
+            return False
+        if user is not None and self._find_user(user.id) != user:
             return False
         if sign_in is None:
             return True
@@ -221,57 +296,81 @@ class Credentials:
 
     def on_change(self, subscriber: Callable[[], None]) -> None:
         """Call `subscriber` when credentials may have become invalid, in any thread."""
-        for source in (self._tokens, self._sign_ins):
+        for source in (self._tokens, self._sign_ins, self._users):
             if source is not None:
                 source.subscribe(subscriber)
 
-    def sign_in(self, credential: Credential, scope: Scope) -> bytes:
-        """Create a sign-in and return the Set-Cookie value.
+    def sign_in(
+        self, credential: Credential, scope: Scope, lifetime: int = SESSION_LIFETIME
+    ) -> bytes:
+        """Create a sign-in and return the Set-Cookie value. `lifetime` is in seconds.
 
         Raises: HttpError, DatabaseUnavailable, DatabaseFull.
         """
         address = str(scope["client"][0]) if scope.get("client") else ""
         agent = scope[HEADERS_KEY].get(b"user-agent", b"").decode("latin-1")
         created = self._require_sign_ins().create(
-            self._token_id(credential), address, agent, SESSION_LIFETIME
+            self._token_id(credential), address, agent, lifetime
         )
-        return self.build_cookie(SESSION_COOKIE, created.cookie, SESSION_LIFETIME)
+        return self.build_cookie(SESSION_COOKIE, created.cookie, lifetime)
 
     def list_sign_ins(self, credential: Credential) -> Sequence[SignIn]:
-        """Return the sign-ins with the token of a credential. Raises: DatabaseUnavailable."""
-        return self._require_sign_ins().list(self._token_id(credential))
+        """Return the sign-ins of the user, or with the token. Raises: DatabaseUnavailable."""
+        return self._require_sign_ins().list(self._owner_id(credential))
 
     def end_sign_in(self, credential: Credential, identity: str) -> bool:
-        """End a sign-in with the token of a credential; return whether it existed.
+        """End a sign-in of the user, or with the token; return whether it existed.
 
         Raises: DatabaseUnavailable, DatabaseFull.
         """
-        return self._require_sign_ins().end(self._token_id(credential), identity)
+        return self._require_sign_ins().end(self._owner_id(credential), identity)
 
-    def build_cookie(self, name: str, value: str, seconds: int) -> bytes:
+    def build_cookie(self, name: str, value: str, seconds: int, same_site: str = "Strict") -> bytes:
         """Return a Set-Cookie value for this site only, hidden from scripts.
 
         With 0 seconds, the browser deletes the cookie.
         """
         secure = "; Secure" if self._uses_https else ""
-        text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
+        text = f"{name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite={same_site}{secure}"
         return text.encode("ascii")
 
     def _accept(self, sign_in: SignIn) -> Credential | None:
-        """Return the credential of a sign-in, unless it or its token is no longer valid."""
+        """Return the credential of a sign-in, unless it, its token or its user is invalid."""
         token = self._find_token(sign_in.token)
-        if token is None and sign_in.token != self._operator_id:
+        is_operator = token is None and self._is_operator(sign_in)
+        owner = sign_in.user if token is None else token.user
+        user = self._find_user(owner)
+        if user is None and (owner is not None or (token is None and not is_operator)):
             return None
-        credential = Credential(token, sign_in)
+        credential = Credential(token, sign_in, user)
         if not self.is_valid(credential):
             return None
-        for source, record in ((self._sign_ins, sign_in), (self._tokens, token)):
-            if source is not None and record is not None:
-                source.record_use(record.id)
+        self._record_use(token, sign_in, user)
         return credential
 
+    def _is_operator(self, sign_in: SignIn) -> bool:
+        has_token = self._operator_token_digest is not None
+        return has_token and sign_in.user is None and sign_in.token == self._operator_id
+
+    def _record_use(self, token: Token | None, sign_in: SignIn | None, user: User | None) -> None:
+        for source, record in (
+            (self._tokens, token),
+            (self._sign_ins, sign_in),
+            (self._users, user),
+        ):
+            if source is not None and record is not None:
+                source.record_use(record.id)
+
     def _token_id(self, credential: Credential) -> str:
-        return self._operator_id if credential.token is None else credential.token.id
+        """Return the id of the token in sign-ins with a credential."""
+        return self._owner_id(credential) if credential.token is None else credential.token.id
+
+    def _owner_id(self, credential: Credential) -> str:
+        """Return whose sign-ins are listed: those of the user, else those with the token."""
+        token, user = credential.token, credential.user
+        if user is not None:
+            return f"{USER_OWNER_PREFIX}{user.id}"
+        return self._operator_id if token is None else token.id
 
     @cached_property
     def _operator_id(self) -> str:
@@ -285,6 +384,13 @@ class Credentials:
     def _find_token(self, identity: str) -> Token | None:
         return None if self._tokens is None else self._tokens.find_by_id(identity)
 
+    def _find_user(self, identity: str | None) -> User | None:
+        """Return the user with this id, unless the user is disabled."""
+        if self._users is None or identity is None:
+            return None
+        user = self._users.find_by_id(identity)
+        return None if user is None or user.disabled is not None else user
+
     def _find_sign_in(self, identity: str) -> SignIn | None:
         return None if self._sign_ins is None else self._sign_ins.find_by_id(identity)
 
@@ -295,13 +401,18 @@ class Credentials:
 
 
 class FailedSignIns:
-    """Rate limit for invalid tokens or signatures, per client address.
+    """Rate limit for invalid tokens, passwords or signatures, per client address or user.
 
-    Valid ones are never delayed.
+    Valid tokens and signatures are never delayed.
     """
 
-    def __init__(self, plural_noun: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._plural_noun = plural_noun  # for the message
+    def __init__(
+        self,
+        plural_noun: str,
+        clock: Callable[[], float] = time.monotonic,
+        place: str = "from this address",
+    ) -> None:
+        self._message = f"too many invalid {plural_noun} {place}"
         self._clock = clock
         self._lock = threading.Lock()  # the sign-in page runs in threads, the middleware does not
         self._windows: dict[str, tuple[float, int]] = {}  # start and number of failures
@@ -314,6 +425,11 @@ class FailedSignIns:
         start, count = self._windows.get(address, (0.0, 0))
         return count >= MAX_FAILURES and self._clock() - start < FAILURE_WINDOW
 
+    def check(self, address: str) -> None:
+        """Check that there were not too many failures. Raises: HttpError."""
+        if self.is_blocked(address):
+            raise self._build_error(self._windows[address][0])
+
     def record(self, address: str) -> None:
         """Count a failure. Raises: HttpError if there were too many."""
         now = self._clock()
@@ -325,9 +441,11 @@ class FailedSignIns:
             if len(self._windows) > _MAX_ADDRESSES:
                 del self._windows[next(iter(self._windows))]
         if count >= MAX_FAILURES:
-            wait = b"%d" % max(1, int(start + FAILURE_WINDOW - now))
-            message = f"too many invalid {self._plural_noun} from this address"
-            raise HttpError("too_many_requests", message, headers=((b"retry-after", wait),))
+            raise self._build_error(start)
+
+    def _build_error(self, start: float) -> HttpError:
+        wait = b"%d" % max(1, int(start + FAILURE_WINDOW - self._clock()))
+        return HttpError("too_many_requests", self._message, headers=((b"retry-after", wait),))
 
 
 def read_cookie(cookies: bytes | None, name: str) -> str:

@@ -18,7 +18,7 @@ HEADERS_KEY = "skillhall.headers"  # headers by name; the last one if repeated
 ROUTE_KEY = "skillhall.route"  # the route template, for metrics
 OVERSIZED_HEAD_KEY = "skillhall.oversized"  # set if the request head is too large
 CREDENTIAL_KEY = "skillhall.credential"  # of the request; missing if none is required
-TOKEN_ID_KEY = "skillhall.token"  # noqa: S105 - id of the access token of the request, if any
+TOKEN_ID_KEY = "skillhall.token"  # noqa: S105 - id of the access token or user of the request
 REFUSED_KEY = "skillhall.refused"  # the action that the credential does not allow
 HEAD_REQUEST_KEY = "skillhall.head"  # set if the request method was HEAD
 

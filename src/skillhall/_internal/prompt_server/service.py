@@ -143,6 +143,9 @@ class PromptService:
         self._uploads = prompt_sources.uploads or FolderUploads(
             prompt_sources.data_directory, file_audit=prompt_sources.audit_file("uploads")
         )
+        if isinstance(self._uploads, FolderUploads):
+            with contextlib.suppress(SkillhallError, OSError):  # the next upload tries again
+                self._uploads.recover()
         self._built_in = PromptSnapshot(BUILT_IN)
         self._configured_source = RefreshingSource(
             prompt_sources.ttl, prompt_sources.clock, delay_retries=True

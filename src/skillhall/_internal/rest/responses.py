@@ -322,6 +322,34 @@ class SkillResponse(SkillSummaryResponse):
     commit: str | None = Field(None, description="Commit of the repository.")
 
 
+class SkillApprovalResponse(BaseModel):
+    """Who approved a version of a skill."""
+
+    digest: str
+    by: str
+    at: str
+    via: str
+    reason: str
+
+
+class SkillTrustResponse(BaseModel):
+    """Who wrote a skill, who approved it, whether it changed, and whether agents get it."""
+
+    name: str
+    digest: str
+    state: str = Field(description="`approved`, `new`, `changed` or `blocked`.")
+    action: str = Field(description="`load`, `warn`, `ask`, `hold` or `block`.")
+    reason: str = Field(description="The rule that decided.")
+    used: bool = Field(description="Whether agents get the skill.")
+    risk: str = Field(description="Risk level, from `L0` to `L3`.")
+    source: str
+    commit: str
+    signer: str = Field(description="Names of the known signers.")
+    signature: str = Field(description="`unsigned`, `known`, `unknown`, `unchecked` or `broken`.")
+    approval: SkillApprovalResponse | None = None
+    lines: list[str] = Field(description="The same in four sentences.")
+
+
 class AddedSkillResponse(BaseModel):
     """The created skill."""
 

@@ -334,6 +334,18 @@ def get_skill(
     return SuccessResponse({**serialize_details(details), **commit}, headers=headers)
 
 
+@router.get(
+    f"{_SKILL_PATH}/trust",
+    response_model=responses.SkillTrustResponse,
+    responses=BAD_REQUEST | NOT_FOUND,
+)
+@needs(Action.READ)
+def get_skill_trust(collection: CollectionDep, skill_id: _SkillId) -> Response:
+    """Return who wrote a skill, who approved it, whether it changed, and whether agents get it."""
+    summary = collection.summarize_trust(collection.find(skill_id))
+    return SuccessResponse(summary.serialize(), headers=NO_CACHE)
+
+
 @router.delete(
     _SKILL_PATH,
     response_model=responses.DeletedSkillResponse,

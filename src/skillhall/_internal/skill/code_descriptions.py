@@ -126,4 +126,5 @@ CODE_DESCRIPTIONS: dict[Code, str] = {
     Code.KNOWN_INSTALLER: "A well-known installer is piped into a shell.",
     Code.LONG_BASE64: "A long base64 string, whose content is not readable.",
     Code.QUOTED_RISK: "Risky content that is quoted, listed or warned about, not used.",
+    Code.RISK_UNDERSTATED: "The skill declares a lower risk level than the scan finds.",
 }

@@ -149,6 +149,7 @@ class Code(StrEnum):
     KNOWN_INSTALLER = "known-installer"
     LONG_BASE64 = "long-base64"
     QUOTED_RISK = "quoted-risk"
+    RISK_UNDERSTATED = "risk-understated"
 
 
 class Finding(NamedTuple):

@@ -34,7 +34,8 @@ from skillhall._internal.catalog.skill_content import (
 )
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.served_skills import ServedClearance, ServedSkills
+from skillhall._internal.catalog.trust.trust_summary import SkillProvenance, TrustSummary
 from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
@@ -110,6 +111,7 @@ REPOSITORY_SOURCE = "repository"
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
 TOKEN_ORDER_TTL = 2.0  # seconds, while tokens are being counted
+_SOURCE_LABELS = {USER: "on this server", SYSTEM: "part of this server"}
 _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 _LOG = logging.getLogger("skillhall.server")
 
@@ -266,6 +268,7 @@ class Collection:
     on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
     semantic: SemanticRanking | None = None  # for search
     versions: SkillVersions | None = None  # None if they are not recorded
+    served: ServedSkills = field(default_factory=ServedSkills)  # the gate
     _snapshot: CollectionSnapshot | None = None
     # Of the snapshot.
     _inputs: tuple[LoadedCatalog, RepositorySkillSet, RevokedDigests] | None = None
@@ -381,14 +384,40 @@ class Collection:
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
         snapshot = self.snapshot()
+        revision, clearance = self.clear(snapshot)
         with self._lock:
-            if self._view is None or self._view.revision != snapshot.revision:
-                index = partial(self.get_index, snapshot)
-                skills = clear_all(snapshot.skills[one] for one in snapshot.available_ids)
+            if self._view is None or self._view.revision != revision:
                 self._view = SkillView(
-                    snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
+                    revision,
+                    LOCAL_SKILLS,
+                    clearance.cleared,
+                    snapshot.findings,
+                    partial(self.get_index, snapshot),
+                    clearance=clearance,
+                    summarize_trust=self.summarize_trust,
                 )
             return self._view
+
+    def clear(self, snapshot: CollectionSnapshot) -> ServedClearance:
+        """Return which skills of a snapshot models get."""
+        skills = (snapshot.skills[one] for one in snapshot.available_ids)
+        return self.served.clear(snapshot.revision, skills)
+
+    def summarize_trust(self, skill: CatalogSkill) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether models get it."""
+        return self.served.summarize(skill, self._find_source(skill))
+
+    def summarize_all(self, skills: Sequence[CatalogSkill]) -> list[TrustSummary]:
+        """Return the summaries of several skills, in order."""
+        return self.served.summarize_all(skills, [*map(self._find_source, skills)])
+
+    def _find_source(self, skill: CatalogSkill) -> SkillProvenance:
+        if skill.source == REPOSITORY_SOURCE:
+            folder = skill.root.path
+            origins = self.read_repositories().origins
+            origin = origins.get(folder) or self.snapshot().origins.get(folder, _UNKNOWN_ORIGIN)
+            return SkillProvenance(origin.repository, origin.commit)
+        return SkillProvenance(_SOURCE_LABELS[skill.source])
 
     def import_source(
         self,
@@ -468,7 +497,7 @@ class Collection:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
         return self._import(build_bundles(files), identity, actor, replace=replace)
 
-    def _import(  # noqa: PLR0913 - one for each choice of an import
+    def _import(  # noqa: PLR0913 - what an import consists of
         self,
         bundles: Iterable[Bundle],
         identity: str | None,
@@ -480,8 +509,9 @@ class Collection:
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
+        rules = rules or self.load_rules()
         report, change = self.changes(actor).import_(
-            loaded, identity, provenance, replace=replace, rules=rules or self.load_rules()
+            loaded, identity, provenance, replace=replace, rules=rules
         )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
@@ -525,6 +555,17 @@ class Collection:
         if revoked is not None and not with_drafts:
             raise VersionYanked(pin.skill, pinned.version.number, revoked.reason)
         return pinned
+
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names; None if it names none.
+
+        Raises: as `find_pinned`.
+        """
+        pinned = self.find_pinned(identity)
+        if pinned is None:
+            return None
+        clearance = self.served.clear_uncached([pinned.skill])
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clearance.cleared)
 
     def _pins(self, versions: SkillVersions) -> PinnedVersions:
         name = sha256_hex(os.fsencode(self.store.location))[:16]
@@ -717,7 +758,10 @@ class Collection:
     def artifacts(self, snapshot: CollectionSnapshot | None = None) -> Iterator[SkillArtifact]:
         """Iterate over the published skills as downloads, sorted by id."""
         snapshot = snapshot or self.snapshot()
+        held = self.clear(snapshot).held_ids
         for identity in snapshot.published_ids:
+            if identity in held:
+                continue
             with _skip_unreadable(identity):
                 packed = self.facts.get_packed(snapshot.skills[identity])
                 entry = snapshot.get_entry(identity)
@@ -738,18 +782,19 @@ class Collection:
     def get_document(
         self, name: str, encode: Callable[[CollectionSnapshot], bytes]
     ) -> EncodedDocument:
-        """Return a document about all skills; it is encoded once for each snapshot."""
+        """Return a document about all skills; it is encoded once for each change."""
         snapshot = self.snapshot()
-        document = snapshot.documents.get(name)
+        key = f"{name} {self.clear(snapshot).revision}"
+        document = snapshot.documents.get(key)
         if document is None:
             data = encode(snapshot)
-            document = snapshot.documents[name] = EncodedDocument(data, sha256_hex(data))
+            document = snapshot.documents[key] = EncodedDocument(data, sha256_hex(data))
         return document
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
         skill = self.find_available(identity)
-        if skill.hidden:
+        if skill.hidden or identity in self.clear(self.snapshot()).held_ids:
             raise SkillNotFound(identity)
         real_path = skill.file if path == SKILL_MD else path
         return read_published_file(skill, RelativePath.parse(real_path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.live_catalog import LiveCatalog
@@ -130,7 +131,7 @@ class FolderStore(SkillStore):
         with self._open_folder(USER, changed=[id]) as target:
             if target.entry_kind(id) is None:  # another process deleted it
                 raise SkillNotFound(id)
-            self._apply("skill.delete", {id: None}, lambda: target.remove_atomically(id))
+            self._apply(target, "skill.delete", {id: None}, lambda: target.remove_atomically(id))
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Open all files of a user skill; None if it does not exist. Raises: UnsafePath."""
@@ -153,7 +154,7 @@ class FolderStore(SkillStore):
                 for identity, files in computed.items():
                     _rewrite_folder(target, identity, present[identity], files)
 
-            self._apply("skill.edit", computed, apply)
+            self._apply(target, "skill.edit", computed, apply)
 
     def sweep(self) -> None:
         """Delete leftovers of killed processes, in folders that are writable."""
@@ -215,7 +216,7 @@ class FolderStore(SkillStore):
             stack.enter_context(folder.lock())
             folder.recover()
             if source == USER and self.file_audit is not None:
-                self.file_audit.recover(self._find_digest)
+                self.file_audit.recover(partial(self._recover_digest, folder))
             try:
                 yield folder
             finally:
@@ -253,11 +254,15 @@ class FolderStore(SkillStore):
                     _write_folder(target, identity, item.files, is_new=old is None)
 
             written = {identity: item.files for identity, item in zip(ids, prepared, strict=True)}
-            self._apply(ACTIONS_BY_ORIGIN[origin], written, apply)
+            self._apply(target, ACTIONS_BY_ORIGIN[origin], written, apply)
         return replaced
 
     def _apply(
-        self, action: str, files: Mapping[str, SkillFiles | None], apply: Callable[[], None]
+        self,
+        target: WritableFolder,
+        action: str,
+        files: Mapping[str, SkillFiles | None],
+        apply: Callable[[], None],
     ) -> None:
         """Change user skills with the folder locked, and record it in the audit log."""
         self.before_write(files, self._actor, self._provenance)
@@ -269,7 +274,14 @@ class FolderStore(SkillStore):
             for identity, new in files.items()
         }
         change = AuditedChange(self._actor, self._action or action, digests)
-        self.file_audit.run(change, apply, self._find_digest)
+        self.file_audit.run(change, apply, partial(self._recover_digest, target))
+
+    def _recover_digest(self, target: WritableFolder, identity: str) -> str:
+        """Delete leftovers of a killed process in a user skill, and return its digest."""
+        if target.entry_kind(identity) is EntryKind.FOLDER:
+            with suppress(OSError), target.open_folder(identity) as folder:
+                folder.recover()
+        return self._find_digest(identity)
 
     def _find_digest(self, identity: str) -> str:
         """Return the digest of a user skill; "" if it does not exist."""

@@ -64,20 +64,19 @@ class AccessTokens:
             expand_scopes(scopes),
             expires,
         )
-        self.store.add(stored)
-        return NewToken(text, stored)
+        return NewToken(text, self.store.add(stored))
 
-    def list(self, *, with_revoked: bool = False) -> Sequence[StoredToken]:
-        """Return the tokens, oldest first. Raises: DatabaseUnavailable."""
-        return self.store.list(with_revoked=with_revoked)
+    def list(self, *, with_revoked: bool = False, user: str | None = None) -> Sequence[StoredToken]:
+        """Return the tokens, or those of a user, oldest first. Raises: DatabaseUnavailable."""
+        return self.store.list(with_revoked=with_revoked, user=user)
 
-    def revoke(self, name: str) -> None:
-        """Revoke the token with this id or label.
+    def revoke(self, name: str, user: str | None = None) -> None:
+        """Revoke the token with this id or label; with `user`, only if it belongs to that user.
 
         Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
         """
         at = self.clock().isoformat(timespec="microseconds")
-        if not self.store.revoke(name.strip(), at):
+        if not self.store.revoke(name.strip(), at, user):
             raise TokenNotFound(name)
 
     def describe_state(self, token: StoredToken) -> str:

@@ -15,6 +15,7 @@ from skillhall._internal.storage.records import (
     USE_INTERVAL,
     SignIn,
     StoredToken,
+    StoredUser,
     parse_time,
 )
 
@@ -27,8 +28,8 @@ POLL_INTERVAL = 30.0  # seconds between polls, if no event arrives
 RETRY_INTERVAL = 1.0  # seconds until the next poll after a failure
 _MIN_INTERVAL = 0.05  # seconds until the next poll if a credential is about to expire
 
-_R = TypeVar("_R", bound=StoredToken | SignIn)
-_R_co = TypeVar("_R_co", bound=StoredToken | SignIn, covariant=True)
+_R = TypeVar("_R", bound=StoredToken | SignIn | StoredUser)
+_R_co = TypeVar("_R_co", bound=StoredToken | SignIn | StoredUser, covariant=True)
 
 
 class UseTable(Protocol):

@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX
 from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
+from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
 VERSION_CHANGED = "version-changed"  # a draft or the state of a version, not what is served
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
-TOKENS_CHANGED = "tokens-changed"  # or sign-ins
+TOKENS_CHANGED = "tokens-changed"  # or sign-ins or users
 REVOCATIONS_CHANGED = "revocations-changed"
 REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may have changed
@@ -255,10 +257,46 @@ class StoredToken:
     expires: str | None = None
     used: str | None = field(default=None, compare=False)  # right to a minute
     revoked: str | None = None
+    user: str | None = None  # id of the owner, if the owner is a user
 
     def is_expired(self, now: float) -> bool:
         """Whether the token has expired; `now` is in seconds since 1970."""
         return has_passed(self.expires, now)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUser:
+    """Account of a user. Times are in ISO 8601, in UTC."""
+
+    id: str
+    name: str
+    display: str
+    role: str
+    created: str
+    issuer: str = ""  # of the identity provider; "" for a local account
+    subject: str = ""  # id of the user at the identity provider
+    password: str = field(default="", repr=False)  # hash; "" if the user has none
+    disabled: str | None = None
+    used: str | None = field(default=None, compare=False)  # right to a minute
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the name, by which a cache finds the user."""
+        return sha256_hex(self.name.encode("utf-8", "surrogatepass"))
+
+    @property
+    def expires(self) -> None:
+        """Users do not expire."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserLink:
+    """Link where a user sets a password; only the digest of its code is stored."""
+
+    digest: str
+    user: str  # id
+    created: str
+    expires: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,12 +305,18 @@ class SignIn:
 
     id: str
     digest: str  # SHA-256, in hexadecimal
-    token: str  # id of the token that was used
+    token: str  # id of the token that was used; of the user if none was, see `USER_OWNER_PREFIX`
     created: str
     used: str = field(compare=False)  # right to a minute
     expires: str
     address: str
     agent: str  # User-Agent header
+
+    @property
+    def user(self) -> str | None:
+        """Id of the user who signed in with a password or at an identity provider."""
+        is_user = self.token.startswith(USER_OWNER_PREFIX)
+        return self.token.removeprefix(USER_OWNER_PREFIX) if is_user else None
 
     def is_expired(self, now: float) -> bool:
         """Whether the sign-in has expired; `now` is in seconds since 1970."""

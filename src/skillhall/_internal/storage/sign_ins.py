@@ -130,7 +130,7 @@ class SignIns(CredentialCache[SignIn]):
             stored.set()
 
     def list(self, token: str) -> Sequence[SignIn]:
-        """Return the sign-ins of a token, the latest first. Raises: DatabaseUnavailable."""
+        """Return the sign-ins of a token or user, the latest first. Raises: DatabaseUnavailable."""
         now = self._clock()
         return [item for item in self._sign_in_table.list(token) if not item.is_expired(now)]
 

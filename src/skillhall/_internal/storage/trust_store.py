@@ -66,7 +66,7 @@ class TrustRecords(NamedTuple):
         """Return the records for `decide`, about a skill with these files or with this name.
 
         The digest does not cover execute bits. A record with different bits is about another
-        version, unless it blocks the content.
+        version, unless it blocks or forgets the content.
         """
         executables = {path for path, file in files.items() if file.executable}
         rows = []
@@ -74,7 +74,8 @@ class TrustRecords(NamedTuple):
             if not one.digest or (one.digest != digest and one.name != name):
                 continue
             others = {path for path, file in one.files.items() if file.executable}
-            is_same = one.decision is not ApprovalDecision.APPROVE or others == executables
+            is_bound = one.decision in (ApprovalDecision.APPROVE, ApprovalDecision.DECLINE)
+            is_same = not is_bound or others == executables
             version = one.digest if is_same else f"{one.digest} {sorted(others)}"
             rows.append(Approved(version, one.name, one.where, one.decision))
         return rows
@@ -86,12 +87,14 @@ class TrustRecords(NamedTuple):
             for one in self.approvals
         )
 
-    def has_latest(self, approval: Approval) -> bool:
+    def has_latest(self, approval: Approval, *, same_day: bool = False) -> bool:
         """Whether the latest record about the same files or folder says the same."""
         subject = itemgetter(*map(Approval._fields.index, ("digest", "folder", "name", "where")))
         for one in reversed(self.approvals):
             if subject(one) == subject(approval):
-                return one.decision is approval.decision and one.files == approval.files
+                is_current = not same_day or one.at[:10] == approval.at[:10]
+                is_same = one.decision is approval.decision and one.files == approval.files
+                return is_same and is_current
         return False
 
     def find_own_folders(self, project: str) -> set[str]:
@@ -151,8 +154,10 @@ class TrustStore:
             raise ConfigInvalid(TRUST_FILE, "not a regular file") from None
         return TrustRecords()
 
-    def add(self, approvals: Iterable[Approval]) -> None:
+    def add(self, approvals: Iterable[Approval], *, renew: bool = False) -> None:
         """Append records. A file that cannot be read is left unchanged.
+
+        With `renew`, a record is added even if the latest one says the same, once a day.
 
         Raises: ConfigInvalid, NotAFile, OSError.
         """
@@ -163,7 +168,7 @@ class TrustStore:
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()
             records = self.read()
-            added = [one for one in new if not records.has_latest(one)]
+            added = [one for one in new if not records.has_latest(one, same_day=renew)]
             if not added:
                 return
             data = render_records(TrustRecords((*records.approvals, *added)))

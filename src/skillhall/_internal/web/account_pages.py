@@ -18,7 +18,7 @@ from skillhall._internal.web.page_request import (
 )
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.translations import LANGUAGES
-from skillhall.errors import RecordNotFound
+from skillhall.errors import FieldRefused, LinkExpired, RecordNotFound
 
 ACCOUNT_PATH = "/account"
 _PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
@@ -61,20 +61,70 @@ def show_sign_in(request: PageRequest) -> Response:
     return_path = _read_return_path(request)
     if not request.site.credentials.is_required:
         return redirect(return_path)
-    return render(request, "sign_in.html", return_path=return_path)
+    return render(
+        request,
+        "sign_in.html",
+        return_path=return_path,
+        has_users=request.site.credentials.has_users,
+        uses_token=bool(request.field("token")),
+    )
 
 
 @on_error(show_sign_in)
 def sign_in(request: PageRequest) -> Response:
-    """Sign in with an access token."""
-    response, credentials = redirect(_read_return_path(request)), request.site.credentials
-    if credentials.is_required:
-        token = request.field("token").strip().encode("utf-8", "replace")
-        credential = credentials.authenticate_token(token, request.scope)
-        if credential is None:
-            raise HttpError("unauthenticated", request.translations("sign_in.wrong"))
-        cookie = credentials.sign_in(credential, request.scope)
-        response.headers.append("set-cookie", cookie.decode("ascii"))
+    """Sign in with a name and a password, or with an access token."""
+    response = redirect(_read_return_path(request))
+    if request.site.credentials.is_required:
+        _add_sign_in(request, response, _authenticate(request))
+    return response
+
+
+def _authenticate(request: PageRequest) -> Credential:
+    """Return the credential in the sign-in form. Raises: HttpError, Busy."""
+    credentials, accounts = request.site.credentials, request.site.accounts
+    token, name = request.field("token").strip(), request.field("name").strip()
+    if name and not token and accounts is not None:
+        credential = credentials.authenticate_password(
+            name, request.field("password"), accounts.verify_password, request.scope
+        )
+        problem = request.translations("sign_in.wrong_password")
+    else:
+        data = token.encode("utf-8", "replace")
+        credential = credentials.authenticate_token(data, request.scope)
+        problem = request.translations("sign_in.wrong")
+    if credential is None:
+        raise HttpError("unauthenticated", problem)
+    return credential
+
+
+def _add_sign_in(request: PageRequest, response: Response, credential: Credential) -> None:
+    cookie = request.site.credentials.sign_in(credential, request.scope)
+    response.headers.append("set-cookie", cookie.decode("ascii"))
+
+
+def show_join(request: PageRequest) -> Response:
+    """Show the form where a new user sets a password. The code is in the link's fragment."""
+    return render(request, "join.html", code=request.field("code"), status=None)
+
+
+@on_error(show_join)
+def join(request: PageRequest) -> Response:
+    """Set the password of a new user, and sign in."""
+    credentials, accounts = request.site.credentials, request.site.accounts
+    credentials.limit_failures(request.scope)
+    if request.field("password") != request.field("repeated"):
+        raise FieldRefused("password", request.translations("join.different"))
+    if accounts is None:
+        raise LinkExpired
+    try:
+        user = accounts.users.use_link(
+            request.field("code").strip(), request.field("password"), request.actor
+        )
+    except LinkExpired:
+        credentials.limit_failures(request.scope, is_failure=True)
+        raise
+    response = request.redirect("/", "joined", user.name)
+    _add_sign_in(request, response, Credential(user=user))
     return response
 
 

@@ -34,12 +34,13 @@ THEMES = ("auto", "light", "dark")
 # Main menu: text key below `menu`, and URL.
 SECTIONS = {
     "skills": "/skills",
+    "reviews": "/reviews",
     "sessions": "/sessions",
     "playground": "/playground",
     "sources": "/sources",
 }
 # Sections of the pages whose path does not start with the name of the section.
-_OTHER_SECTIONS = {"skill": "skills"} | dict.fromkeys(
+_OTHER_SECTIONS = {"skill": "skills", "policy": "skills"} | dict.fromkeys(
     ("session", "template", "templates"), "sessions"
 )
 _NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
@@ -181,6 +182,12 @@ class PageRequest(Request):
     def may(self, action: Action) -> bool:
         """Whether the user may do an action."""
         return may(self.scope, action)
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """URLs of the sections of the main menu that the user can open."""
+        has_reviews = self.collection.is_reviewed and self.may(Action.WRITE_SKILLS)
+        return {key: url for key, url in SECTIONS.items() if key != "reviews" or has_reviews}
 
     @property
     def can_read_audit(self) -> bool:

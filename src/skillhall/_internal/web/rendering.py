@@ -15,7 +15,7 @@ from skillhall._internal.http.errors import error_headers, error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
-from skillhall._internal.web.page_request import NOTICE_COOKIE, SECTIONS, THEMES, PageRequest
+from skillhall._internal.web.page_request import NOTICE_COOKIE, THEMES, PageRequest
 from skillhall._internal.web.translations import LANGUAGES
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
@@ -136,13 +136,13 @@ def jinja_environment() -> Environment:
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
         "capitalized": capitalize,
+        "minute": lambda time: time[:16].replace("T", " "),
     }
     environment.globals |= {
         "asset": asset_url,
         "block_types": BLOCK_TYPES,
         "zones": Zone,
         "languages": LANGUAGES,
-        "sections": SECTIONS,
         "themes": THEMES,
     }
     return environment

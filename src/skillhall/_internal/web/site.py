@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from skillhall._internal.agents.agent_skills import AgentSkills
 from skillhall._internal.agents.chat.conversations import Conversations
@@ -19,6 +20,9 @@ from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.importer import ImportChoices
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
+if TYPE_CHECKING:
+    from skillhall._internal.wiring.database import Accounts  # imports the database driver
+
 
 @dataclass
 class Site:
@@ -31,6 +35,7 @@ class Site:
     credentials: Credentials
     wait_for_shutdown: Callable[[], Awaitable[None]]  # returns when the server shuts down
     workspace: LazyWorkspace | None = None
+    accounts: "Accounts | None" = None  # users and tokens
     audit: ServerAudit | None = None
 
     def __post_init__(self) -> None:

@@ -23,12 +23,16 @@ from skillhall._internal.skill_store.versions.reviewed_folder_store import (
 )
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.accounts.passwords import verify_password
+from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
+from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.audit.audit_query import AuditLog
 from skillhall._internal.storage.audit.audit_sealer import parse_retention
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.records import StoredUser as User
 from skillhall._internal.storage.revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
@@ -53,6 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessTokens",
+    "Accounts",
     "AuditLog",
     "DatabaseServices",
     "NewSignIn",
@@ -61,6 +66,8 @@ __all__ = [
     "SignIn",
     "SignIns",
     "Token",
+    "User",
+    "UserAccounts",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
@@ -68,9 +75,18 @@ __all__ = [
     "open_database",
     "open_database_services",
     "open_revocations",
+    "open_user_accounts",
     "utc_now",
 ]
 DATABASE = "skillhall.db"  # in the data folder
+
+
+class Accounts(NamedTuple):
+    """Users and tokens of a server, and how passwords are compared."""
+
+    users: UserAccounts
+    tokens: AccessTokens
+    verify_password: Callable[[str, str], bool] = verify_password
 
 
 class DatabaseServices(NamedTuple):
@@ -84,6 +100,7 @@ class DatabaseServices(NamedTuple):
     event_feed: EventFeed
     token_cache: TokenCache
     sign_ins: SignIns
+    users: UserCache
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
     audit: ServerAudit
@@ -93,11 +110,18 @@ class DatabaseServices(NamedTuple):
     uploads: DatabaseUploads | None = None
     versions: SkillVersions | None = None
 
+    @property
+    def accounts(self) -> Accounts:
+        """Operations on users and tokens."""
+        users = UserAccounts(SqlUserTable(self.database))
+        return Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+
     def close(self) -> None:
         """Stop polling and close the database. Idempotent."""
         self.event_feed.close()
         self.token_cache.close()
         self.sign_ins.close()
+        self.users.close()
         self.use_recorder.close()
         self.audit.close()
         self.revocations.close()
@@ -113,6 +137,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     Raises: ConfigInvalid, DatabaseNewer.
     """
     mode = parse_review_mode(settings.server.review)
+    may_have_users = settings.database_url is not None or os.path.exists(_database_path(settings))  # noqa: PTH110
     database = open_database(settings, allow_unavailable=True)
     feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
     recorder = UseRecorder()
@@ -122,13 +147,16 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     feed.subscribe(tokens.handle_events)
     revocations = RevocationCache(SqlRevocationTable(database), settings.data_directory)
     feed.subscribe(sign_ins.handle_events)
+    users = UserCache(SqlUserTable(database), recorder, may_have_users=may_have_users)
+    feed.subscribe(users.handle_events)
     feed.subscribe(revocations.handle_events)
     tokens.try_refresh()
+    users.try_refresh()
     revocations.try_refresh()
     audit = ServerAudit(database, parse_retention(settings.server.audit_retention))
     feed.subscribe(audit.sealer.wake)
     services = DatabaseServices(
-        database, feed, tokens, sign_ins, recorder, invalidator, audit, revocations
+        database, feed, tokens, sign_ins, users, recorder, invalidator, audit, revocations
     )
     if not database.is_postgres:
         return _open_reviewed_folders(services, settings)
@@ -210,6 +238,15 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     return AccessTokens(SqlTokenTable(database)), database.close
 
 
+def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:
+    """Return the users of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return UserAccounts(SqlUserTable(database)), database.close
+
+
 def open_audit_log(settings: Settings) -> tuple[AuditLog, Callable[[], None]]:
     """Return the audit log of the configured database, and a function to close it.
 
@@ -236,7 +273,7 @@ def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Dat
     is such a restore.
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
-    default_url = build_sqlite_url(os.path.join(settings.data_directory, DATABASE))  # noqa: PTH118
+    default_url = build_sqlite_url(_database_path(settings))
     url = default_url if settings.database_url is None else settings.database_url.reveal()
     timeouts = parse_timeout(settings.database_timeout)
     database = Database(url, utc_now(), allow_outage=allow_unavailable, timeouts=timeouts)
@@ -246,6 +283,10 @@ def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Dat
         database.close()
         raise
     return database
+
+
+def _database_path(settings: Settings) -> str:
+    return os.path.join(settings.data_directory, DATABASE)  # noqa: PTH118
 
 
 def get_mirror_folder(

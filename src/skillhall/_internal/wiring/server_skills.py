@@ -17,6 +17,7 @@ from skillhall._internal.storage.revocations import Revocations
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.wiring.database import open_folder_store
+from skillhall._internal.wiring.skill_gate import open_server_gate
 from skillhall.errors import ConfigInvalid, SkillNotFound
 
 if TYPE_CHECKING:
@@ -51,9 +52,13 @@ def open_collection(
             store.sweep()  # leftovers of killed processes
         else:
             store = open_folder_store(settings, services.database)
-    versions = None if services is None else services.versions
     collection = Collection(
-        store, settings, prompt_service.skills, semantic=semantic, versions=versions
+        store,
+        settings,
+        prompt_service.skills,
+        semantic=semantic,
+        versions=None if services is None else services.versions,
+        served=open_server_gate(settings),
     )
     if services is not None:
         cache = services.revocations

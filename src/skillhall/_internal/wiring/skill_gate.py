@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
 from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.served_skills import ServedSkills
 from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
-from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT
+from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT, LOCAL_SKILLS
 from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
 from skillhall._internal.storage.revocation_store import RevocationStore
@@ -59,6 +61,12 @@ def open_trust_gate(
         partial(_open_sources, settings),
         RevocationStore(settings.data_directory),
     )
+
+
+def open_server_gate(settings: Settings) -> ServedSkills:
+    """Return the gate for the skills of a server."""
+    gate = open_trust_gate(settings, LOCAL_SKILLS)
+    return ServedSkills(replace(gate, is_server=True))
 
 
 def _open_sources(settings: Settings) -> Callable[[str], str]:

@@ -9,6 +9,7 @@ from skillhall._internal.policy.trust.policy_file import (
     Denial,
     PolicyFile,
     Requirement,
+    ServerEntry,
     SignerEntry,
     parse_policy,
 )
@@ -58,9 +59,30 @@ def test_complete_policy(tmp_path: Path) -> None:
     )
 
 
+def test_policy_about_revocations_and_reviews(tmp_path: Path) -> None:
+    policy = parse(
+        tmp_path,
+        'stale = "hold"',
+        'review = { L2 = "365d", L3 = "90d" }',
+        "[[server]]",
+        'url = "https://skills.acme.org/"',
+        'signer = ["acme-ci"]',
+    )
+    assert policy == PolicyFile(
+        servers=(ServerEntry("https://skills.acme.org", ("acme-ci",)),),
+        holds_stale=True,
+        review_days={RiskLevel.L2: 365, RiskLevel.L3: 90},
+    )
+
+
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
+        ('stale = "block"', "'stale' must be one of: warn, hold"),
+        ('review = { L3 = "soon" }', "'review.L3' must be a number of days, such as 90d"),
+        ('review = { L4 = "90d" }', "unknown key 'review.L4'"),
+        ('server = [{ signer = ["a"] }]', "'server[0].url' must be set"),
+        ('server = [{ url = "http://a.example" }]', "must start with https://"),
         ("trusts = {}", "unknown key 'trusts'"),
         ('trust = { projects = "hold" }', "unknown key 'trust.projects'"),
         ('trust = { project = "maybe" }', "'trust.project' must be one of: load, warn, ask"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.trust.file_hashes import HashedFiles
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
+    from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
     from skillhall._internal.policy.trust.trust_decision import Decision
     from skillhall._internal.sources.folder.candidate import Signature
     from skillhall._internal.storage.revocation_store import RevocationStore
@@ -79,6 +81,9 @@ class SkillGate(Protocol):
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
         """Clear the skills that models may get, in order."""
 
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:
+        """Return who wrote and approved a skill; None if nothing is known about it."""
+
 
 class OpenGate:
     """Gate that clears every skill that is not revoked.
@@ -116,8 +121,49 @@ class OpenGate:
         allowed, held = hold_revoked(skills, reasons)
         return Clearance(clear_all(allowed), tuple(held), problem)
 
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:  # noqa: ARG002 - as `SkillGate`
+        """Return None."""
+        return None
+
 
 OPEN_GATE = OpenGate()
+
+
+def clear_with_fallbacks(
+    gate: SkillGate,
+    skills: Sequence[CatalogSkill],
+    shadowed: Sequence[DuplicateSkill[CatalogSkill]],
+) -> Clearance:
+    """Clear skills; a held one gives way to the next skill with its name that may be used.
+
+    Otherwise, a cloned project could take away the skills in the home folder by their names.
+    """
+    clearance = gate.clear(skills)
+    held = {one.skill.location for one in clearance.held}
+    losers = [
+        one
+        for one in shadowed
+        if one.winner.location in held and (one.winner.hidden or not one.skill.hidden)
+    ]
+    if not losers:
+        return clearance
+    usable = gate.clear([one.skill for one in losers])
+    by_location = {skill.location: skill for skill in usable.cleared}
+    fallbacks: dict[str, ClearedSkill] = {}  # by the location of the held skill
+    for one in losers:
+        if one.skill.location in by_location:
+            fallbacks.setdefault(one.winner.location, by_location[one.skill.location])
+    cleared = {skill.location: skill for skill in clearance.cleared} | fallbacks
+    ordered = [cleared[skill.location] for skill in skills if skill.location in cleared]
+    warnings = [
+        f"{skill.name!r} of the project is not approved; agents get {skill.location} instead"
+        for skill in fallbacks.values()
+    ]
+    return clearance._replace(
+        cleared=ordered,
+        warnings=(*clearance.warnings, *warnings),
+        examined=(*clearance.examined, *usable.examined),
+    )
 
 
 def clear_all(skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.file_hashes import FileHashes, HashedFiles
     from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
     from skillhall._internal.catalog.trust.state_cache import SkillStates, TrustCacheFile
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
     from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
     from skillhall._internal.policy.trust.trust_action import TrustPolicy
     from skillhall._internal.sources.folder.candidate import Signature
@@ -81,6 +82,7 @@ class TrustGate:
     risks_file: TrustCacheFile | None = None
     open_sources: Callable[[], Callable[[str], str]] = lambda: lambda _: ""  # by folder
     revocations: RevocationStore | None = None
+    is_server: bool = False  # whether the skills are those of a server
 
     @property
     def watched_paths(self) -> Sequence[str]:
@@ -166,7 +168,30 @@ class TrustGate:
     def judge_all(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
         """Return the decision about each skill, held or not. Raises: ConfigInvalid, OSError."""
         self.store.read()
+        return self.judge_each(skills)
+
+    def judge_each(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
+        """Return the decision about each skill; without readable approvals, most are held."""
         return self._judge_all(skills, self._read_context())
+
+    def summarize(self, skill: CatalogSkill) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether agents of the project get it."""
+        # Only some commands show summaries.
+        from skillhall._internal.catalog.trust.trust_summary import (  # noqa: PLC0415
+            SkillApproval,
+            SkillProvenance,
+            summarize_trust,
+        )
+
+        [judged] = self.judge_each([skill])
+        [evidence] = self.examine_all([judged])
+        records, _ = self._read_records()
+        base = None if records is None else records.find_base(skill.name, self.project)
+        origin, approval = SkillProvenance(), None
+        if base is not None:
+            origin = SkillProvenance(base.source, base.commit)
+            approval = SkillApproval(base.digest, base.by, base.at, base.via, base.reason)
+        return summarize_trust(judged, evidence, "agents of this project", origin, approval)
 
     def examine_all(self, judged: Iterable[HeldSkill]) -> list[SkillEvidence | None]:
         """Return the evidence about skills; `None` if their files cannot be read."""
@@ -268,6 +293,8 @@ class TrustGate:
         return ApprovedFiles(one.skill.name, one.hashed.files, signatures)
 
     def _find_origin(self, skill: CatalogSkill, context: _Context) -> Origin:
+        if self.is_server:
+            return Origin.SERVER
         if skill.real_folder is not None and skill.real_folder.path in context.linked:
             return Origin.LINK
         root, own = skill.root, context.own

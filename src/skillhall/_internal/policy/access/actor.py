@@ -10,6 +10,9 @@ from skillhall._internal.policy.access.access_scopes import OPERATOR
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# A sign-in without a token has the id of the user, after this prefix, in place of the token's.
+USER_OWNER_PREFIX = "user-"
+
 
 class Via(StrEnum):
     """Surface through which an actor makes a change."""

@@ -1,4 +1,4 @@
-"""Token strength: a rough estimate that detects obviously weak tokens."""
+"""Token strength: a rough estimate that detects obviously weak tokens and passwords."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from itertools import pairwise
 
 MIN_LENGTH = 20  # characters
+MIN_PASSWORD_LENGTH = 12  # characters
 _MIN_BITS = 40.0
+_MIN_PASSWORD_BITS = 30.0  # fewer, since guesses of passwords are limited and slow
 
 # Common words in tokens. Each one counts as a single character.
 _COMMON = re.compile(
@@ -20,8 +22,19 @@ _COMMON = re.compile(
 
 def is_weak_token(token: str) -> bool:
     """Whether a token can be guessed: too short, repetitive, or made of common words."""
-    if len(token) < MIN_LENGTH:
+    return len(token) < MIN_LENGTH or _estimate_bits(token) < _MIN_BITS
+
+
+def is_weak_password(password: str, name: str) -> bool:
+    """Whether the password of a user can be guessed. The user's name counts as a character."""
+    if len(password) < MIN_PASSWORD_LENGTH:
         return True
+    text = password.lower().replace(name.lower(), "#") if name else password
+    return _estimate_bits(text) < _MIN_PASSWORD_BITS
+
+
+def _estimate_bits(token: str) -> float:
+    """Return an upper bound for the entropy of a text that a person chose."""
     text = _COMMON.sub("#", token.lower())
     # The shortest prefix that, repeated, gives the text.
     period = next((n for n in range(1, len(text)) if text[:-n] == text[n:]), len(text))
@@ -30,5 +43,4 @@ def is_weak_token(token: str) -> bool:
     varied = text[:1] + "".join(
         later for earlier, later in pairwise(text) if abs(ord(later) - ord(earlier)) > 1
     )
-    # An upper bound for the entropy of a token that a person chose.
-    return len(varied) * math.log2(max(1, len(set(varied)))) < _MIN_BITS
+    return len(varied) * math.log2(max(1, len(set(varied))))

@@ -160,6 +160,11 @@ class Policies(NamedTuple):
         """Whether skills are held once a list of revocations has expired."""
         return any(policy.rules.holds_stale for policy in self.files)
 
+    @property
+    def has_review_dates(self) -> bool:
+        """Whether approvals are due for a review after some time."""
+        return any(policy.rules.review_days for policy in self.files)
+
     def find_review_days(self, risk: RiskLevel) -> int | None:
         """Return the days until an approval is due for a review; None if it never is."""
         days = [policy.rules.review_days.get(risk) for policy in self.files]

@@ -30,6 +30,7 @@ class Origin(StrEnum):
     USER = "user"  # in a folder of the user or of the system
     NAMED = "named"  # in a folder that the user named
     PROJECT = "project"  # in the project, which a stranger may have written
+    SERVER = "server"  # of a server, whose authors and reviewers decide
     LINK = "link"  # behind a link that leads out of the searched folders
 
 
@@ -47,6 +48,7 @@ class ApprovalDecision(StrEnum):
 
     APPROVE = "approve"
     BLOCK = "block"
+    DECLINE = "decline"  # the user answered "no": hold it without asking again
     FORGET = "forget"  # the records before it do not count
 
 
@@ -101,14 +103,17 @@ def decide(
     rule = ""
     if latest is ApprovalDecision.APPROVE:
         rule = "you approved it"
-    elif facts.origin in (Origin.OWN, Origin.USER, Origin.NAMED):
+    elif facts.origin in (Origin.OWN, Origin.USER, Origin.NAMED, Origin.SERVER):
         rule = _ORIGIN_RULES[facts.origin]
     elif policies is not None:
         rule = policies.find_permission(facts)
     if rule:
         return Decision(TrustAction.LOAD, TrustState.APPROVED, rule)
     state = TrustState.CHANGED if was_approved else TrustState.NEW
-    return _decide_by_origin(facts, state, policies)
+    decision = _decide_by_origin(facts, state, policies)
+    if latest is ApprovalDecision.DECLINE and decision.action is TrustAction.ASK:
+        decision = decision._replace(action=TrustAction.HOLD)
+    return decision
 
 
 _ORIGIN_RULES = {
@@ -116,6 +121,7 @@ _ORIGIN_RULES = {
     Origin.USER: "it is in your own folder",
     Origin.NAMED: "you named its folder",
     Origin.PROJECT: "it was found in the project",
+    Origin.SERVER: "this server serves it",
     Origin.LINK: "a link leads out of the searched folders",
 }
 

@@ -116,6 +116,12 @@ class FolderUploads:
                 self._file_audit.run(change, write, self._find_digest)
         return IngestResult(upload.source, content_hash, len(checked), "ingested")
 
+    def recover(self) -> None:
+        """Record an upload of a killed process. Raises: DatabaseUnavailable, OSError."""
+        if self._file_audit is not None and os.path.isdir(self._folder):
+            with self._lock_folder():
+                self._file_audit.recover(self._find_digest)
+
     def version(self, source: str) -> str:
         """Return a string that changes with each upload. Raises: SourceUnknown."""
         manifest = self._read_manifest(upload_folder_name(source))

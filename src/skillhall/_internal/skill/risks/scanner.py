@@ -32,6 +32,7 @@ from skillhall._internal.skill.risks.hidden_text_rules import (
     has_base64_run,
     has_invisible_characters,
 )
+from skillhall._internal.skill.risks.levels import RiskLevel, rate_risk
 from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
 from skillhall._internal.skill.risks.quoted_attack_detector import MentionDetector
 from skillhall._internal.skill.risks.remote_instruction_rules import (
@@ -136,7 +137,19 @@ def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     if unread:
         message = f"too large or unreadable, not scanned: {_format_names(unread)}"
         findings.append(Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself"))
+    findings += check_declared_level(front, (*findings, *bundle.findings))
     return tuple(sorted(findings, key=lambda f: (f.path, f.line or 0, f.code.value, f.message)))
+
+
+def check_declared_level(front: Frontmatter, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield a finding if `risk_tier` is below the level of the other findings."""
+    declared = front.fields.get("risk_tier") or front.metadata.get("risk_tier")
+    text = declared.strip().upper() if isinstance(declared, str) else ""
+    level = rate_risk(finding.code for finding in findings)
+    if text in [*RiskLevel] and RiskLevel(text) < level:
+        message = f"the skill declares the risk level {text}, but the scan finds {level.value}"
+        hint = f"set risk_tier to {level.value}, or remove what raises the level"
+        yield Finding(Code.RISK_UNDERSTATED, message, hint=hint)
 
 
 def finding_id(finding: Finding) -> str:

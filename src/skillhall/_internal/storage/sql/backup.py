@@ -34,6 +34,7 @@ from skillhall._internal.storage.sql.tables import (
     events,
     migrations,
     sign_ins,
+    user_links,
 )
 from skillhall.errors import BackupRejected, UnsafePath
 
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 LEFT_OUT_TABLES: Mapping[str, str] = {
     migrations.name: "written by migrations during a restore",
     sign_ins.name: "a copied backup must not sign anyone in; users sign in again",
+    user_links.name: "a copied backup must not let anyone set a password",
 }
 _ROWS_PER_QUERY = 500
 _BLOBS_PER_QUERY = 8  # a blob has up to 10 MiB

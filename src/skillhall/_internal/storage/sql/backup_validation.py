@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
@@ -20,6 +21,7 @@ _MAX_MODE = 0o777
 _ZONES = frozenset(Zone)
 _STATES = frozenset(VersionState)
 _DECISIONS = frozenset(VersionVerb)
+_ROLES = frozenset(Role)
 
 
 def validate_row(table: Table, row: Mapping[str, object]) -> None:
@@ -47,8 +49,9 @@ def _has_column_type(column: Column[Any], value: object) -> bool:
 
 
 def _has_valid_values(table: str, row: Mapping[str, object]) -> bool:
-    if "zone" in row:
-        return row["zone"] in _ZONES
+    for column, values in (("zone", _ZONES), ("role", _ROLES)):
+        if column in row:
+            return row[column] in values
     if "path" in row:
         mode = row.get("mode", 0)
         path = RelativePath.parse(str(row["path"]))

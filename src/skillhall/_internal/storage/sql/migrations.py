@@ -284,6 +284,24 @@ def _m10_versions(connection: Connection) -> None:
     )
 
 
+def _m11_users(connection: Connection) -> None:
+    """Create users, their links, and which tokens they own."""
+    _execute(
+        connection,
+        """CREATE TABLE users (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
+            display TEXT NOT NULL, role TEXT NOT NULL, issuer TEXT NOT NULL,
+            subject TEXT NOT NULL, password TEXT NOT NULL, disabled_at TEXT,
+            created_at TEXT NOT NULL, seen_at TEXT)""",
+        "CREATE UNIQUE INDEX users_name ON users (name)",
+        "CREATE UNIQUE INDEX users_identity ON users (issuer, subject) WHERE issuer != ''",
+        """CREATE TABLE user_links (digest TEXT PRIMARY KEY NOT NULL, user_id TEXT NOT NULL,
+            created_at TEXT NOT NULL, expires_at TEXT NOT NULL)""",
+        """CREATE TABLE token_owners (token_id TEXT PRIMARY KEY NOT NULL,
+            user_id TEXT NOT NULL)""",
+        "CREATE INDEX token_owners_user ON token_owners (user_id)",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
@@ -295,6 +313,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m8_audit,
     _m9_revocations_and_inventories,
     _m10_versions,
+    _m11_users,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

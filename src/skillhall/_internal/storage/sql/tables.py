@@ -226,12 +226,19 @@ token_details = Table(
     Column("used_at", Text, key="used"),
     Column("revoked_at", Text, key="revoked"),
 )
+token_owners = Table(
+    "token_owners",
+    METADATA,
+    _id("token_id"),
+    Column("user_id", Text, nullable=False, key="user"),
+)
+Index("token_owners_user", token_owners.c.user)
 sign_ins = Table(
     "sign_ins",
     METADATA,
     _id(),
     *_texts("digest"),
-    # No foreign key: the operator's token has no row.
+    # No foreign key: the operator's token has no row, and users sign in without one.
     Column("token_id", Text, nullable=False, key="token"),
     _created(),
     Column("used_at", Text, nullable=False, key="used"),
@@ -240,6 +247,34 @@ sign_ins = Table(
 )
 Index("sign_ins_digest", sign_ins.c.digest, unique=True)
 Index("sign_ins_token", sign_ins.c.token)
+
+users = Table(
+    "users",
+    METADATA,
+    _id(),
+    *_texts("name", "display", "role", "issuer", "subject", "password"),
+    Column("disabled_at", Text, key="disabled"),
+    _created(),
+    Column("seen_at", Text, key="used"),
+)
+Index("users_name", users.c.name, unique=True)
+Index(
+    "users_identity",
+    users.c.issuer,
+    users.c.subject,
+    unique=True,
+    sqlite_where=users.c.issuer != "",
+    postgresql_where=users.c.issuer != "",
+)
+# Links where users set a password. Only digests of their codes are stored.
+user_links = Table(
+    "user_links",
+    METADATA,
+    _id("digest"),
+    Column("user_id", Text, nullable=False, key="user"),
+    _created(),
+    Column("expires_at", Text, nullable=False, key="expires"),
+)
 
 # Append-only: triggers refuse other changes.
 audit = Table(

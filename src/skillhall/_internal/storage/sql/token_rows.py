@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX
 from skillhall._internal.storage.records import (
     TOKENS_CHANGED,
     USE_INTERVAL,
@@ -16,13 +18,19 @@ from skillhall._internal.storage.records import (
 )
 from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
-from skillhall._internal.storage.sql.tables import sign_ins, token_details, tokens
+from skillhall._internal.storage.sql.tables import (
+    sign_ins,
+    token_details,
+    token_owners,
+    tokens,
+    users,
+)
 from skillhall.errors import Conflict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from sqlalchemy import Connection, Table
+    from sqlalchemy import ColumnElement, Connection, Select, Table
 
     from skillhall._internal.storage.sql.engine import Database
 
@@ -35,41 +43,56 @@ class SqlTokenTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def list(self, *, with_revoked: bool = False) -> list[StoredToken]:
-        """Return the tokens, oldest first."""
+    def list(self, *, with_revoked: bool = False, user: str | None = None) -> list[StoredToken]:
+        """Return the tokens, or those of a user, oldest first."""
         is_same = tokens.c.id == token_details.c.id
         query = (
             select_fields(token_details)
             .add_columns(func.coalesce(tokens.c.digest, "").label("digest"))
+            .add_columns(token_owners.c.user.label("user"))
             .join_from(token_details, tokens, is_same, isouter=with_revoked)
+            .outerjoin(token_owners, token_owners.c.token_id == token_details.c.id)
             .order_by(token_details.c.created, token_details.c.id)
         )
+        if user is not None:
+            query = query.where(token_owners.c.user == user)
         rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [StoredToken(**{**row, "scopes": tuple(row["scopes"].split())}) for row in rows]
 
-    def add(self, token: StoredToken) -> None:
-        """Add a token. Raises: Conflict if its label is taken, DatabaseUnavailable."""
+    def add(self, token: StoredToken) -> StoredToken:
+        """Add a token and return it. If its owner is a user, it belongs to that user.
+
+        Raises: Conflict if its label is taken, DatabaseUnavailable.
+        """
         values = {"id": token.id, "label": token.label, "created": token.created}
         details = {"owner": token.owner, "expires": token.expires, "scopes": " ".join(token.scopes)}
 
-        def work(connection: Connection) -> None:
+        def work(connection: Connection) -> StoredToken:
             try:
                 connection.execute(insert(tokens), {**values, "digest": token.digest})
             except IntegrityError:
                 raise Conflict(
                     token.label, "revoke that token first, or choose another label"
                 ) from None
+            owner = select(users.c.id).where(users.c.name == token.owner)
+            user = connection.execute(owner).scalar()
             connection.execute(insert(token_details), {**values, **details})
+            if user is not None:
+                connection.execute(insert(token_owners), {"token_id": token.id, "user": user})
             publish_event(connection, TOKENS_CHANGED, token.created)
+            return replace(token, user=user)
 
-        self._database.write(work)
+        return self._database.write(work)
 
-    def revoke(self, name: str, at: str) -> bool:
+    def revoke(self, name: str, at: str, user: str | None = None) -> bool:
         """Revoke the token with this id or label, and end its sign-ins.
 
-        Returns whether it existed. Raises: DatabaseUnavailable.
+        With `user`, the token must belong to that user. Returns whether it existed.
+        Raises: DatabaseUnavailable.
         """
-        is_named = or_(tokens.c.id == name, tokens.c.label == name)
+        is_named: ColumnElement[bool] = or_(tokens.c.id == name, tokens.c.label == name)
+        if user is not None:
+            is_named = and_(is_named, tokens.c.id.in_(select_token_ids(user)))
 
         def work(connection: Connection) -> bool:
             # Deleting the digest makes servers of older versions reject the token, too.
@@ -86,7 +109,7 @@ class SqlTokenTable:
 
     def record_uses(self, times: Mapping[str, float]) -> None:
         """Store when tokens were used, by id, once a minute. Raises: DatabaseUnavailable."""
-        _record_uses(self._database, token_details, times)
+        record_uses(self._database, token_details, times)
 
 
 class SqlSignInTable:
@@ -95,11 +118,11 @@ class SqlSignInTable:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def list(self, token: str | None = None) -> list[SignIn]:
-        """Return the sign-ins of a token, or of all tokens, the latest first."""
+    def list(self, owner: str | None = None) -> list[SignIn]:
+        """Return the sign-ins of a token or a user, or all, the latest first."""
         query = select_fields(sign_ins).order_by(sign_ins.c.created.desc(), sign_ins.c.id)
-        if token is not None:
-            query = query.where(sign_ins.c.token == token)
+        if owner is not None:
+            query = query.where(_belongs_to(owner))
         rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [SignIn(**row) for row in rows]
 
@@ -130,9 +153,9 @@ class SqlSignInTable:
 
         self._database.write(work)
 
-    def delete(self, token: str, identity: str, at: str) -> bool:
-        """End a sign-in of a token; return whether it existed. Raises: DatabaseUnavailable."""
-        query = delete(sign_ins).where(sign_ins.c.id == identity, sign_ins.c.token == token)
+    def delete(self, owner: str, identity: str, at: str) -> bool:
+        """End a sign-in; return whether its owner had it. Raises: DatabaseUnavailable."""
+        query = delete(sign_ins).where(sign_ins.c.id == identity, _belongs_to(owner))
 
         def work(connection: Connection) -> bool:
             is_deleted = connection.execute(query).rowcount > 0
@@ -144,10 +167,23 @@ class SqlSignInTable:
 
     def record_uses(self, times: Mapping[str, float]) -> None:
         """Store when sign-ins were used, by id, once a minute. Raises: DatabaseUnavailable."""
-        _record_uses(self._database, sign_ins, times)
+        record_uses(self._database, sign_ins, times)
 
 
-def _record_uses(database: Database, table: Table, times: Mapping[str, float]) -> None:
+def _belongs_to(owner: str) -> ColumnElement[bool]:
+    own_tokens = select(token_owners.c.token_id).where(
+        literal(owner) == literal(USER_OWNER_PREFIX).concat(token_owners.c.user)
+    )
+    return or_(sign_ins.c.token == owner, sign_ins.c.token.in_(own_tokens))
+
+
+def select_token_ids(user: str) -> Select[tuple[str]]:
+    """Return a query for the ids of the tokens of a user, revoked ones included."""
+    return select(token_owners.c.token_id).where(token_owners.c.user == user)
+
+
+def record_uses(database: Database, table: Table, times: Mapping[str, float]) -> None:
+    """Store when rows of a table were used, by id, once a minute. Raises: DatabaseUnavailable."""
     # The condition limits the writes of all servers together.
     is_due = or_(table.c.used.is_(None), table.c.used <= bindparam("before"))
     statement = update(table).where(table.c.id == bindparam("row_id"), is_due)

@@ -32,8 +32,8 @@ def show_edit(request: PageRequest) -> Response:
     """Show the form with the text of a skill."""
     skill_id = request.path_params["id"]
     request.collection.check_writable(skill_id)
-    text = parse_skill_text(_read_skill_file(request.collection, skill_id))
-    return _render_form(request, text, request.collection.details(skill_id).digest)
+    data, digest = request.collection.read_working_copy(skill_id)
+    return _render_form(request, parse_skill_text(data), digest)
 
 
 def check(request: PageRequest) -> Response:
@@ -67,6 +67,8 @@ def add(request: PageRequest) -> Response:
     text = _read_form(request)
     skill_id = request.field("id").strip() or text.name
     skill = request.collection.changes(request.actor).add(skill_id, text)
+    if request.collection.is_reviewed:
+        return request.redirect(f"{_skill_url(skill.id)}/versions", "drafted", skill.id)
     return request.redirect(_skill_url(skill.id), "added", skill.id)
 
 
@@ -76,7 +78,10 @@ def edit(request: PageRequest) -> Response:
     skill_id, digest = request.path_params["id"], request.field("digest")
     text, actor = _read_form(request), request.actor
     edited = request.collection.edit(skill_id, text, digest, actor=actor)
-    return request.redirect(_skill_url(skill_id), "edited", skill_id, edited.change_id)
+    url = _skill_url(skill_id)
+    if request.collection.is_reviewed:
+        return request.redirect(f"{url}/versions", "drafted", skill_id, edited.change_id)
+    return request.redirect(url, "edited", skill_id, edited.change_id)
 
 
 def confirm_delete(request: PageRequest) -> Response:
@@ -86,12 +91,13 @@ def confirm_delete(request: PageRequest) -> Response:
     shadowed = collection.shadowed_bundle(skill_id) if is_shadowed else None
     if shadowed is None:
         collection.check_writable(skill_id)
+    draft = collection.store.files(skill_id) if collection.is_reviewed else None
     return render(
         request,
         "delete.html",
         request.translations("delete.title", name=skill_id),
         id=skill_id,
-        file_count=len((shadowed or collection.bundle(skill_id)).files),
+        file_count=len((shadowed or draft or collection.bundle(skill_id)).files),
         is_shadowed=is_shadowed,
         can_undo=collection.changes(request.actor).can_undo(skill_id),
     )
@@ -158,7 +164,7 @@ def _compare_versions(collection: Collection, skill_id: str, text: SkillText) ->
 
 
 def _read_skill_file(collection: Collection, skill_id: str) -> bytes:
-    return collection.read_file(skill_id, collection.find(skill_id).file)
+    return collection.read_working_copy(skill_id)[0]
 
 
 def _read_form(request: PageRequest) -> SkillText:

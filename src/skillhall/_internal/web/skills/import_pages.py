@@ -91,6 +91,8 @@ def confirm(request: PageRequest) -> Response:
         request.error = error
         return _render_review(request, pending, chosen, status=form_status(error))
     names = ", ".join(skill.id for skill in report.imported)
+    if request.collection.is_reviewed:
+        return request.redirect("/reviews", "drafted", names, change)
     return request.redirect("/skills", "imported", names, change)
 
 

@@ -32,6 +32,7 @@ def list_skills(request: PageRequest) -> Response:
     """Show the table of skills, filtered, searched and sorted."""
     collection, query = request.collection, TableQuery.from_request(request)
     snapshot = collection.snapshot()
+    served = collection.clear(snapshot)
     ids, counts = _find_ids(collection, snapshot, query)
     page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
     number = min(query.page, page_count)
@@ -55,7 +56,8 @@ def list_skills(request: PageRequest) -> Response:
         previous_url=query.url(page=number - 1) if number > 1 else "",
         next_url=query.url(page=number + 1) if number < page_count else "",
         url=query.url(page=number),
-        revision=snapshot.revision,
+        revision=served.revision,
+        held_ids=served.held_ids,
         skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
         skipped_total=len(snapshot.skipped),
         progress=collection.facts.progress,  # of counting tokens; None if it is complete
@@ -64,7 +66,8 @@ def list_skills(request: PageRequest) -> Response:
 
 def check_for_changes(request: PageRequest) -> Response:
     """Trigger a reload of the table if the browser shows an old revision."""
-    if request.query_params.get("revision") == request.collection.snapshot().revision:
+    collection = request.collection
+    if request.query_params.get("revision") == collection.clear(collection.snapshot()).revision:
         return Response(status_code=204)
     return Response(status_code=204, headers={"hx-trigger": "skills-changed"})
 
@@ -91,6 +94,8 @@ def show_skill(request: PageRequest) -> Response:
         listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
         activation=_render_activation(request, details),
         is_editable=entry.source == "user",
+        trust=request.collection.summarize_trust(skill),
+        has_versions=entry.source == "user" and request.collection.versions is not None,
     )
 
 

@@ -155,3 +155,12 @@ for (const zone of document.querySelectorAll("[data-drop]")) {
 }
 
 showCopyButtons(document);
+
+// The code of a link to set a password is in its fragment, which browsers do not send.
+const joinCode = document.getElementById("join-code");
+if (joinCode) {
+  const field = joinCode.querySelector("input");
+  field.value = location.hash.slice(1) || field.value;
+  joinCode.hidden = field.value !== "";
+  history.replaceState(null, "", location.pathname);
+}

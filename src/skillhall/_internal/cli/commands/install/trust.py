@@ -167,10 +167,16 @@ def list_states() -> CommandResult:
     found = find_judged_skills("")
     judged = found.judge_all()
     rows = [_Row.build(found, one) for one in judged]
+    due = found.review.find_due(judged)
     return CommandResult(
-        {"skills": [row.serialize() for row in rows]},
+        {"skills": [row.serialize() for row in rows], "due": [one._asdict() for one in due]},
         headings=["skill", "reason", "state", "digest", "where", "since"],
         rows=[row.to_cells() for row in rows],
+        warnings=[
+            f"warning: {one.name} ({one.risk}) is due for a review since {one.since[:10]}; "
+            f"approve it again with: skillhall trust {one.name}"
+            for one in due
+        ],
     )
 
 
@@ -180,10 +186,9 @@ def show_state(*, name: str) -> CommandResult:
     """Show who wrote the skill NAME, who approved it, and whether agents may use it."""
     found = find_judged_skills("")
     [one] = found.judge([name])
-    [evidence] = found.review.gate.examine_all([one])
-    row = _Row.build(found, one)
-    data = {**row.serialize(), **serialize_evidence(evidence)}
-    return CommandResult(data, lines=row.describe(evidence))
+    summary = found.review.gate.summarize(one.skill)
+    data = {**summary.serialize(), **_Row.build(found, one).serialize()}
+    return CommandResult(data, lines=map(str, summary.lines))
 
 
 def serialize_evidence(evidence: SkillEvidence | None) -> dict[str, object]:
@@ -218,27 +223,3 @@ class _Row(NamedTuple):
         latest = self.latest
         where, since = ("", "") if latest is None else (latest.where, latest.at[:10])
         return skill.name, decision.rule, decision.state, digest, where, since
-
-    def describe(self, evidence: SkillEvidence | None) -> list[str]:
-        """Return who wrote and approved the skill, whether it changed, and whether it is used."""
-        decision, hashed, base = self.judged.decision, self.judged.hashed, self.base
-        digest = "unreadable" if hashed is None else hashed.digest[:_SHORT_DIGEST]
-        source = base.source if base is not None and base.source else "unknown"
-        commit = f", commit {base.commit[:7]}" if base is not None and base.commit else ""
-        approved = "no"
-        if base is not None:
-            approved = f"by {base.by or 'you'} on {base.at[:10]} ({base.via})"
-        changed = "no" if base is None else f"no, still {digest}"
-        if base is not None and (hashed is None or base.digest != hashed.digest):
-            changed = f"yes, {digest} instead of {base.digest[:_SHORT_DIGEST]}"
-        use = "yes" if decision.is_cleared else "no"
-        signed = "" if evidence is None else evidence.signature.describe()
-        signed = f", {signed}" if signed else ""
-        risk = "unknown" if evidence is None else evidence.risk
-        return [
-            f"written   {source}{commit}{signed}",
-            f"approved  {approved}",
-            f"changed   {changed}",
-            f"risk      {risk}",
-            f"use       agents of this project: {use}, {decision.rule}",
-        ]

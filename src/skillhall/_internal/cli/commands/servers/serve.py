@@ -111,6 +111,8 @@ def _serve(settings: Settings, log_level: str) -> None:
         workspace,
         accepted_tokens=database.token_cache,
         sign_ins=database.sign_ins,
+        users=database.users,
+        accounts=database.accounts,
         check_database=database_problem.get,
         embedding=embedding,
         audit=database.audit,
@@ -119,7 +121,7 @@ def _serve(settings: Settings, log_level: str) -> None:
 
     def started() -> None:
         # The URL is the first line; warnings about sources are buffered until then.
-        _print_started(listening.getsockname(), settings)
+        _print_started(listening.getsockname(), settings, database.users.may_exist)
         release_warnings()
 
     try:
@@ -153,8 +155,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
         print_message("hint: 'skillhall local share' copies them into the database")
 
 
-def _print_started(address: tuple[str, int], settings: Settings) -> None:
-    """Print the URL, the source and whether a token is required."""
+def _print_started(address: tuple[str, int], settings: Settings, has_users: bool) -> None:  # noqa: FBT001 - the only flag
+    """Print the URL, the source and whether clients must authenticate."""
     host = f"[{address[0]}]" if ":" in address[0] else address[0]
     url = f"http://{host}:{address[1]}"
     source = without_credentials(settings.prompts.repo) or BUILT_IN
@@ -165,4 +167,6 @@ def _print_started(address: tuple[str, int], settings: Settings) -> None:
         return
     label = "the built-in prompts" if source == BUILT_IN else source
     access = "token required" if has_token else "no token, this machine only"
+    if has_users:
+        access = "sign-in required"
     print_message(f"{url} serves {label} ({access})")

@@ -1,0 +1,1 @@
+"""Accounts of users: their rows, roles, passwords and links."""
