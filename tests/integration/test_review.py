@@ -229,7 +229,7 @@ def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewSer
     assert [row["state"] for row in rows] == ["draft"] * 100 + ["approved"]
 
 
-def test_skills_without_versions_are_told_apart_from_unknown_ones(tmp_path: Path) -> None:
+def test_skills_without_versions_are_distinguished_from_unknown_ones(tmp_path: Path) -> None:
     with review_server(tmp_path, "off") as server:
         server.write("One.")
         data = server.request("reader", "GET", f"{SKILLS}/pdf/versions").json["data"]
