@@ -132,6 +132,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         credentials.on_failure = partial(record_failed_sign_in, services.audit)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
+    error_page = None
     if collection is not None:
         site = Site(
             collection,
@@ -148,13 +149,13 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known.router]
         routers.append(build_web_router(site))
+        error_page = partial(render_unrouted_page, site)
     if services.audit is not None:
         routers.append(audit_routes.router)
     if services.trust is not None:
         routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
-    error_page = None if collection is None else render_unrouted_page
     fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
     # The dependencies of the routes read these.
     state = fastapi.state

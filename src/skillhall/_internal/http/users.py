@@ -14,7 +14,7 @@ JOIN_PATH = "/join"
 def build_join_link(server: ServerSettings, code: str) -> str:
     """Return the link with a code.
 
-    The code is in the fragment, which browsers do not send: no log of a server or proxy has it.
+    The code is in the fragment, which browsers do not send, so that no server or proxy logs it.
     """
     host = f"[{server.host}]" if ":" in server.host else server.host
     return f"{server.public_url or f'http://{host}:{server.port}'}{JOIN_PATH}#{code}"

@@ -117,11 +117,13 @@ class RevokeSkillRequest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    digest: str = Field("", description="Digest of the files; by default, of `skill` now.")
+    digest: str = Field(
+        "", description="Digest of the files; by default, of the current files of `skill`."
+    )
     skill: str = Field("", description="Id of the skill.")
-    reason: str = Field(description="Why. Everyone can read it.")
+    reason: str = Field(description="Reason, which is public.")
     instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
-    revoked: bool = Field(default=True, description="`false` restores the digest.")
+    revoked: bool = Field(default=True, description="`false` undoes a revocation.")
 
 
 class InventoryItemRequest(BaseModel):
@@ -169,7 +171,7 @@ class ReturnVersionRequest(BaseModel):
 
 
 class YankVersionRequest(BaseModel):
-    """Why a version must not be used any more."""
+    """Why a version must no longer be used."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 

@@ -220,7 +220,7 @@ class FindingResponse(BaseModel):
 
 
 class VersionReviewResponse(BaseModel):
-    """What was decided about a version, and about which digest."""
+    """A decision about a version, and the digest that was reviewed."""
 
     decision: Literal["submit", "return", "approve", "yank", "use"]
     by: str
@@ -399,7 +399,7 @@ class UndoResponse(BaseModel):
 
 
 class RevocationEntryResponse(RevocationFields):
-    """An entry of the list: it revokes a digest, or restores it."""
+    """An entry of the list, which revokes or reinstates a digest."""
 
     number: int
     by: str
@@ -413,7 +413,7 @@ class RevocationListResponse(BaseModel):
 
 
 class RevocationResponse(BaseModel):
-    """The entry that counts now."""
+    """The current entry."""
 
     digest: str
     revoked: bool

@@ -73,7 +73,7 @@ class SkillFacts(NamedTuple):
 
 
 class FactProgress(NamedTuple):
-    """Number of skills that are examined, and of all skills."""
+    """Number of examined skills, and of all skills."""
 
     done: int
     total: int
