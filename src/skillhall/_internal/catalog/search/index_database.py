@@ -27,10 +27,10 @@ from skillhall.errors import DatabaseUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-FORMAT = 2  # increase it if the tables or their content change
+FORMAT = 3  # increase it if the tables or their content change
 FOLDER = "search"  # in the cache folder
 MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were not used for longer are deleted
-HEAD_STEMS, HEAD_WORDS, SECTION_STEMS = "head_stems", "head_words", "section_stems"
+NAME_WORDS, HEAD_STEMS, SECTION_STEMS = "name_words", "head_stems", "section_stems"
 _MEMORY = 32 * 1024 * 1024  # bytes of new rows before they are written
 _LOCK_TIMEOUT = 2.0  # seconds to wait for another process
 _BATCH = 500  # values in one statement; SQLite accepts 999 everywhere
@@ -60,8 +60,8 @@ CREATE TABLE places (
 ) WITHOUT ROWID;
 CREATE INDEX places_by_head ON places (head);
 CREATE INDEX places_by_text ON places (text) WHERE text IS NOT NULL;
-CREATE VIRTUAL TABLE head_words USING fts5(
-    name, description, content='', tokenize='unicode61 remove_diacritics 2'
+CREATE VIRTUAL TABLE name_words USING fts5(
+    name, content='', tokenize='unicode61 remove_diacritics 2'
 );
 CREATE VIRTUAL TABLE head_stems USING fts5(
     name, description, content='', tokenize='porter unicode61 remove_diacritics 2'
@@ -187,9 +187,10 @@ class IndexDatabase:
         heads = [(i, r.digest, r.name_key, r.description, r.description_key) for i, r in new]
         self._execute_many(sql, heads)
         texts = [(i, separate_unspaced(r.name), separate_unspaced(r.description)) for i, r in new]
-        for table in (HEAD_WORDS, HEAD_STEMS):
-            sql = f"INSERT INTO {table} (rowid, name, description) VALUES (?, ?, ?)"  # noqa: S608 - constants
-            self._execute_many(sql, texts)
+        sql = "INSERT INTO head_stems (rowid, name, description) VALUES (?, ?, ?)"
+        self._execute_many(sql, texts)
+        sql = "INSERT INTO name_words (rowid, name) VALUES (?, ?)"
+        self._execute_many(sql, [(number, name) for number, name, _ in texts])
         return ids
 
     def add_texts(self, rows: Sequence[TextRow]) -> Mapping[bytes, int]:
@@ -211,17 +212,24 @@ class IndexDatabase:
             "JOIN places ON places.head = heads.id LEFT JOIN texts ON texts.id = places.text "
             "WHERE description_key IN ({})"
         )
-        rows = [*self._execute_in_parts(sql, [*description_keys])]
+        keys = [*description_keys]
+        if len(keys) > _BATCH:  # most of them, so that one pass over all is faster
+            condition = "SELECT description_key FROM heads JOIN places ON places.head = heads.id "
+            condition += "GROUP BY description_key HAVING count(*) > 1"
+            rows = self._execute(sql.format(condition))
+        else:
+            rows = [*self._execute_in_parts(sql, keys)]
         counts = Counter(row[0] for row in rows)
         return [location for key, location, known in rows if counts[key] > 1 and known is None]
 
     def _assign_ids(
         self, table: str, rows: Mapping[bytes, Any]
     ) -> tuple[Mapping[bytes, int], list[tuple[int, Any]]]:
-        sql = f"SELECT digest, id FROM {table} WHERE digest IN ({{}})"  # noqa: S608 - constants
-        ids: dict[bytes, int] = dict(self._execute_in_parts(sql, [*rows]))
         sql = f"SELECT coalesce(max(id), 0) FROM {table}"  # noqa: S608 - constants
         first = self._execute(sql)[0][0] + 1
+        sql = f"SELECT digest, id FROM {table} WHERE digest IN ({{}})"  # noqa: S608 - constants
+        known = self._execute_in_parts(sql, [*rows]) if first > 1 else ()
+        ids: dict[bytes, int] = dict(known)
         new = [*enumerate((row for digest, row in rows.items() if digest not in ids), first)]
         ids.update((row.digest, number) for number, row in new)
         return ids, new
@@ -378,7 +386,7 @@ def _create_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
             raise
         problem = "SQLite of this Python has no full-text search (FTS5), which search requires"
         raise DatabaseUnavailable(problem, "use another build of Python") from None
-    for table in (HEAD_WORDS, HEAD_STEMS, SECTION_STEMS):
+    for table in (NAME_WORDS, HEAD_STEMS, SECTION_STEMS):
         sql = f"INSERT INTO {table} ({table}, rank) VALUES ('hashsize', ?)"  # noqa: S608 - constants
         connection.execute(sql, (_MEMORY,))
     return connection

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall._internal.catalog.search.index_database import (
     HEAD_STEMS,
-    HEAD_WORDS,
+    NAME_WORDS,
     SECTION_STEMS,
 )
 from skillhall._internal.catalog.search.query import (
@@ -204,8 +204,8 @@ class QueryRanker:
     def _find_names_with_stems(self, stems: set[str]) -> list[int]:
         """Return the heads whose names have other forms of exactly these words."""
         prefixes = (format_term(Term(stem, is_prefix=True)) for stem in stems)
-        expression = f"name : ({' AND '.join(prefixes)})"
-        rows = self._database.rank_heads(HEAD_WORDS, expression, self._ranking.depth)
+        expression = " AND ".join(prefixes)
+        rows = self._database.rank_heads(NAME_WORDS, expression, self._ranking.depth)
         keys = self._database.read_name_keys([row for row, _ in rows])
         return [row for row, key in keys.items() if {*map(stem_word, key.split())} == stems]
 
@@ -229,7 +229,7 @@ class QueryRanker:
         if (
             term.is_unspaced
             or self._database.count_matches(SECTION_STEMS, format_section_term(term), 1)
-            or self._database.count_matches(HEAD_WORDS, prefix, 1)
+            or self._database.count_matches(NAME_WORDS, prefix, 1)
         ):
             return term
         return Term(correct_word(term.text, self._get_name_words()) or term.text)
@@ -305,8 +305,8 @@ class QueryRanker:
         expressions += [format_term(Term(one, is_prefix=True)) for one in sorted(prefixes)]
         rows: list[tuple[int, float]] = []
         if expressions:
-            expression = f"name : ({' OR '.join(expressions)})"
-            rows = self._database.rank_heads(HEAD_WORDS, expression, self._ranking.depth)
+            expression = " OR ".join(expressions)
+            rows = self._database.rank_heads(NAME_WORDS, expression, self._ranking.depth)
         keys = self._database.read_name_keys([row for row, _ in rows])
         words = dict.fromkeys((stem_word(term.text) for term in terms), _STEM_WEIGHT)
         words |= dict.fromkeys((term.text for term in terms), 1.0)

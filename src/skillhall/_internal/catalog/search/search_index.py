@@ -45,7 +45,7 @@ from skillhall._internal.embeddings.embedding_text import (
     build_embedding_text,
     compute_text_digest,
 )
-from skillhall._internal.skill.copy_key import copy_key
+from skillhall._internal.skill.copy_key import copy_key, words_key
 from skillhall._internal.skill.frontmatter_locator import FrontmatterBlock, find_frontmatter
 from skillhall.errors import SkillhallError
 
@@ -458,7 +458,7 @@ def _build_head(skill: CatalogSkill) -> HeadRow:
     content = f"{skill.name}\0{skill.description}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(content).digest()[:16]
     description = fold_text(skill.description)
-    key = copy_key(description.encode("utf-8", "surrogatepass"))
+    key = words_key(description.encode("utf-8", "surrogatepass"))
     return HeadRow(digest, build_name_key(skill.name), split_name(skill.name), description, key)
 
 
