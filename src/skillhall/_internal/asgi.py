@@ -22,6 +22,7 @@ from starlette.types import ASGIApp
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
+from skillhall._internal.http.collector_pauses import limit_collector_pauses
 from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor
@@ -237,6 +238,8 @@ class ServerProcess(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening and call `on_started`."""
         await super().startup(sockets)
+        if threading.current_thread() is threading.main_thread():  # else it is not our process
+            limit_collector_pauses()
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
