@@ -309,7 +309,7 @@ def _serve_folders(
 ) -> Iterator[list[Server]]:
     with ExitStack() as stack:
         yield [
-            # The cache stays: counting the tokens of 50,000 skills takes a quarter of an hour.
+            # The cache stays: examining 50,000 skills takes two minutes.
             stack.enter_context(
                 _serve(
                     plan,

@@ -19,10 +19,10 @@ import uvicorn
 from fastapi import APIRouter
 from starlette.types import ASGIApp
 
+from skillhall._internal.background import limit_collector_pauses
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
-from skillhall._internal.http.collector_pauses import limit_collector_pauses
 from skillhall._internal.http.credentials import AcceptedTokens, BrowserSignIns, Credentials
 from skillhall._internal.http.metrics import Metrics
 from skillhall._internal.http.redaction import Redactor

@@ -177,6 +177,8 @@ class FactCache:
     def _examine_all(self) -> None:
         with self._lock:
             skills = self._skills
+        if not skills:
+            return  # nothing is scheduled yet, and the loaded facts will be needed
         for number, skill in enumerate(skills, 1):
             if self._skills is not skills or self._thread is None:
                 return  # the thread was woken, or is to stop
@@ -193,9 +195,9 @@ class FactCache:
             self._keys.pop(location, None)
         self._packed.clear()  # the facts have them
         used = {*self._keys.values()}
-        kept = {key: one for key, one in self._by_content.items() if key in used}
-        self._has_unsaved = self._has_unsaved or len(kept) != len(self._by_content)
-        self._by_content = kept
+        used_facts = {key: one for key, one in self._by_content.items() if key in used}
+        self._has_unsaved = self._has_unsaved or len(used_facts) != len(self._by_content)
+        self._by_content = used_facts
         self._save()
 
     def _load(self) -> None:

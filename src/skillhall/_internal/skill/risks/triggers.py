@@ -70,20 +70,30 @@ class TriggerIndex:
         rows = (row for rows in self._by_word.values() for row in rows)
         words_in_rows = {word for words, _, _ in rows for word in words}
         self._words = frozenset(words_in_rows | {b"." + word for word in words_in_rows})
+        # A small set for the first look, which stays in the cache of a core.
+        self._first_words = frozenset({*self._by_word, *(b"." + word for word in self._by_word)})
 
     def find_codes(self, text: ScannedText) -> set[Code]:
         """Return the codes of the rules that may match in the text."""
         data, symbols = text.lower_bytes, text.symbols
-        codes = {code for literal, code in self._literals if literal in data}
-        codes |= {code for literal, code in self._symbols if literal in symbols}
-        found = self._words.intersection(_split_into_words(data))
+        codes: set[Code] = set()
+        for literal, code in self._symbols:
+            if literal in symbols:
+                codes.add(code)
+        for literal, code in self._literals:
+            if literal in data:
+                codes.add(code)
+        words = _split_into_words(data)
         if data is not (unfolded := text.unfolded_bytes):
             # Rules that ignore case read a Kelvin sign as the letter k, others as a separator.
-            found |= self._words.intersection(_split_into_words(unfolded))
+            words += _split_into_words(unfolded)
+        if self._first_words.isdisjoint(words):
+            return codes
+        found = {*self._words.intersection(words)}
         found |= {word.lstrip(b".") for word in found}
         for word in found & self._by_word.keys():
-            for words, literal, code in self._by_word[word]:
-                if code not in codes and words <= found and literal in data:
+            for needed, literal, code in self._by_word[word]:
+                if code not in codes and needed <= found and literal in data:
                     codes.add(code)
         return codes
 
