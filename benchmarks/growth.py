@@ -52,6 +52,7 @@ DEADLINE = 600.0  # seconds for a server to start and to become idle
 KEPT_ALIVE = 3.0  # seconds; servers close idle connections after five
 POLL = 0.02  # seconds
 IDLE_CPU = 0.02  # share of a core below which a server is idle
+IDLE_SECONDS = 5  # in a row; on a busy machine, a server may get no CPU time for a second
 BATCH = 500  # skills written in one transaction
 ONE, PAGE = Bar(1.5, Judged.CPU), Bar(2.5, Judged.CPU)
 MCP_VERSION = "2026-07-28"
@@ -130,12 +131,11 @@ class Server:
     def wait_until_idle(self) -> None:
         """Wait until the server has finished its work in the background."""
         deadline = time.monotonic() + DEADLINE
-        before = self.cpu_seconds()
-        while time.monotonic() < deadline:
+        before, idle_seconds = self.cpu_seconds(), 0
+        while time.monotonic() < deadline and idle_seconds < IDLE_SECONDS:
             time.sleep(1.0)
             now = self.cpu_seconds()
-            if now - before <= IDLE_CPU:
-                return
+            idle_seconds = idle_seconds + 1 if now - before <= IDLE_CPU else 0
             before = now
 
     def measure(self, requests: Sequence[Request]) -> Cost:
