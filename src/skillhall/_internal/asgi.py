@@ -20,6 +20,7 @@ import uvicorn
 from fastapi import APIRouter
 from starlette.types import ASGIApp
 
+from skillhall._internal.background import limit_collector_pauses
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
 from skillhall._internal.http.access import record_failed_sign_in, record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
@@ -284,6 +285,8 @@ class ServerProcess(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening and call `on_started`."""
         await super().startup(sockets)
+        if threading.current_thread() is threading.main_thread():  # else it is not our process
+            limit_collector_pauses()
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
