@@ -36,7 +36,14 @@ from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
-from skillhall._internal.rest import health, prompt_routes, skill_routes, webhooks, well_known
+from skillhall._internal.rest import (
+    account_routes,
+    health,
+    prompt_routes,
+    skill_routes,
+    webhooks,
+    well_known,
+)
 from skillhall._internal.rest.app import HeadAsGet, build_fastapi_app
 from skillhall._internal.rest.health import HealthMonitor
 from skillhall._internal.rest.prompt_responses import PromptFastPath, PromptResponder
@@ -126,6 +133,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, well_known.router, build_web_router(site)]
+    if services.accounts is not None:
+        routers.append(account_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
     error_page = None if collection is None else render_unrouted_page
@@ -134,7 +143,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools = pools
+    state.pools, state.accounts, state.server_settings = pools, services.accounts, server
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:

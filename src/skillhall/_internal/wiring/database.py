@@ -13,7 +13,7 @@ from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseU
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -42,6 +42,7 @@ __all__ = [
     "Accounts",
     "DatabaseServices",
     "NewSignIn",
+    "NewToken",
     "SignIn",
     "SignIns",
     "Token",
