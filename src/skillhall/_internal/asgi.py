@@ -40,6 +40,7 @@ from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import (
+    account_routes,
     audit_routes,
     health,
     prompt_routes,
@@ -151,6 +152,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         routers += [skill_routes.router, version_routes.router, well_known.router]
         routers.append(build_web_router(site))
         error_page = partial(render_unrouted_page, site)
+    if services.accounts is not None:
+        routers.append(account_routes.router)
     if services.audit is not None:
         routers.append(audit_routes.router)
     if services.trust is not None:
@@ -162,8 +165,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools, state.trust = pools, services.trust
-    state.audit = services.audit
+    state.pools, state.accounts, state.server_settings = pools, services.accounts, server
+    state.audit, state.trust = services.audit, services.trust
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
