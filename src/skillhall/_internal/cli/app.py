@@ -37,6 +37,7 @@ COMMAND_SECTIONS = {
         "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
         "duplicates": ("browse.duplicates", "Find duplicate skills."),
         "scan": ("author.scan", "Scan skills for risky content."),
+        "eval": ("author.eval", "Check the evals of skills: check."),
         "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
         "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
     },

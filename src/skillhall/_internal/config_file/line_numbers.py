@@ -20,11 +20,11 @@ _BLANK = re.compile(r"\s*(?:#.*)?")
 
 def find_json_line(text: str, path: KeyPath) -> int:
     """Return the line of the value at `path`, else of its nearest parent."""
-    lines = dict(_json_lines(text))
+    lines = dict(iter_json_lines(text))
     return next(lines[path[:size]] for size in range(len(path), -1, -1) if path[:size] in lines)
 
 
-def _json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
+def iter_json_lines(text: str) -> Iterator[tuple[KeyPath, int]]:
     """Yield the path and the first line of every value; a member starts at its key.
 
     The document must be valid JSON.

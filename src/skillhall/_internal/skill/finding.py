@@ -73,6 +73,16 @@ class Code(StrEnum):
     TOO_MANY_FILES = "too-many-files"
     UNSAFE_PATH = "unsafe-path"
 
+    # The eval files, reported by `eval check` only.
+    EVAL_UNREADABLE = "eval-unreadable"
+    EVAL_JSON = "eval-json"
+    EVAL_FORM = "eval-form"
+    EVAL_ID = "eval-id"
+    EVAL_FILE = "eval-file"
+    EVAL_SKILL_NAME = "eval-skill-name"
+    EVAL_VARIANT = "eval-variant"
+    EVAL_UNKNOWN_KEY = "eval-unknown-key"
+
     # The scan of a root.
     ROOT_MISSING = "root-missing"
     SKIPPED = "skipped"
