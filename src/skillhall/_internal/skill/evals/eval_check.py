@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EVALS_PATH = "evals/evals.json"
-# There is no documented path for trigger queries. Public skills use these.
+# The guide names the last one, without a folder. Public skills use all of these.
 TRIGGER_PATHS = (
     "evals/triggers.json",
     "evals/trigger-eval.json",
