@@ -63,7 +63,7 @@ from skillhall._internal.skill_store.store import (
     ALL_FILES_SCAN,
     FOLDER_BY_SOURCE,
     WRITTEN_HERE,
-    Provenance,
+    ImportOrigin,
 )
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
@@ -76,7 +76,7 @@ from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
-from skillhall._internal.storage.revocations import RevokedDigests
+from skillhall._internal.storage.server_revocations import RevokedDigests
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,
@@ -428,7 +428,9 @@ class Collection:
         """Return the summaries of several skills, in order."""
         revoked = self.snapshot().revoked
         history: list[tuple[SkillProvenance, SkillApproval | None]] = [
-            self._find_history(skill) if with_history else (self._find_source(skill), None)
+            self._find_history(skill)
+            if with_history
+            else (self._find_source(skill), self.store.find_approval(skill.id))
             for skill in skills
         ]
         summaries = self.served.summarize_all(
@@ -484,7 +486,7 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        provenance = Provenance(without_credentials(text), opened.commit)
+        provenance = ImportOrigin(without_credentials(text), opened.commit)
         rules = self.load_rules(opened.reference)
         return self._import(
             opened.bundles, identity, actor, provenance, replace=replace, rules=rules
@@ -553,7 +555,7 @@ class Collection:
         bundles: Iterable[Bundle],
         identity: str | None,
         actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
+        provenance: ImportOrigin = WRITTEN_HERE,
         *,
         replace: bool,
         rules: InstallRules | None = None,
