@@ -61,7 +61,6 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skills/import/{review}", _WRITE, import_pages.confirm, _STORE),
     ("GET", "/policy", _READ, policy_pages.show_policies),
     ("GET", "/skill/{id}", _READ, skill_pages.show_skill),
-    ("GET", "/skill/{id}/trust", _READ, skill_pages.show_trust, _DATABASE),
     ("GET", "/skill/{id}/files", _READ, skill_pages.list_files),
     ("GET", "/skill/{id}/files/{path:path}", _READ, skill_pages.show_file),
     ("GET", "/skill/{id}/edit", _WRITE, edit_pages.show_edit),
