@@ -132,6 +132,11 @@ class PageRequest(Request):
         return site
 
     @property
+    def _site_if_routed(self) -> Site | None:
+        """Services behind the pages; None on the page of an unknown route."""
+        return self.scope.get(SITE_KEY)
+
+    @property
     def collection(self) -> Collection:
         """Skills of this server."""
         return self.site.collection
@@ -186,13 +191,16 @@ class PageRequest(Request):
     @property
     def sections(self) -> dict[str, str]:
         """URLs of the sections of the main menu that the user can open."""
-        has_reviews = self.collection.is_reviewed and self.may(Action.WRITE_SKILLS)
+        site = self._site_if_routed
+        is_reviewed = site is not None and site.collection.is_reviewed
+        has_reviews = is_reviewed and self.may(Action.WRITE_SKILLS)
         return {key: url for key, url in SECTIONS.items() if key != "reviews" or has_reviews}
 
     @property
     def can_read_audit(self) -> bool:
         """Whether there is an audit log that the user may read."""
-        return self.site.audit is not None and self.may(Action.READ_AUDIT)
+        site = self._site_if_routed
+        return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
     def actor(self) -> Actor:
