@@ -143,6 +143,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             workspace,
             services.accounts,
             services.audit,
+            services.trust,
         )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known.router]

@@ -121,7 +121,7 @@ class RevokeSkillRequest(BaseModel):
     skill: str = Field("", description="Id of the skill.")
     reason: str = Field(description="Why. Everyone can read it.")
     instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
-    revoked: bool = Field(default=True, description="`false` takes a revocation back.")
+    revoked: bool = Field(default=True, description="`false` restores the digest.")
 
 
 class InventoryItemRequest(BaseModel):

@@ -132,11 +132,6 @@ class PageRequest(Request):
         return site
 
     @property
-    def _site_if_routed(self) -> Site | None:
-        """Services behind the pages; None on the page of an unknown route."""
-        return self.scope.get(SITE_KEY)
-
-    @property
     def collection(self) -> Collection:
         """Skills of this server."""
         return self.site.collection
@@ -191,7 +186,7 @@ class PageRequest(Request):
     @property
     def sections(self) -> dict[str, str]:
         """URLs of the sections of the main menu that the user can open."""
-        site = self._site_if_routed
+        site: Site | None = self.scope.get(SITE_KEY)  # None on the page for unknown paths
         is_reviewed = site is not None and site.collection.is_reviewed
         has_reviews = is_reviewed and self.may(Action.WRITE_SKILLS)
         return {key: url for key, url in SECTIONS.items() if key != "reviews" or has_reviews}
@@ -199,8 +194,20 @@ class PageRequest(Request):
     @property
     def can_read_audit(self) -> bool:
         """Whether there is an audit log that the user may read."""
-        site = self._site_if_routed
+        site: Site | None = self.scope.get(SITE_KEY)
         return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
+
+    @property
+    def has_checklist(self) -> bool:
+        """Whether the server has the checklist about its trust."""
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.trust is not None
+
+    @property
+    def can_read_inventory(self) -> bool:
+        """Whether there are inventories that the user may read."""
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.trust is not None and self.may(Action.READ_INVENTORY)
 
     @property
     def actor(self) -> Actor:

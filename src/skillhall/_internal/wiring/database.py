@@ -32,9 +32,9 @@ from skillhall._internal.storage.audit.audit_sealer import parse_retention
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
-from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.records import SignIn, SkillVersion
 from skillhall._internal.storage.records import StoredUser as User
-from skillhall._internal.storage.revocations import RevocationCache, Revocations
+from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
@@ -66,6 +66,7 @@ __all__ = [
     "ServerAudit",
     "SignIn",
     "SignIns",
+    "SkillVersion",
     "Token",
     "User",
     "UserAccounts",
