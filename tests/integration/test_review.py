@@ -238,7 +238,7 @@ def test_trust_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
     assert approval["digest"] == data["digest"]
 
 
-def test_skills_without_versions_are_told_apart_from_unknown_ones(tmp_path: Path) -> None:
+def test_skills_without_versions_are_distinguished_from_unknown_ones(tmp_path: Path) -> None:
     with review_server(tmp_path, "off") as server:
         server.write("One.")
         data = server.request("reader", "GET", f"{SKILLS}/pdf/versions").json["data"]

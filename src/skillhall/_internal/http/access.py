@@ -124,7 +124,7 @@ def actor_of(scope: Scope) -> Actor:
 
 
 def record_refusal(audit: ServerAudit, scope: Scope) -> None:
-    """Record a request in the audit log that was refused for its credential. Never blocks."""
+    """Record in the audit log that a request was refused for its credential. Never blocks."""
     if scope.get(CREDENTIAL_KEY) is not None:
         action = scope.get(REFUSED_KEY)
         audit.refusals.record(

@@ -132,7 +132,7 @@ class Credential(NamedTuple):
 
     @property
     def role(self) -> Role:
-        """What the owner may do. Owners that are no users are limited by scopes only."""
+        """The role of the owner. Owners who are not users are limited by scopes only."""
         return Role.ADMINISTRATOR if self.user is None else Role(self.user.role)
 
     @property
@@ -282,7 +282,7 @@ class Credentials:
         return None
 
     def limit_failures(self, scope: Scope, *, is_failure: bool = False) -> None:
-        """Check, or count, what an address tried in vain, such as invalid links.
+        """Check or count the failed attempts of an address, such as invalid links.
 
         Raises: HttpError after too many failures.
         """

@@ -220,6 +220,11 @@ class PageRequest(Request):
         return self.credential is not None and self.credential.sign_in is not None
 
     @property
+    def shows_users(self) -> bool:
+        """Whether the menu has a link to the users."""
+        return self.credential is not None and self.may(Action.MANAGE_USERS)
+
+    @property
     def section(self) -> str:
         """Section of the main menu that the page belongs to; "" for none."""
         folder = self.scope["path"].split("/")[1]

@@ -23,7 +23,7 @@ from skillhall._internal.skill_store.versions.reviewed_folder_store import (
     end_reviews,
 )
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
-from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -62,6 +62,7 @@ __all__ = [
     "AuditLog",
     "DatabaseServices",
     "NewSignIn",
+    "NewToken",
     "Revocations",
     "ServerAudit",
     "SignIn",

@@ -1,4 +1,4 @@
-"""Who wrote a skill, who approved it, whether it changed since, and whether agents may use it.
+"""Who wrote a skill, who approved it, whether it has changed, and whether agents may use it.
 
 Every surface shows the same four lines: `skillhall trust show`, the page of a skill, REST and MCP.
 """
@@ -68,7 +68,7 @@ class TrustSummary(NamedTuple):
 
     @property
     def is_changed(self) -> bool:
-        """Whether other files than the current ones were approved."""
+        """Whether files other than the current ones were approved."""
         return self.approval is not None and self.approval.digest != self.digest
 
     @property
