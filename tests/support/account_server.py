@@ -12,7 +12,7 @@ from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.database import DatabaseServices, open_database_services
 from skillhall._internal.wiring.prompts import open_prompt_service
-from skillhall._internal.wiring.server_skills import open_collection
+from skillhall._internal.wiring.server_skills import open_collection, open_server_trust
 from skillhall._internal.wiring.workspace import open_lazy_workspace
 from tests.support.servers import TOKEN, RunningServer, run_server
 
@@ -68,6 +68,8 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
         sign_ins=database.sign_ins,
         users=database.users,
         accounts=database.accounts,
+        trust=open_server_trust(settings, collection, database),
+        audit=database.audit,
     )
     try:
         accounts, tokens = database.accounts, {}

@@ -202,7 +202,8 @@ def create_token(request: PageRequest) -> Response:
         raise FieldRefused("scope", request.translations("account.choose_scope"))
     lifetime = timedelta(days=days) if days in _LIFETIMES else None
     label = request.field("label")
-    created = create_own_token(accounts, request.credential, label, scopes, lifetime)
+    tokens = accounts.tokens.acting_as(request.actor)
+    created = create_own_token(tokens, request.credential, label, scopes, lifetime)
     return show_account(request, created.text)
 
 
@@ -212,7 +213,8 @@ def revoke_token(request: PageRequest) -> Response:
     accounts, identity = request.site.accounts, request.path_params["id"]
     if accounts is None:
         raise RecordNotFound("token", identity)
-    accounts.tokens.revoke(identity, require_user(request.credential).id)
+    tokens, user = accounts.tokens.acting_as(request.actor), require_user(request.credential)
+    tokens.revoke(identity, user.id)
     return request.redirect(ACCOUNT_PATH, "token_revoked", "")
 
 

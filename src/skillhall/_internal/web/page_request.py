@@ -198,9 +198,16 @@ class PageRequest(Request):
         return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
+    def has_checklist(self) -> bool:
+        """Whether the server has the checklist about its trust."""
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.trust is not None
+
+    @property
     def can_read_inventory(self) -> bool:
         """Whether there are inventories that the user may read."""
-        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.trust is not None and self.may(Action.READ_INVENTORY)
 
     @property
     def actor(self) -> Actor:
