@@ -337,7 +337,7 @@ def test_readers_see_no_drafts(team: Team) -> None:
         team.versions.resolve("pdf", "2", with_drafts=False)
 
 
-def test_unknown_skill_and_version_are_told_apart(team: Team) -> None:
+def test_unknown_skill_and_unknown_version_are_distinguished(team: Team) -> None:
     team.write("First.")
     with pytest.raises(VersionNotFound):
         team.versions.show("pdf", 9)

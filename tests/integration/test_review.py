@@ -238,7 +238,7 @@ def test_trust_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
     assert approval["digest"] == data["digest"]
 
 
-def test_skills_without_versions_are_told_apart_from_unknown_ones(tmp_path: Path) -> None:
+def test_skills_without_versions_are_distinguished_from_unknown_ones(tmp_path: Path) -> None:
     with review_server(tmp_path, "off") as server:
         server.write("One.")
         data = server.request("reader", "GET", f"{SKILLS}/pdf/versions").json["data"]
@@ -319,3 +319,21 @@ def wait_for_body(server: ReviewServer, body: str) -> float:
         assert time.monotonic() - start < 30
         pause.wait(0.01)
     return time.monotonic() - start
+
+
+def test_trust_of_a_skill_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
+    server.write("One.", "trusted")
+    assert server.request("reader", "GET", f"{SKILLS}/trusted/trust").status == 404
+    server.submit(1, "trusted")
+    server.approve(1, skill="trusted")
+    trust = server.request("reader", "GET", f"{SKILLS}/trusted/trust").json["data"]
+    approval = trust["approval"]
+    assert (approval["by"], approval["via"]) == ("reviewer/reviewer", "version 1")
+    assert approval["digest"] == trust["digest"]
+    assert trust["lines"][1].startswith("approved  by reviewer/reviewer on ")
+    assert trust["lines"][2].startswith("changed   no, still sha256:")
+    html = {"Accept": "text/html"}
+    page = server.request("reader", "GET", "/skill/trusted", headers=html).body.decode()
+    assert 'hx-get="/skill/trusted/trust"' in page
+    full = server.request("reader", "GET", "/skill/trusted/trust", headers=html).body.decode()
+    assert "By reviewer/reviewer on" in full

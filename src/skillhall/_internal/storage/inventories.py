@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.trust.inventory import InventoryItem, InventoryReport
+from skillhall._internal.policy.trust.inventory_item import InventoryItem, InventoryReport
 from skillhall._internal.policy.trust.revocations import is_digest
 from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_decision import TrustState
@@ -60,7 +60,7 @@ class Inventories:
 
 
 def _check_item(where: str, item: InventoryItem) -> None:
-    """Check that a report has no more than it should. Raises: FieldRefused."""
+    """Check that an item has only valid data. Raises: FieldRefused."""
     for field, text in item._asdict().items():
         if len(text) > MAX_TEXT or not text.isprintable():
             problem = f"must be one line of at most {MAX_TEXT} characters"

@@ -198,6 +198,11 @@ class PageRequest(Request):
         return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
 
     @property
+    def can_read_inventory(self) -> bool:
+        """Whether there are inventories that the user may read."""
+        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
+
+    @property
     def actor(self) -> Actor:
         """Who sent the request."""
         return actor_of(self.scope)
@@ -206,6 +211,11 @@ class PageRequest(Request):
     def is_signed_in(self) -> bool:
         """Whether the browser is signed in."""
         return self.credential is not None and self.credential.sign_in is not None
+
+    @property
+    def shows_users(self) -> bool:
+        """Whether the menu has a link to the users."""
+        return self.credential is not None and self.may(Action.MANAGE_USERS)
 
     @property
     def section(self) -> str:

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection as Group
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillhall._internal.policy.trust.inventory import InventoryItem, InventoryReport
+    from skillhall._internal.policy.trust.inventory_item import InventoryItem, InventoryReport
     from skillhall._internal.policy.trust.revocations import Revocation
 
 
 class ServerState(StrEnum):
-    """What a server knows about the digest of a skill."""
+    """State of a skill's digest on a server."""
 
     REVOKED = "revoked"  # also if the version was yanked
     APPROVED = "approved"  # the server serves it

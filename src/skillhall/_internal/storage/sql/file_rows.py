@@ -116,7 +116,7 @@ def _delete_rows(connection: Connection, owner: Column[str], identity: str) -> s
 
 
 def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
-    """Delete those of the contents that no file has."""
+    """Delete the contents with these digests that no file refers to."""
     if not digests:
         return
     used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in FILE_TABLES))

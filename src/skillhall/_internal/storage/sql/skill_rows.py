@@ -65,7 +65,7 @@ class SqlSharedSkillTable:
 
     @property
     def is_reviewed(self) -> bool:
-        """Whether approved versions are served, instead of what was written last."""
+        """Whether approved versions are served, instead of the newest ones."""
         return self.review is not ReviewMode.OFF
 
     def read(self, work: Callable[[SharedSkillReader], _T]) -> _T:

@@ -200,7 +200,7 @@ class VersionReader:
         return {row["skill"]: _to_review(row) for row in rows}
 
     def list_reviews(self, skill: str) -> list[VersionReview]:
-        """Return what was decided about the versions of a skill, oldest first."""
+        """Return the decisions about the versions of a skill, oldest first."""
         query = (
             select_fields(version_reviews)
             .where(version_reviews.c.skill == skill)
@@ -293,7 +293,7 @@ class VersionWriter(VersionReader):
         return is_same and not is_yanked and self.read_files(version.skill, version.number) == files
 
     def record_found(self, skill: str, files: FilesByPath, *, is_approved: bool = False) -> None:
-        """Record the files of a skill that were found, unless some version has them."""
+        """Record the files found for a skill, unless a version already has them."""
         stored = {
             path: StoredFile(sha256_hex(data), len(data), mode)
             for path, (data, mode) in sorted(files.items())
@@ -361,7 +361,7 @@ class VersionWriter(VersionReader):
         self.add_event(SKILL_DELETED if number is None else SKILL_CHANGED, skill)
 
     def add_review(self, version: SkillVersion, verb: VersionVerb, by: str, comment: str) -> None:
-        """Record what was decided about a version."""
+        """Record a decision about a version."""
         is_version = (
             version_reviews.c.skill == version.skill,
             version_reviews.c.number == version.number,
@@ -381,7 +381,7 @@ class VersionWriter(VersionReader):
         self.connection.execute(insert(version_reviews), row)
 
     def delete_files(self, skill: str) -> None:
-        """Delete the files of all versions of a skill, which is served no longer."""
+        """Delete the files of all versions of a skill, which is no longer served."""
         is_skill = version_files.c.skill == skill
         digests = select(version_files.c.digest).where(is_skill)
         unused = set(self.connection.execute(digests).scalars())
@@ -391,7 +391,7 @@ class VersionWriter(VersionReader):
             self.set_current(skill, None)
 
     def copy_to_shared(self, skill: str, number: int | None) -> None:
-        """Replace the shared skill by the files of a version; None deletes it."""
+        """Replace the shared skill with the files of a version; None deletes it."""
         self.connection.execute(delete(shared_skills).where(shared_skills.c.id == skill))
         if number is None:
             self.add_event(SKILL_DELETED, skill)
@@ -407,7 +407,7 @@ class VersionWriter(VersionReader):
         self.connection.execute(insert(shared_skill_files).from_select(names, query))
 
     def mark_shared_changed(self, skill: str) -> None:
-        """Let `publish_events` set the version of a shared skill."""
+        """Make `publish_events` set the version of a shared skill."""
         self._changed_shared.add(skill)
 
     def add_event(self, kind: str, skill: str) -> None:
