@@ -15,6 +15,7 @@ from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
@@ -218,6 +219,8 @@ def _build_versions(
     settings: Settings, database: Database, mode: ReviewMode, working_copies: WorkingCopies
 ) -> SkillVersions:
     def find_signer(bundle: Bundle) -> str:
+        if SIGNATURE_FILE not in bundle.files:
+            return ""
         return load_policies(settings.policy_files).check_signature(bundle).format_signers()
 
     return SkillVersions(SqlVersionTable(database), mode, working_copies, find_signer)
