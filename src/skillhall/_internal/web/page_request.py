@@ -192,12 +192,18 @@ class PageRequest(Request):
     @property
     def can_read_audit(self) -> bool:
         """Whether there is an audit log that the user may read."""
-        return self.site.audit is not None and self.may(Action.READ_AUDIT)
+        has_audit = SITE_KEY in self.scope and self.site.audit is not None
+        return has_audit and self.may(Action.READ_AUDIT)
 
     @property
     def can_read_inventory(self) -> bool:
         """Whether there are inventories that the user may read."""
-        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
+        return self.has_checklist and self.may(Action.READ_INVENTORY)
+
+    @property
+    def has_checklist(self) -> bool:
+        """Whether there is a security checklist; not on the page for an unknown route."""
+        return SITE_KEY in self.scope and self.site.trust is not None
 
     @property
     def actor(self) -> Actor:
