@@ -439,7 +439,7 @@ class VersionNotFound(NotFoundError):
 
 
 class VersionYanked(NotFoundError):
-    """A version of a skill was approved once, but was yanked for a reason.
+    """An approved version of a skill was yanked.
 
     >>> print(VersionYanked("pdf", 4, "it deletes files"))
     version 4 of the skill 'pdf' was yanked: it deletes files

@@ -9,7 +9,7 @@ import pytest
 from skillhall._internal import settings as settings_module
 from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.asgi import Services
-from skillhall._internal.catalog.trust import served_skills
+from skillhall._internal.catalog.trust import server_gate
 from skillhall._internal.cli.runner import run
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
@@ -29,8 +29,8 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "etc/policy.toml"
     monkeypatch.setattr(settings_module, "MACHINE_POLICY", str(path))
     # Rules are read at every request.
-    monkeypatch.setattr(served_skills, "CHECK_INTERVAL", 0.0)
-    monkeypatch.setattr(served_skills, "COST_FACTOR", 0)
+    monkeypatch.setattr(server_gate, "CHECK_INTERVAL", 0.0)
+    monkeypatch.setattr(server_gate, "COST_FACTOR", 0)
     path.parent.mkdir(mode=0o755)
     return path
 

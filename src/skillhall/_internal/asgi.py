@@ -20,8 +20,9 @@ import uvicorn
 from fastapi import APIRouter
 from starlette.types import ASGIApp
 
+from skillhall._internal.background import limit_collector_pauses
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
-from skillhall._internal.http.access import record_refusal
+from skillhall._internal.http.access import record_failed_sign_in, record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import (
@@ -39,6 +40,7 @@ from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
 from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import (
+    account_routes,
     audit_routes,
     health,
     prompt_routes,
@@ -128,8 +130,11 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         service, metrics, services.check_database, services.embedding, services.audit
     )
     credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
+    if services.audit is not None:
+        credentials.on_failure = partial(record_failed_sign_in, services.audit)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
+    error_page = None
     if collection is not None:
         site = Site(
             collection,
@@ -146,20 +151,22 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known.router]
         routers.append(build_web_router(site))
+        error_page = partial(render_unrouted_page, site)
+    if services.accounts is not None:
+        routers.append(account_routes.router)
     if services.audit is not None:
         routers.append(audit_routes.router)
     if services.trust is not None:
         routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
-    error_page = None if collection is None else render_unrouted_page
     fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
     # The dependencies of the routes read these.
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
-    state.pools, state.trust = pools, services.trust
-    state.audit = services.audit
+    state.pools, state.accounts, state.server_settings = pools, services.accounts, server
+    state.audit, state.trust = services.audit, services.trust
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
@@ -281,6 +288,8 @@ class ServerProcess(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening and call `on_started`."""
         await super().startup(sockets)
+        if threading.current_thread() is threading.main_thread():  # else it is not our process
+            limit_collector_pauses()
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

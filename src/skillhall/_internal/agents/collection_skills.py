@@ -29,7 +29,7 @@ from skillhall._internal.skill_store.input_checks import USER
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
-    from skillhall._internal.catalog.trust.served_skills import ServedClearance
+    from skillhall._internal.catalog.trust.server_gate import ServedClearance
     from skillhall._internal.skill_store.collection import Collection, CollectionSnapshot
     from skillhall._internal.skill_store.input_checks import SkillSummary
 

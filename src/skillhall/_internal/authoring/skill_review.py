@@ -163,7 +163,7 @@ class SkillReview:
         self.gate.store.add(records, renew=True)
 
     def find_due(self, judged: Sequence[HeldSkill]) -> list[DueReview]:
-        """Return the approved skills that a policy wants to be reviewed again by now.
+        """Return the approved skills whose next review is due under a policy.
 
         Raises: ConfigInvalid, OSError.
         """

@@ -66,6 +66,7 @@ from skillhall._internal.storage.sql.backup import (
     replace_rows,
 )
 from skillhall._internal.storage.sql.migrations import current_version
+from skillhall._internal.storage.sql.tables import blobs
 from skillhall._internal.wiring.database import get_mirror_folder, open_database, utc_now
 from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
 
@@ -383,16 +384,24 @@ class _Restore:
         return False
 
     def run(self, reader: BackupReader, totals: BackupTotals, before: ServerSummary) -> None:
-        """Replace the data. Raises: as `restore_backup`."""
+        """Replace the data, and clear the summaries. Raises: as `restore_backup`."""
         restore_id = secrets.token_hex(8)
-        skipped = frozenset(table.name for table in CONVERTED_TABLES if self._to_tables)
+        # Versions need their contents.
+        skipped = frozenset(
+            table.name for table in CONVERTED_TABLES if self._to_tables and table is not blobs
+        )
         plan = RestorePlan(self._header, restore_id, utc_now(), skipped, CLI_ACTOR)
         _check_disk_space(self._settings.data_directory, totals.bytes)
         staged = {name: StagedPart(part, restore_id) for name, part in self._parts.items()}
+        unchanged = self._find_unchanged(before)
+        present = {name: {*before.entries[name].ids} for name in self._parts}
+        # A large part of the memory of a restore, which is needed for the lists of files later.
+        before.clear()
+        self._after.clear()
 
         def work(connection: Connection) -> None:
             # A transaction may be retried: start again.
-            stager = _Stager(self._settings, self._server, staged, self._find_unchanged(before))
+            stager = _Stager(self._settings, self._server, staged, unchanged)
             converter = FolderToTables()
 
             def handle_chunk(connection: Connection, chunk: FileChunk) -> None:
@@ -409,7 +418,7 @@ class _Restore:
                 if UPLOADS in staged:
                     stage_uploads(connection, staged[UPLOADS])
                 delete_converted_rows(connection)
-            stager.finish(before)
+            stager.finish(present)
             sync_disks()
 
         journal = RestoreJournal(self._settings.data_directory)
@@ -464,13 +473,13 @@ class _Stager:
         else:
             self._staged[chunk.part].write(chunk)
 
-    def finish(self, before: ServerSummary) -> None:
-        """Record which entries will be replaced and removed. Raises: OSError."""
+    def finish(self, present: Mapping[str, set[str]]) -> None:
+        """Record which of the present entries will be replaced and removed. Raises: OSError."""
         scope = scope_folder_name(self._scope)
         for name, part in self._staged.items():
             removed = set[str]()
             if name not in MERGED_PARTS:
-                removed = {*before.entries[name].ids} - self._unchanged[name]
+                removed = present[name] - self._unchanged[name]
             elif name == HISTORY and STORE_HISTORY not in self._unchanged[name]:
                 removed = {scope}
             part.save_plan(removed)

@@ -78,7 +78,7 @@ class CatalogSkill(NamedTuple):
         return self._replace(catalog_root=self.catalog_root._replace(approved=approved))
 
     def with_root_number(self, number: int) -> Self:
-        """Return the skill with this index of its root."""
+        """Return the skill with `number` as the index of its root."""
         return self._replace(catalog_root=self.catalog_root._replace(number=number))
 
     @property

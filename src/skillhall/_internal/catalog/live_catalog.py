@@ -88,6 +88,12 @@ class _RootState:
     taken_ns: int = 0
     folders: dict[str, _TrackedFolder] = field(default_factory=dict)
     scan: JudgedScan = field(default_factory=lambda: JudgedScan([], [], []))
+    linked_names: frozenset[str] = frozenset()  # of the folders with links
+
+    def find_linked_names(self) -> None:
+        """Update `linked_names`, so that a check of links need not visit every folder."""
+        linked = (name for name, folder in self.folders.items() if folder.has_links)
+        self.linked_names = frozenset(linked)
 
     @property
     def is_stable(self) -> bool:
@@ -119,6 +125,7 @@ class _RootState:
                 self.folders.pop(name, None)
             else:
                 self.folders[name] = folder
+        self.find_linked_names()
         if is_same:
             return False
         removed = {*map(id, (*old.skills, *old.rejected, *old.findings))}
@@ -273,8 +280,8 @@ class LiveCatalog:
         for state in self._states:
             changed = [
                 name
-                for name, folder in [*state.folders.items()]
-                if folder.has_links and not folder.fingerprint.is_current()
+                for name in state.linked_names
+                if (folder := state.folders.get(name)) and not folder.fingerprint.is_current()
             ]
             self.mark_changed(state.number, changed)
         started = time.monotonic()
@@ -395,6 +402,7 @@ class LiveCatalog:
                     name: self._track(state, name) for name in self._list_folders(state.root)
                 }
                 state.folders = {name: one for name, one in tracked.items() if one is not None}
+                state.find_linked_names()
         with self._scan_lock:
             scans = scan_folders(self._roots, self._profile, [None for _ in self._roots])
         for state, scan in zip(self._states, scans, strict=True):

@@ -1,23 +1,40 @@
-"""Users as JSON, and the links where they set their password."""
+"""Users and their tokens as JSON, links to set a password, and the tokens of oneself."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.policy.access.access_scopes import (
+    DEFAULT_SCOPES,
+    AccessScope,
+    expand_scopes,
+)
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, ROLES
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import timedelta
+
+    from skillhall._internal.http.credentials import Credential
     from skillhall._internal.settings import ServerSettings
-    from skillhall._internal.wiring.database import User  # imports the database driver
+    from skillhall._internal.wiring.database import (  # imports the database driver
+        Accounts,
+        NewToken,
+        Token,
+        User,
+    )
 
 JOIN_PATH = "/join"
 
 
-def build_join_link(server: ServerSettings, code: str) -> str:
-    """Return the link with a code.
+def build_join_link(server: ServerSettings, code: str, own_url: str = "") -> str:
+    """Return the link with a code. `own_url` is the one by which a client reaches the server.
 
-    The code is in the fragment, which browsers do not send: no log of a server or proxy has it.
+    The code is in the fragment, which browsers do not send, so that no server or proxy logs it.
     """
     host = f"[{server.host}]" if ":" in server.host else server.host
-    return f"{server.public_url or f'http://{host}:{server.port}'}{JOIN_PATH}#{code}"
+    return f"{server.public_url or own_url or f'http://{host}:{server.port}'}{JOIN_PATH}#{code}"
 
 
 def serialize_user(user: User) -> dict[str, object]:
@@ -38,3 +55,55 @@ def describe_state(user: User) -> str:
     if user.disabled is not None:
         return "disabled"
     return "active" if user.password or user.issuer else "invited"
+
+
+def serialize_token(token: Token, accounts: Accounts) -> dict[str, object]:
+    """Return a token as JSON, without its text."""
+    return {
+        "id": token.id,
+        "label": token.label,
+        "created": token.created,
+        "owner": token.owner,
+        "scopes": [*token.scopes],
+        "expires": token.expires,
+        "used": token.used,
+        "state": accounts.tokens.describe_state(token),
+    }
+
+
+def require_user(credential: Credential | None) -> User:
+    """Return the user of a credential. Raises: HttpError if there is none."""
+    if credential is None or credential.user is None:
+        raise HttpError("not_found", "this credential does not belong to a user")
+    return credential.user
+
+
+def list_own_scopes(credential: Credential) -> list[AccessScope]:
+    """Return the scopes that a new token of the user may have, and that are of use."""
+    needed = {ACTION_SCOPES[action] for action in ROLES[credential.role]}
+    return [scope for scope in AccessScope if scope in needed and scope in credential.scopes]
+
+
+def create_own_token(
+    accounts: Accounts,
+    credential: Credential | None,
+    label: str,
+    scopes: Sequence[AccessScope] | None,
+    lifetime: timedelta | None,
+) -> NewToken:
+    """Create a token of the user. Without scopes, it has those of other new tokens.
+
+    A token cannot create one that allows more, or for longer, than itself.
+    Raises: HttpError, FieldRefused, Conflict, DatabaseUnavailable.
+    """
+    user = require_user(credential)
+    assert credential is not None  # noqa: S101 - it has a user
+    parent = credential.token
+    if scopes is None:
+        scopes = [scope for scope in DEFAULT_SCOPES if scope in credential.scopes]
+    excess = {*expand_scopes(scopes)} - {*credential.scopes}
+    if excess:
+        raise HttpError("forbidden", f"this token cannot give the scopes: {', '.join(excess)}")
+    if parent is not None and parent.expires is not None:
+        raise HttpError("forbidden", "a token that expires cannot create tokens")
+    return accounts.tokens.create(label, user.name, scopes, lifetime)

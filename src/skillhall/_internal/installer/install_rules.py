@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.installer.locked_sources import normalize_source
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
+from skillhall._internal.policy.trust.policies import UNKNOWN_KEY, KnownEvidence, SignatureStatus
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 from skillhall._internal.storage.revocation_store import RevocationStore
@@ -52,13 +53,6 @@ class InstallRules(NamedTuple):
             yield Finding(Code.REVOKED, f"it is revoked: {reason}")
         if self.loaded is None and SIGNATURE_FILE not in bundle.files:
             return
-        # Most skills are not signed, and most machines have no policy files.
-        from skillhall._internal.policy.trust.policies import (  # noqa: PLC0415
-            UNKNOWN_KEY,
-            KnownEvidence,
-            SignatureStatus,
-        )
-
         signature = self._check_signature(bundle)
         if signature.status is SignatureStatus.BROKEN:
             message = f"the {signature.describe()}"
@@ -75,8 +69,6 @@ class InstallRules(NamedTuple):
         """Return what to record about the signature of an accepted skill."""
         if SIGNATURE_FILE not in bundle.files:
             return NO_SIGNATURE
-        from skillhall._internal.policy.trust.policies import SignatureStatus  # noqa: PLC0415
-
         signature = self._check_signature(bundle)
         if signature.status is SignatureStatus.BROKEN:
             note = "its signature is broken; treated as unsigned"

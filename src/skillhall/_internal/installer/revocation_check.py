@@ -114,7 +114,7 @@ def find_revoked_installs(settings: Settings) -> list[RevokedInstall]:
 
 
 def list_revocations(settings: Settings) -> list[dict[str, str]]:
-    """Return what is revoked, with the server that says so. Raises: ConfigInvalid, OSError."""
+    """Return all known revocations, each with its server. Raises: ConfigInvalid, OSError."""
     return [
         {"server": server, **revocation._asdict()}
         for server, one in RevocationStore(settings.data_directory).read().lists.items()

@@ -75,7 +75,7 @@ def _build_reference(item: InventoryItem) -> str:
 
 
 def _build_serial_number(text: str) -> str:
-    """Return a UUID of version 8, computed from what the document says."""
+    """Return a UUID of version 8, computed from the content of the document."""
     digits = hashlib.sha256(text.encode()).hexdigest()
     uuid = f"{digits[:8]}-{digits[8:12]}-8{digits[13:16]}-a{digits[17:20]}-{digits[20:32]}"
     return f"urn:uuid:{uuid}"

@@ -6,6 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.roles import Role
+
 _MAX_FILE_MODE = 0o177777  # `st_mode` includes the file type
 _OCTAL_PATTERN = r"^(0o)?[0-7]{1,7}$"
 
@@ -117,11 +120,13 @@ class RevokeSkillRequest(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    digest: str = Field("", description="Digest of the files; by default, of `skill` now.")
+    digest: str = Field(
+        "", description="Digest of the files; by default, of the current files of `skill`."
+    )
     skill: str = Field("", description="Id of the skill.")
-    reason: str = Field(description="Why. Everyone can read it.")
+    reason: str = Field(description="Reason, which is public.")
     instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
-    revoked: bool = Field(default=True, description="`false` restores the digest.")
+    revoked: bool = Field(default=True, description="`false` undoes a revocation.")
 
 
 class InventoryItemRequest(BaseModel):
@@ -169,7 +174,7 @@ class ReturnVersionRequest(BaseModel):
 
 
 class YankVersionRequest(BaseModel):
-    """Why a version must not be used any more."""
+    """Why a version must no longer be used."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
@@ -183,3 +188,36 @@ class UseVersionRequest(BaseModel):
 
     number: int = Field(ge=1)
     comment: str = _COMMENT
+
+
+class AddUserRequest(BaseModel):
+    """A new user."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(description="Name to sign in with.", examples=["dev1"])
+    role: Role = Field(Role.READER, description="What the user may do.")
+    display: str = Field("", description="Name that pages show.")
+
+
+class EditUserRequest(BaseModel):
+    """Changes of a user."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Role | None = Field(None, description="What the user may do.")
+    disabled: bool | None = Field(
+        None, strict=True, description="Whether tokens and sign-ins of the user are rejected."
+    )
+
+
+class CreateTokenRequest(BaseModel):
+    """A new token of one's own."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    label: str = Field(examples=["ci"])
+    scopes: list[AccessScope] | None = Field(
+        None, description="What the token allows. The default is what other new tokens allow."
+    )
+    days: int | None = Field(None, ge=1, le=3650, description="Lifetime. The default is no end.")

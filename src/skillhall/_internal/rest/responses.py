@@ -136,6 +136,85 @@ class IngestResponse(SkippedListResponse):
     status: Literal["ingested", "unchanged"]
 
 
+class UserResponse(BaseModel):
+    """A user."""
+
+    name: str = Field(examples=["dev1"])
+    display: str
+    role: str = Field(examples=["author"])
+    state: Literal["active", "disabled", "invited"]
+    issuer: str = Field(description="Identity provider of the user, or an empty string.")
+    created: str
+    seen: str | None = Field(description="When the user was last seen, right to a minute.")
+
+
+class UserListResponse(BaseModel):
+    """The users of the server."""
+
+    users: list[UserResponse]
+
+
+class NewUserResponse(UserResponse):
+    """A new user with the link to set a password."""
+
+    link: str
+    tokens: int = Field(description="Existing tokens that now belong to the user.")
+
+
+class RemovedUserResponse(BaseModel):
+    """The removed user."""
+
+    removed: str
+
+
+class LinkResponse(BaseModel):
+    """A link to set a password. It works once."""
+
+    name: str
+    link: str
+    expires: str
+
+
+class AccountResponse(BaseModel):
+    """Who sends the request, and what the credential allows."""
+
+    name: str
+    role: str
+    scopes: list[str]
+    token: str = Field(description="Label of the token, or an empty string.")
+
+
+class TokenResponse(BaseModel):
+    """An access token, without its text."""
+
+    id: str
+    label: str
+    created: str
+    owner: str
+    scopes: list[str]
+    expires: str | None
+    used: str | None = Field(description="When it was last used, right to a minute.")
+    state: Literal["active", "expired", "revoked"]
+
+
+class TokenListResponse(BaseModel):
+    """Access tokens."""
+
+    tokens: list[TokenResponse]
+
+
+class NewTokenResponse(TokenResponse):
+    """A new access token. Its text is shown only once."""
+
+    token: str
+
+
+class RevokedTokenResponse(BaseModel):
+    """The revoked token."""
+
+    revoked: str
+
+
 class ToolListResponse(BaseModel):
     """The tools that can be called over REST. There are none."""
 
@@ -220,7 +299,7 @@ class FindingResponse(BaseModel):
 
 
 class VersionReviewResponse(BaseModel):
-    """What was decided about a version, and about which digest."""
+    """A decision about a version, and the digest that was reviewed."""
 
     decision: Literal["submit", "return", "approve", "yank", "use"]
     by: str
@@ -399,7 +478,7 @@ class UndoResponse(BaseModel):
 
 
 class RevocationEntryResponse(RevocationFields):
-    """An entry of the list: it revokes a digest, or restores it."""
+    """An entry of the list, which revokes or reinstates a digest."""
 
     number: int
     by: str
@@ -413,7 +492,7 @@ class RevocationListResponse(BaseModel):
 
 
 class RevocationResponse(BaseModel):
-    """The entry that counts now."""
+    """The current entry."""
 
     digest: str
     revoked: bool

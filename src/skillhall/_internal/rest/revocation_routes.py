@@ -73,7 +73,7 @@ def get_revocation_list(
 @waits_for(Work.DATABASE)
 @needs(Action.READ)
 def list_revocations(trust: _Trust) -> Response:
-    """List all entries, oldest first, also those that restore a digest."""
+    """List all entries, oldest first, including those that undo a revocation."""
     entries = [*map(_serialize_entry, trust.revocations.list())]
     return SuccessResponse({"revocations": entries}, headers=NO_CACHE)
 
@@ -89,7 +89,7 @@ def list_revocations(trust: _Trust) -> Response:
 def revoke_skill(
     request: Request, trust: _Trust, body: Json[requests.RevokeSkillRequest]
 ) -> Response:
-    """Revoke a digest or the current files of a skill, or restore a digest."""
+    """Revoke a digest or the current files of a skill, or undo a revocation."""
     actor = actor_of(request.scope)
     if not body.revoked:
         restored = trust.restore(actor, digest=body.digest, reason=body.reason)

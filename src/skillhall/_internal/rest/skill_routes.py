@@ -340,9 +340,10 @@ def get_skill(
     responses=BAD_REQUEST | NOT_FOUND,
 )
 @needs(Action.READ)
+@waits_for(Work.DATABASE)
 def get_skill_trust(collection: CollectionDep, skill_id: _SkillId) -> Response:
     """Return who wrote a skill, who approved it, whether it changed, and whether agents get it."""
-    summary = collection.summarize_trust(collection.find(skill_id))
+    summary = collection.summarize_trust(collection.find(skill_id), with_history=True)
     return SuccessResponse(summary.serialize(), headers=NO_CACHE)
 
 

@@ -189,7 +189,7 @@ def yank_version(
     number: _Number,
     body: Json[requests.YankVersionRequest],
 ) -> Response:
-    """Yank an approved version. If it is served, the newest other approved one is instead."""
+    """Yank an approved version. If it is served, the newest other approved one replaces it."""
     versions = _open(collection, skill_id, number)
     change = versions.yank(skill_id, number, actor, body.reason)
     return SuccessResponse(serialize_version_change(change))

@@ -73,7 +73,7 @@ class SkillFacts(NamedTuple):
 
 
 class FactProgress(NamedTuple):
-    """Number of skills that are examined, and of all skills."""
+    """Number of examined skills, and of all skills."""
 
     done: int
     total: int
@@ -95,7 +95,7 @@ class FactCache:
     _keys: dict[str, str] = field(default_factory=dict)  # of the contents, by location
     _skills: Sequence[CatalogSkill] = ()  # to examine
     _done: int = 0
-    _saved_keys: frozenset[str] = frozenset()  # of the contents in the saved file
+    _has_unsaved: bool = False  # facts that are not in the saved file, or the other way round
     _saved_at: float = field(default_factory=time.monotonic)
     _thread: PollingThread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -110,6 +110,7 @@ class FactCache:
             return known[1]
         key, facts = with_bundle(skill, PUBLISHED_SCAN, lambda bundle: self._examine(skill, bundle))
         self._by_location[skill.location] = skill, facts
+        self._has_unsaved = self._has_unsaved or key not in self._by_content
         self._by_content[key], self._keys[skill.location] = facts, key
         return facts
 
@@ -185,6 +186,8 @@ class FactCache:
     def _examine_all(self) -> None:
         with self._lock:
             skills = self._skills
+        if not skills:
+            return  # nothing is scheduled yet, and the loaded facts will be needed
         for number, skill in enumerate(skills, 1):
             if self._skills is not skills or self._thread is None:
                 return  # the thread was woken, or is to stop
@@ -201,7 +204,9 @@ class FactCache:
             self._keys.pop(location, None)
         self._packed.clear()  # the facts have them
         used = {*self._keys.values()}
-        self._by_content = {key: one for key, one in self._by_content.items() if key in used}
+        used_facts = {key: one for key, one in self._by_content.items() if key in used}
+        self._has_unsaved = self._has_unsaved or len(used_facts) != len(self._by_content)
+        self._by_content = used_facts
         self._save()
 
     def _load(self) -> None:
@@ -213,15 +218,17 @@ class FactCache:
                     packed = PackedFiles(str(digest), tuple(map(str, paths)))
                     facts = SkillFacts(int(tokens), int(warnings), packed, str(summary))
                     self._by_content[key] = facts
-                self._saved_keys = frozenset(self._by_content)
 
     def _save(self, *, at_once: bool = False) -> None:
         """Save the facts if there are new ones, but not too often."""
-        now, keys = time.monotonic(), frozenset(self._by_content)
-        if keys == self._saved_keys or not (at_once or now - self._saved_at > _SAVE_INTERVAL):
+        now = time.monotonic()
+        if not self._has_unsaved or not (at_once or now - self._saved_at > _SAVE_INTERVAL):
             return
-        self._saved_keys, self._saved_at = keys, now
-        data = json.dumps({"version": self._version, "facts": self._by_content}).encode()
+        self._has_unsaved, self._saved_at = False, now
+        # One call for all facts would keep requests waiting: no other thread runs during a call.
+        known = [*self._by_content.items()]
+        rows = ", ".join([f"{json.dumps(key)}: {json.dumps(facts)}" for key, facts in known])
+        data = f'{{"version": {json.dumps(self._version)}, "facts": {{{rows}}}}}'.encode()
         with suppress(OSError, SkillhallError):
             folder = os.path.join(self.directory, _FOLDER)
             os.makedirs(folder, _FOLDER_MODE, exist_ok=True)

@@ -60,7 +60,7 @@ class Inventories:
 
 
 def _check_item(where: str, item: InventoryItem) -> None:
-    """Check that a report has no more than it should. Raises: FieldRefused."""
+    """Check that an item has only valid data. Raises: FieldRefused."""
     for field, text in item._asdict().items():
         if len(text) > MAX_TEXT or not text.isprintable():
             problem = f"must be one line of at most {MAX_TEXT} characters"

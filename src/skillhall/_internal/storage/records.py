@@ -221,7 +221,7 @@ class SkillVersion:
 
 @dataclass(frozen=True, slots=True)
 class VersionReview:
-    """What was decided about a version, and about which digest."""
+    """A decision about a version, and the digest that was reviewed."""
 
     skill: str
     number: int

@@ -1,5 +1,6 @@
 """Pages for signing in and out, the user's sign-ins, and preferences."""
 
+from datetime import timedelta
 from typing import NamedTuple
 
 from starlette.responses import Response
@@ -7,7 +8,8 @@ from starlette.responses import Response
 from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
 from skillhall._internal.http.credentials import SESSION_COOKIE, Credential
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.policy.access.access_scopes import OPERATOR
+from skillhall._internal.http.users import create_own_token, list_own_scopes, require_user
+from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.web.page_request import (
     LANGUAGE_COOKIE,
     THEME_COOKIE,
@@ -21,6 +23,7 @@ from skillhall._internal.web.translations import LANGUAGES
 from skillhall.errors import FieldRefused, LinkExpired, RecordNotFound
 
 ACCOUNT_PATH = "/account"
+_LIFETIMES = (30, 90, 365)  # days
 _PREFERENCE_LIFETIME = 365 * 24 * 3600  # seconds
 # What user agents contain, and the names that people know. Most browsers also name others, which
 # therefore come later.
@@ -54,6 +57,17 @@ class SignInRow(NamedTuple):
     created: str
     used: str
     is_current: bool  # whether it is that of this browser
+
+
+class TokenRow(NamedTuple):
+    """Token of the user."""
+
+    id: str
+    label: str
+    scopes: str
+    created: str
+    expires: str  # "" for never
+    used: str  # "" for never
 
 
 def show_sign_in(request: PageRequest) -> Response:
@@ -132,33 +146,108 @@ def sign_out(request: PageRequest) -> Response:
     """End the sign-in and delete its cookie."""
     credential = request.credential
     if credential is not None and credential.sign_in is not None:
-        request.site.credentials.end_sign_in(credential, credential.sign_in.id)
+        request.site.credentials.end_sign_in(credential, credential.sign_in.id, request.actor)
     response = redirect(SIGN_IN_PATH)
     request.add_cookie(response, SESSION_COOKIE, "", 0)
     return response
 
 
-def show_account(request: PageRequest) -> Response:
-    """Show the token of the user and the sign-ins with it."""
-    credential = request.credential
+def show_account(request: PageRequest, new_token: str = "") -> Response:
+    """Show the user or token, and the sign-ins; of a user also the tokens.
+
+    `new_token` is the text of a token that was just created.
+    """
+    credential, accounts = request.credential, request.site.accounts
     if credential is None:
         raise HttpError("not_found", request.translations("account.no_token"))
+    user, tokens = credential.user, []
+    if user is not None and accounts is not None:
+        tokens = [
+            TokenRow(
+                token.id,
+                token.label,
+                " ".join(token.scopes),
+                _format_day(token.created),
+                _format_day(token.expires),
+                _format_minute(token.used) if token.used else "",
+            )
+            for token in accounts.tokens.list(user=user.id)
+        ]
     return render(
         request,
         "account.html",
-        owner=OPERATOR if credential.token is None else credential.token.owner,
+        owner=credential.owner,
+        user=user,
         token=credential.token,
         scopes=[*map(str, credential.scopes)],
         expires=_format_day(credential.token.expires) if credential.token else "",
         rows=_list_sign_ins(request, credential),
+        tokens=tokens,
+        new_token=new_token,
+        own_scopes=[*map(str, list_own_scopes(credential))],
+        lifetimes=_LIFETIMES,
+        label=request.field("label") if request.failed_form == "token" else "",
     )
+
+
+@on_error(show_account, "token")
+def create_token(request: PageRequest) -> Response:
+    """Create a token of the user, and show it once."""
+    accounts, days = request.site.accounts, request.number_field("days")
+    if accounts is None:
+        raise HttpError("not_found", request.translations("account.no_token"))
+    chosen = request.fields.getlist("scope")
+    scopes = [scope for scope in AccessScope if scope in chosen]
+    if not scopes:
+        raise FieldRefused("scope", request.translations("account.choose_scope"))
+    lifetime = timedelta(days=days) if days in _LIFETIMES else None
+    label = request.field("label")
+    created = create_own_token(accounts, request.credential, label, scopes, lifetime)
+    return show_account(request, created.text)
+
+
+@on_error(show_account)
+def revoke_token(request: PageRequest) -> Response:
+    """Revoke a token of the user."""
+    accounts, identity = request.site.accounts, request.path_params["id"]
+    if accounts is None:
+        raise RecordNotFound("token", identity)
+    accounts.tokens.revoke(identity, require_user(request.credential).id)
+    return request.redirect(ACCOUNT_PATH, "token_revoked", "")
+
+
+@on_error(show_account, "password")
+def change_password(request: PageRequest) -> Response:
+    """Change the password of the user, and end the other sign-ins."""
+    accounts, credential = request.site.accounts, request.credential
+    user = require_user(credential)
+    if request.field("password") != request.field("repeated"):
+        raise FieldRefused("password", request.translations("join.different"))
+    if accounts is None or credential is None:
+        raise HttpError("not_found", request.translations("account.no_token"))
+    # Guesses by a person who uses the browser of another are limited, too.
+    request.site.credentials.limit_failures(request.scope)
+    try:
+        accounts.users.change_password(
+            user,
+            request.field("current"),
+            request.field("password"),
+            request.actor,
+            "" if credential.sign_in is None else credential.sign_in.id,
+        )
+    except FieldRefused as error:
+        if error.field == "current":
+            request.site.credentials.limit_failures(request.scope, is_failure=True)
+        raise
+    return request.redirect(ACCOUNT_PATH, "password_changed", "")
 
 
 @on_error(show_account)
 def end_sign_in(request: PageRequest) -> Response:
     """End a sign-in with the token of the user."""
     credential, identity = request.credential, request.path_params["id"]
-    if credential is None or not request.site.credentials.end_sign_in(credential, identity):
+    credentials, actor = request.site.credentials, request.actor
+    if credential is None or not credentials.end_sign_in(credential, identity, actor):
         raise RecordNotFound("sign-in", identity)
     return request.redirect(ACCOUNT_PATH, "sign_in_ended", "")
 

@@ -16,7 +16,13 @@ from skillhall._internal.http.request import ROUTE_KEY
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.http.users import JOIN_PATH
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.web import account_pages, audit_pages, source_pages, trust_pages
+from skillhall._internal.web import (
+    account_pages,
+    audit_pages,
+    source_pages,
+    trust_pages,
+    user_pages,
+)
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
 from skillhall._internal.web.playground import playground_pages
@@ -55,6 +61,7 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skills/import/{review}", _WRITE, import_pages.confirm, _STORE),
     ("GET", "/policy", _READ, policy_pages.show_policies),
     ("GET", "/skill/{id}", _READ, skill_pages.show_skill),
+    ("GET", "/skill/{id}/trust", _READ, skill_pages.show_trust, _DATABASE),
     ("GET", "/skill/{id}/files", _READ, skill_pages.list_files),
     ("GET", "/skill/{id}/files/{path:path}", _READ, skill_pages.show_file),
     ("GET", "/skill/{id}/edit", _WRITE, edit_pages.show_edit),
@@ -149,6 +156,15 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", JOIN_PATH, _PUBLIC, account_pages.join, _DATABASE),
     ("POST", "/sign-out", _OWN, account_pages.sign_out, _DATABASE),
     ("GET", account_pages.ACCOUNT_PATH, _OWN, account_pages.show_account, _DATABASE),
+    ("POST", "/account/tokens", _OWN, account_pages.create_token, _DATABASE),
+    ("POST", "/account/tokens/{id}/revoke", _OWN, account_pages.revoke_token, _DATABASE),
+    ("POST", "/account/password", _OWN, account_pages.change_password, _DATABASE),
+    ("GET", user_pages.USERS_PATH, Action.MANAGE_USERS, user_pages.show_users, _DATABASE),
+    ("POST", user_pages.USERS_PATH, Action.MANAGE_USERS, user_pages.add_user, _DATABASE),
+    ("POST", "/users/{name}/role", Action.MANAGE_USERS, user_pages.set_role, _DATABASE),
+    ("POST", "/users/{name}/disable", Action.MANAGE_USERS, user_pages.disable, _DATABASE),
+    ("POST", "/users/{name}/enable", Action.MANAGE_USERS, user_pages.enable, _DATABASE),
+    ("POST", "/users/{name}/link", Action.MANAGE_USERS, user_pages.create_link, _DATABASE),
     ("POST", "/account/sign-ins/{id}/end", _OWN, account_pages.end_sign_in, _DATABASE),
 )
 

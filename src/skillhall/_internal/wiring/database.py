@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.policy_loader import load_policies
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
@@ -22,7 +23,7 @@ from skillhall._internal.skill_store.versions.reviewed_folder_store import (
     end_reviews,
 )
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
-from skillhall._internal.storage.access_tokens import AccessTokens, Token, TokenCache
+from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -31,7 +32,7 @@ from skillhall._internal.storage.audit.audit_sealer import parse_retention
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
-from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.records import SignIn, SkillVersion
 from skillhall._internal.storage.records import StoredUser as User
 from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
@@ -61,10 +62,12 @@ __all__ = [
     "AuditLog",
     "DatabaseServices",
     "NewSignIn",
+    "NewToken",
     "Revocations",
     "ServerAudit",
     "SignIn",
     "SignIns",
+    "SkillVersion",
     "Token",
     "User",
     "UserAccounts",
@@ -235,7 +238,7 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return AccessTokens(SqlTokenTable(database)), database.close
+    return AccessTokens(SqlTokenTable(database), actor=CLI_ACTOR), database.close
 
 
 def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:

@@ -9,6 +9,8 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from skillhall.errors import SkillhallError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
@@ -28,7 +30,6 @@ def refresh_revocations(settings: Settings, sources: Iterable[str] = ()) -> list
     if not _may_know_servers(settings, sources):
         return []
     from skillhall._internal.installer import revocation_check  # noqa: PLC0415
-    from skillhall.errors import SkillhallError  # noqa: PLC0415
 
     warnings = revocation_check.refresh_revocations(settings, sources)
     with suppress(SkillhallError, OSError):

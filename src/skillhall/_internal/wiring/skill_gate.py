@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
 from skillhall._internal.catalog.trust.gate import OpenGate
-from skillhall._internal.catalog.trust.served_skills import ServedSkills
+from skillhall._internal.catalog.trust.server_gate import ServerGate
 from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT, LOCAL_SKILLS
@@ -62,10 +62,10 @@ def open_trust_gate(
     )
 
 
-def open_server_gate(settings: Settings) -> ServedSkills:
+def open_server_gate(settings: Settings) -> ServerGate:
     """Return the gate for the skills of a server."""
     gate = open_trust_gate(settings, LOCAL_SKILLS)
-    return ServedSkills(replace(gate, is_server=True))
+    return ServerGate(replace(gate, is_server=True))
 
 
 def _open_sources(settings: Settings) -> Callable[[str], str]:

@@ -312,7 +312,7 @@ class IndexDatabase:
         return dict(self._execute_in_parts(sql, rows))
 
     def read_heads(self, locations: Sequence[bytes]) -> Mapping[bytes, tuple[str, str]]:
-        """Return the keys of the names and the descriptions of some skills."""
+        """Return the name key and the description of each of these skills, by location."""
         sql = (
             "SELECT location, name, description FROM places JOIN heads ON heads.id = places.head "
             "WHERE location IN ({})"

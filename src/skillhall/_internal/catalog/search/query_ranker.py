@@ -385,7 +385,7 @@ class _WordMatcher:
         self._pattern = re.compile("|".join(rf"({choice})[^\W_]*" for choice in choices) or "(?!)")
 
     def match(self, name: str, description: str) -> list[float]:
-        """Return how well each word matches: 1 in the name, less later, 0 if it is missing."""
+        """Return a score for each word: 1 in the name, less in the description, 0 if missing."""
         best = [0.0] * self._size
         for match in self._pattern.finditer(name):
             self._improve(best, match, 1.0)

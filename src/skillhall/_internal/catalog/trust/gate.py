@@ -133,9 +133,9 @@ def clear_with_fallbacks(
     skills: Sequence[CatalogSkill],
     shadowed: Sequence[DuplicateSkill[CatalogSkill]],
 ) -> Clearance:
-    """Clear skills; a held one gives way to the next skill with its name that may be used.
+    """Clear skills; replace a held one with the next cleared skill of the same name.
 
-    Otherwise, a cloned project could take away the skills in the home folder by their names.
+    Otherwise, a cloned project could disable skills in the home folder by using their names.
     """
     clearance = gate.clear(skills)
     held = {one.skill.location for one in clearance.held}

@@ -36,7 +36,7 @@ _TRUST_FILE = "trust.json"  # as in `trust_store`, which a listing does not impo
 
 
 class TrustCacheFile:
-    """A checked cache file of one project: data that `marshal` can write."""
+    """Cache file of one project with `marshal` data, verified before use."""
 
     def __init__(self, cache_directory: str, kind: str, project: str) -> None:
         """`kind` says what the file contains. Without a directory, there is no file."""

@@ -1,4 +1,4 @@
-"""Who wrote a skill, who approved it, whether it changed since, and whether agents may use it.
+"""Who wrote a skill, who approved it, whether it has changed, and whether agents may use it.
 
 Every surface shows the same four lines: `skillhall trust show`, the page of a skill, REST and MCP.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.policy.trust.policies import SignatureCheck
+from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_decision import Decision, TrustState
 
 if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.gate import HeldSkill
     from skillhall._internal.policy.trust.policies import SkillEvidence
-    from skillhall._internal.policy.trust.trust_decision import Decision
 
 _SHORT_DIGEST = len("sha256:") + 12
 _SHORT_COMMIT = 7
@@ -58,10 +59,16 @@ class TrustSummary(NamedTuple):
     risk: str = ""
     signature: SignatureCheck = SignatureCheck()
     needs_approval: bool = True  # whether an approval would change the decision
+    is_history_read: bool = True  # False if the versions in a database were not read
+
+    def with_revocation(self, reason: str) -> TrustSummary:
+        """Return the summary of a skill that this server revoked."""
+        decision = Decision(TrustAction.BLOCK, TrustState.BLOCKED, f"it is revoked: {reason}")
+        return self._replace(decision=decision)
 
     @property
     def is_changed(self) -> bool:
-        """Whether other files than the current ones were approved."""
+        """Whether files other than the current ones were approved."""
         return self.approval is not None and self.approval.digest != self.digest
 
     @property
@@ -111,6 +118,8 @@ class TrustSummary(NamedTuple):
 
     def _describe_approval(self) -> str:
         approval = self.approval
+        if not self.is_history_read:
+            return "recorded with the versions of this server"
         if approval is None:
             if self.decision.is_cleared:
                 return f"not needed, {self.decision.rule}"
@@ -121,6 +130,8 @@ class TrustSummary(NamedTuple):
 
     def _describe_change(self) -> str:
         current = self.short_digest or "files that were not read"
+        if not self.is_history_read:
+            return f"recorded with the versions of this server; now {current}"
         if self.approval is None:
             return f"nothing was approved before; now {current}"
         if self.is_changed:

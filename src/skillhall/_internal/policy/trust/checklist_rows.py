@@ -22,7 +22,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         NO,
         "Was the skill's behavior examined, not only its text?",
         "command:scan",
-        "The scan reads files; it judges no behavior.",
+        "The scan reads files; it does not observe behavior.",
     ),
     (
         "1.3",
@@ -86,7 +86,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     (
         "2.5",
         YES,
-        "Does nothing of a cloned project take effect without an approval?",
+        "Do the skills of a cloned project need an approval to take effect?",
         "command:trust command:policy guide:trust.md fact:approved",
         "",
     ),
@@ -336,7 +336,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Does a scanner judge the intent of the text?",
         "command:scan",
-        "Rules and phrases only. Results of other scanners can be added as SARIF.",
+        "Rules and phrases only. Other scanners' results can be combined with ours as SARIF.",
     ),
     (
         "8.2",
@@ -355,7 +355,7 @@ ROWS: Final[tuple[_Row, ...]] = (
     (
         "8.4",
         YES,
-        "Can the skill not influence the scanner?",
+        "Is the scanner safe from influence by the skill?",
         "command:scan guide:scan.md",
         "",
     ),
@@ -399,7 +399,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Is the use of skills logged?",
         "command:stats setting:SKILLHALL_USAGE_LOG",
-        "Loads and reads are, not what the agent does then.",
+        "Loads and reads are logged, not what the agent does afterwards.",
     ),
     (
         "9.5",

@@ -29,7 +29,7 @@ RISKS: Final[Mapping[str, str]] = {
 
 
 class Answer(StrEnum):
-    """Whether the question of a row is answered with yes."""
+    """Answer to the question of a row."""
 
     YES = "yes"
     PARTLY = "in part"
@@ -38,7 +38,7 @@ class Answer(StrEnum):
 
 
 class EvidenceKind(StrEnum):
-    """What kind of evidence a row names."""
+    """Kind of evidence for an answer."""
 
     FINDING = "finding"  # the code of a finding; without one, the answer holds
     COMMAND = "command"
@@ -81,7 +81,7 @@ class ChecklistRow(NamedTuple):
 
 
 class ChecklistFacts(NamedTuple):
-    """What is known about a skill or a server; `None` is unknown."""
+    """Facts about a skill or a server; `None` means unknown."""
 
     findings: frozenset[Code] = frozenset()  # of the scan of a skill
     signed: bool | None = None  # by a known signer
@@ -116,7 +116,7 @@ CHECKLIST: tuple[ChecklistRow, ...] = tuple(
 def answer_checklist(facts: ChecklistFacts | None = None) -> list[ChecklistAnswer]:
     """Answer all rows for a skill or a server; without facts, for Skillhall in general.
 
-    A finding or a fact that speaks against a row turns its answer into no.
+    A finding or a fact that contradicts a row turns its answer into no.
     """
     known = facts or ChecklistFacts()
     return [_answer(row, known) for row in CHECKLIST]

@@ -53,7 +53,7 @@ _KNOWN_INSTALLERS = split_words(
 
 
 def has_only_known_installers(line: str) -> bool:
-    """Whether a lowercase line has URLs, all of them URLs of known installers."""
+    """Whether a lowercase line has URLs, and all of them are those of known installers."""
     urls = _DOWNLOADED_URL.findall(line)
     return bool(urls) and all(map(_is_known_installer, urls))
 

@@ -194,7 +194,7 @@ def _read_files(bundle: Bundle) -> tuple[dict[str, bytes], dict[str, bytes], lis
 def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
     text = normalize_newlines(data.replace(b"\0", b"").decode("utf-8", "replace"))
-    lines = ScannedText(unicodedata.normalize("NFC", text))
+    lines = ScannedText(text if text.isascii() else unicodedata.normalize("NFC", text))
     has_invisible = has_invisible_characters(lines)
     if has_invisible:
         yield from find_invisible_characters(lines)

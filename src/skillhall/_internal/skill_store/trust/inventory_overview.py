@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ServerState(StrEnum):
-    """What a server knows about the digest of a skill."""
+    """State of a skill's digest on a server."""
 
     REVOKED = "revoked"  # also if the version was yanked
     APPROVED = "approved"  # the server serves it

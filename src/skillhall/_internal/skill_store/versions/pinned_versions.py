@@ -35,7 +35,7 @@ class PinnedSkill(NamedTuple):
 
 @dataclass(slots=True)
 class PinnedVersions:
-    """Writes versions into a cache folder when they are asked for. Thread-safe."""
+    """Writes requested versions to a cache folder. Thread-safe."""
 
     versions: SkillVersions
     folder: str

@@ -1,7 +1,7 @@
 """Skill store in folders whose skills are reviewed: approved versions are served.
 
 The user skills in the run directory are working copies. Each change to them is recorded as a
-version in the database, also if it is made by hand. Readers get the approved versions from a
+version in the database, even if it is made by hand. Readers get the approved versions from a
 mirror.
 """
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.folder_store import FolderStore
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
-    from skillhall._internal.skill_store.store import ComputeFiles, Provenance, SkillFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, ImportOrigin, SkillFiles
     from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
 
 
 class ReviewedFolderStore(MirroredStore):
-    """User skills of a run directory, of which the approved versions are served."""
+    """User skills of a run directory; only their approved versions are served."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class ReviewedFolderStore(MirroredStore):
             self._record_working_copies()
 
     def watch(self, on_change: Callable[[], object]) -> None:
-        """Detect changes of what is served, and of the working copies."""
+        """Detect changes to the served skills and to the working copies."""
         super().watch(on_change)
         self._folders.live_catalog.watch(self._try_record_edits)
 
@@ -129,9 +129,9 @@ class ReviewedFolderStore(MirroredStore):
         """Do nothing: folders are not a part of the transaction."""
 
     def follow(self, skill: str, before: int | None, after: int | None) -> None:
-        """Refresh the mirror, and the working copy if it is the version that was served.
+        """Refresh the mirror, and the working copy if it is the version served before.
 
-        A newer draft stays as it is.
+        A newer draft is not changed.
         """
         if before == after:
             return
@@ -159,7 +159,7 @@ class ReviewedFolderStore(MirroredStore):
         return bind_actor(self._folders, self._actor, self._action, self._provenance)
 
     def _record_change(
-        self, changes: Mapping[str, SkillFiles | None], actor: Actor, provenance: Provenance
+        self, changes: Mapping[str, SkillFiles | None], actor: Actor, provenance: ImportOrigin
     ) -> None:
         """Record versions before the folders are written, while their lock is held.
 
@@ -174,7 +174,7 @@ class ReviewedFolderStore(MirroredStore):
                     writer.record_found(skill, files)
                 else:
                     origin = VersionOrigin(actor.name, "", *provenance)
-                    writer.record(skill, files, origin, self._mode)
+                    writer.record_files(skill, files, origin, self._mode)
 
         self._table.write(work, self._now())
 

@@ -60,7 +60,7 @@ _DIGEST = re.compile("sha256:[0-9a-f]{8,64}")
 
 
 class VersionList(NamedTuple):
-    """Versions of a skill, newest first, and what was decided about them."""
+    """Versions of a skill, newest first, and the decisions about them."""
 
     skill: str
     versions: tuple[SkillVersion, ...]
@@ -68,7 +68,7 @@ class VersionList(NamedTuple):
     reviews: tuple[VersionReview, ...]
 
     def reviews_of(self, number: int) -> tuple[VersionReview, ...]:
-        """Return what was decided about one version, oldest first."""
+        """Return the decisions about one version, oldest first."""
         return tuple(review for review in self.reviews if review.number == number)
 
 
@@ -133,7 +133,7 @@ class WorkingCopies(Protocol):
         """Update the working copy of a skill whose current version changes."""
 
     def follow(self, skill: str, before: int | None, after: int | None) -> None:
-        """Do the same after the transaction, and refresh what is served."""
+        """Update the working copy after the transaction, and refresh the served skills."""
 
 
 def parse_pin(text: str) -> VersionPin | None:
@@ -263,7 +263,7 @@ class SkillVersions:
     def approve(
         self, skill: str, number: int, actor: Actor, digest: str, comment: str = ""
     ) -> VersionChange:
-        """Approve a version and serve it; `digest` is what the reviewer looked at.
+        """Approve a version and serve it; `digest` is that of the reviewed files.
 
         Raises: StaleVersionError if that is not the version in review, OwnVersionError, and as
         `submit`.
@@ -271,7 +271,7 @@ class SkillVersions:
         return self._apply(VersionVerb.APPROVE, skill, number, actor, comment, digest)
 
     def yank(self, skill: str, number: int, actor: Actor, reason: str) -> VersionChange:
-        """Yank an approved version; if it is served, the newest other approved one is instead.
+        """Yank an approved version; if it is served, the newest other approved one replaces it.
 
         Raises: as `submit`.
         """
@@ -393,7 +393,7 @@ def _find_reason(listed: VersionList, number: int) -> str:
 
 
 def _check_digest(reader: VersionReader, version: SkillVersion, digest: str) -> None:
-    """Check that a reviewer looked at the version in review. Raises: StaleVersionError."""
+    """Check that the digest is that of the version in review. Raises: StaleVersionError."""
     if digest != version.digest:
         raise StaleVersionError(version.skill, version.digest)
     if version.state is VersionState.DRAFT:

@@ -89,7 +89,7 @@ def _call_with_current_bundle(
     """
     reader = None
     try:
-        folder = open_folder_at(location)
+        folder = open_folder_at(location, will_list=True)
     except OSError:
         raise SkillFileNotFound(location.name) from None
     try:

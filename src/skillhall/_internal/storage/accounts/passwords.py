@@ -57,7 +57,8 @@ def hash_password(password: str) -> str:
 def verify_password(password: str, stored: str) -> bool:
     """Whether a password is the stored one.
 
-    Takes as long if there is none, so that the time does not tell which users exist. Raises: Busy.
+    Takes as long if none is stored, so that the time does not reveal which users exist.
+    Raises: Busy.
     """
     parsed = PasswordHash.parse(stored)
     if len(password) > MAX_LENGTH:

@@ -138,7 +138,7 @@ class UserAccounts:
         self.table.remove(self._find_other(name, actor, "name"), actor, self._now())
 
     def create_link(self, name: str, actor: Actor) -> NewLink:
-        """Create a link to set a password; earlier links of the user end.
+        """Create a link to set a password; earlier links of the user become invalid.
 
         Raises: UserNotFound, FieldRefused if the user is disabled or has no password here,
         DatabaseUnavailable.
@@ -174,7 +174,7 @@ class UserAccounts:
     def change_password(
         self, user: StoredUser, current: str, new: str, actor: Actor, sign_in: str = ""
     ) -> StoredUser:
-        """Change the password of a user and end all other sign-ins than `sign_in`.
+        """Change the password of a user and end all sign-ins except `sign_in`.
 
         Raises: FieldRefused, Busy, DatabaseUnavailable.
         """

@@ -121,7 +121,7 @@ class SqlUserTable:
         self._database.write(work)
 
     def add_link(self, user: StoredUser, actor: Actor, link: UserLink) -> None:
-        """Add a link that sets a password; earlier ones of the user end."""
+        """Add a link that sets a password; earlier links of the user become invalid."""
 
         def work(connection: Connection) -> None:
             connection.execute(delete(user_links).where(user_links.c.user == user.id))
@@ -152,7 +152,7 @@ class SqlUserTable:
         return self._database.write(work)
 
     def change_password(self, user: StoredUser, actor: Actor, at: str, sign_in: str) -> None:
-        """Store the password of `user` and end all other sign-ins than `sign_in`."""
+        """Store the password of `user` and end all sign-ins except `sign_in`."""
 
         def work(connection: Connection) -> None:
             _store_password(connection, user, sign_in)
@@ -194,6 +194,6 @@ def _record(  # noqa: PLR0913, PLR0917 - what an audit log needs
     at: str,
     detail: Mapping[str, object] | None = None,
 ) -> None:
-    """Add a change of a user to the audit log, and tell all servers."""
+    """Add a change to a user to the audit log, and notify all servers."""
     add_audit_row(connection, actor, f"user.{action}", user.name, at=at, detail=detail)
     publish_event(connection, TOKENS_CHANGED, at)

@@ -126,7 +126,7 @@ def _to_csv_row(row: dict[str, Any]) -> list[object]:
 
 
 def _escape_formula(value: object) -> object:
-    """Return a value that spreadsheets take for a text, not a formula."""
+    """Return a value that spreadsheets treat as text, not as a formula."""
     is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
     return f"'{value}" if is_formula else value
 

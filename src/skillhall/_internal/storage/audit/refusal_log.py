@@ -33,15 +33,15 @@ class _Refusal(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What makes refusals the same: everything but the time, the request and the details."""
+        """The fields that equal refusals share: all but the time, the request and the details."""
         return (*self.actor._replace(request_id=""), self.action, self.subject)
 
 
 class RefusalLog:
     """Records refused requests in a background thread. Call `close` when done.
 
-    In each hour, the same refusal has one row, and one more with the number of repetitions, so that
-    an attacker cannot fill the log. A request never waits.
+    Equal refusals get one row per hour, and one more with the number of repetitions, so that an
+    attacker cannot fill the log. A request never waits.
     """
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
@@ -77,14 +77,14 @@ class RefusalLog:
         self._thread.wake()
 
     def close(self) -> None:
-        """Write what is pending and stop. Idempotent."""
+        """Write pending refusals and stop. Idempotent."""
         with self._lock:
             self._end_window()
         self._thread.close()
         self._write()
 
     def _end_window(self) -> None:
-        """Add rows with the numbers of refusals that have none."""
+        """Add rows that count the refusals without a row of their own."""
         for refusal, count in self._counts.values():
             if count > 1:
                 self._pending.append(refusal._replace(detail={"repeated": count - 1}))

@@ -66,8 +66,8 @@ def replace_owner(
     identity: str,
     row: Mapping[str, object],
     files: FilesByPath,
-) -> None:
-    """Insert an owner with its files, or replace the one with the same key."""
+) -> dict[str, StoredFile]:
+    """Insert an owner with its files, or replace the one with the same key; return the files."""
     unused = _delete_rows(connection, owner, identity)
     key = _find_key(owner)
     connection.execute(insert(key.table), {key.name: identity, **row})
@@ -79,6 +79,7 @@ def replace_owner(
         ]
         connection.execute(insert(owner.table), rows)
     delete_unused_blobs(connection, unused)
+    return stored
 
 
 def delete_owner(connection: Connection, owner: Column[str], identity: str) -> None:
@@ -115,7 +116,7 @@ def _delete_rows(connection: Connection, owner: Column[str], identity: str) -> s
 
 
 def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
-    """Delete those of the contents that no file has."""
+    """Delete the contents with these digests that no file refers to."""
     if not digests:
         return
     used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in FILE_TABLES))

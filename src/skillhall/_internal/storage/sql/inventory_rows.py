@@ -49,7 +49,7 @@ class SqlInventoryTable:
         """Replace the report of a label, and delete reports from before `since`.
 
         A label belongs to the user who sent its last report.
-        Raises: Conflict if it is of another user, DatabaseUnavailable, DatabaseFull.
+        Raises: Conflict if it belongs to another user, DatabaseUnavailable, DatabaseFull.
         """
         owner = select(inventories.c.by).where(inventories.c.label == report.label)
         rows = [
@@ -61,7 +61,9 @@ class SqlInventoryTable:
             connection.execute(delete(inventories).where(inventories.c.at < since))
             by = connection.execute(owner).scalar()
             if by is not None and by.partition("/")[0] != actor.user:
-                raise Conflict(report.label, "choose another label: this one is of another user")
+                raise Conflict(
+                    report.label, "choose another label: this one belongs to another user"
+                )
             connection.execute(delete(inventories).where(inventories.c.label == report.label))
             values = {"label": report.label, "by": report.by, "at": report.at}
             connection.execute(insert(inventories), values)

@@ -247,7 +247,7 @@ document.addEventListener("keydown", (event) => {
 
 function enableSorting() {
   for (const list of document.querySelectorAll(".cards")) {
-    if (Sortable.get(list)) continue;
+    if (!window.Sortable || Sortable.get(list)) continue; // it is loaded for those who may move
     Sortable.create(list, {
       group: "blocks",
       draggable: ".block",

@@ -27,7 +27,7 @@ command = command_group(
 _FILTERS = (
     ("--actor", "NAME", "Show only changes by this user, or user/token."),
     ("--action", "NAME", "Show only this action, such as skill.edit, or a group such as skill."),
-    ("--subject", "ID", "Show only changes of this skill, token, session, …"),
+    ("--subject", "ID", "Show only changes to this skill, token, session, …"),
     ("--outcome", "done|refused", "Show only changes that were made, or refused."),
     ("--via", "NAME", "Show only changes through web, rest, mcp, cli, webhook or system."),
     ("--since", "TIME", "Show only rows since this date or time, or of the last 12h, 7d, 4w."),
@@ -98,13 +98,16 @@ def export(*, filters: dict[str, str], output_format: str) -> CommandResult | in
 
 @json_command("verify", "skillhall audit verify", group=command)
 @click.option(
-    "--head", default="", metavar="HASH", help="Check that the chain contains this hash of a log."
+    "--head",
+    default="",
+    metavar="HASH",
+    help="Check that the chain contains this hash from a server's log.",
 )
 def verify(*, head: str) -> CommandResult:
     """Verify the hash chain of the audit log.
 
     The exit code is 1 if a row was edited, deleted, inserted or moved. Servers log the newest hash
-    every hour: with --head, a chain that was rewritten as a whole is found, too.
+    every hour; with --head, a completely rewritten chain is detected, too.
     """
     with _open_log() as log:
         report = log.verify(head.strip().lower())

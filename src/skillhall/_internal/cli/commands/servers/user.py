@@ -33,9 +33,13 @@ _LINK_MESSAGE = "the link sets the password; it works once, within 24 hours, and
 @json_command("add", "skillhall user add dev1 --role author", group=command)
 @click.argument("name")
 @click.option(
-    "--role", type=_ROLES, default=Role.READER.value, show_default=True, help="What they may do."
+    "--role",
+    type=_ROLES,
+    default=Role.READER.value,
+    show_default=True,
+    help="Set the role of the user.",
 )
-@click.option("--display", default="", metavar="TEXT", help="Name that pages show.")
+@click.option("--display", default="", metavar="TEXT", help="Set the name that pages show.")
 def add(*, name: str, role: str, display: str) -> CommandResult:
     """Add a user and print a link where the person sets a password."""
     with _open_accounts() as accounts:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # from an optional extra
         VersionDetails,
     )
     from skillhall._internal.skill_store.versions.version_diff import FileChange
-    from skillhall._internal.storage.records import SkillVersion
+    from skillhall._internal.wiring.database import SkillVersion
 
 _MARKS = {"same": " ", "old": "-", "new": "+", "gap": "@"}
 
@@ -48,7 +48,10 @@ command = command_group(
 )
 _version_argument = click.argument("version", metavar="ID[@N]")
 _comment_option = click.option(
-    "--comment", default="", metavar="TEXT", help="Tell the author and other reviewers something."
+    "--comment",
+    default="",
+    metavar="TEXT",
+    help="Add a comment for the author and other reviewers.",
 )
 
 
@@ -164,10 +167,12 @@ def approve(
 
 @json_command("yank", "skillhall version yank pdf@4 --reason 'It deletes files.'", group=command)
 @_version_argument
-@click.option("--reason", required=True, metavar="TEXT", help="Say why; it is published.")
+@click.option(
+    "--reason", required=True, metavar="TEXT", help="State the reason, which is published."
+)
 @run_directory_option
 def yank(*, version: str, reason: str, root: str) -> CommandResult:
-    """Yank an approved version, or the served one: no client may use it any more."""
+    """Yank an approved version, or the served one, so that no client may use it."""
     with _open_versions(root) as versions:
         found = _resolve(versions, version, VersionState.APPROVED)
         change = versions.yank(found.skill, found.number, CLI_ACTOR, reason)

@@ -60,7 +60,7 @@ class _Cached(NamedTuple):
     served: ServedClearance
 
 
-class ServedSkills:
+class ServerGate:
     """Clears the skills of a server. Thread-safe.
 
     Without rules, nothing is read: the policy files are only checked for existence.

@@ -1,0 +1,143 @@
+"""Users in a browser: an administrator invites people, who sign in and manage their tokens."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.support.browsers import VIEWPORTS, BrowserSession, ServeProcess, run_server
+from tests.support.servers import TOKEN
+from tests.support.skills import make_skill
+
+PASSWORD = "purple ladder winter"  # noqa: S105 - of tests alone
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServeProcess]:
+    folder = tmp_path_factory.mktemp("users")
+    make_skill(folder / ".agents/skills", "plan")
+    with run_server(folder, SKILLHALL_AUTH_TOKEN=TOKEN) as running:
+        yield running
+
+
+def sign_in_as_operator(session: BrowserSession) -> Page:
+    page = session.open_page("/sign-in?next=/users")
+    if page.get_by_text("Sign in with an access token").count():
+        page.get_by_text("Sign in with an access token").click()
+    page.get_by_label("Access token", exact=True).fill(TOKEN)
+    page.get_by_label("Access token", exact=True).press("Enter")
+    expect(page.get_by_role("heading", name="Users", level=1)).to_be_visible()
+    return page
+
+
+def invite(page: Page, name: str, role: str) -> str:
+    """Add a user by keyboard and return the link."""
+    page.get_by_label("Name", exact=True).fill(name)
+    page.get_by_label("Role", exact=True).select_option(role)
+    page.get_by_role("button", name="Add user").press("Enter")
+    expect(page.get_by_role("heading", name=f"Link for {name}")).to_be_visible()
+    return page.locator("#join-link").inner_text()
+
+
+def join(session: BrowserSession, link: str) -> Page:
+    page = session.open_page(link.removeprefix(session.url))
+    if not page.get_by_label("Code").is_hidden():  # without scripts
+        page.get_by_label("Code").fill(link.partition("#")[2])
+    page.get_by_label("New password").fill(PASSWORD)
+    page.get_by_label("Repeat the password").fill(PASSWORD)
+    page.get_by_role("button", name="Save and sign in").press("Enter")
+    return page
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
+def test_invited_person_sets_a_password_and_signs_in(
+    browser: Browser, server: ServeProcess, scripts: bool
+) -> None:
+    admin, person = (
+        BrowserSession.open(browser, server.url, java_script_enabled=scripts) for _ in range(2)
+    )
+    name = f"dev{int(scripts)}"
+    link = invite(sign_in_as_operator(admin), name, "author")
+    page = join(person, link)
+    expect(page.get_by_role("status").first).to_contain_text(name)
+    expect(page.get_by_role("link", name="Add skill")).to_be_visible()
+    expect(page.get_by_role("link", name="Users")).to_have_count(0)
+    assert "#" not in page.url
+    page.get_by_role("button", name="Sign out").click()
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill("wrong")
+    page.get_by_label("Password").press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Wrong name or password.")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_label("Password").press("Enter")
+    expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
+    for session in (admin, person):
+        session.close()
+
+
+def test_person_creates_and_revokes_a_token_and_changes_the_password(
+    browser: Browser, server: ServeProcess
+) -> None:
+    admin, person = (BrowserSession.open(browser, server.url) for _ in range(2))
+    page = join(person, invite(sign_in_as_operator(admin), "dev3", "author"))
+    page.get_by_role("link", name="Account").press("Enter")
+    page.get_by_label("Label").fill("ci of dev3")
+    page.get_by_label("write", exact=False).check()
+    expect(page.get_by_label("admin")).to_have_count(0)
+    page.get_by_role("button", name="Create token").press("Enter")
+    expect(page.locator("#new-token")).to_contain_text("skh_")
+    row = page.get_by_role("row").filter(has_text="ci of dev3")
+    expect(row).to_contain_text("read write")
+    row.get_by_role("button", name="Revoke the token ci of dev3").press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("The token was revoked.")
+    expect(page.get_by_role("row").filter(has_text="ci of dev3")).to_have_count(0)
+    page.get_by_label("Current password").fill(PASSWORD)
+    page.get_by_label("New password").fill("green bottle summer")
+    page.get_by_label("Repeat the password").fill("green bottle summer")
+    page.get_by_role("button", name="Change password").press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text("Your password was changed.")
+    for session in (admin, person):
+        session.close()
+
+
+def test_buttons_that_a_role_may_not_use_are_hidden(browser: Browser, server: ServeProcess) -> None:
+    admin, person = (BrowserSession.open(browser, server.url) for _ in range(2))
+    admin_page = sign_in_as_operator(admin)
+    page = join(person, invite(admin_page, "reader1", "reader"))
+    expect(page.get_by_role("heading", name="Skills", level=1)).to_be_visible()
+    for path in ("/skills", "/skill/plan", "/sessions", "/templates", "/sources", "/playground"):
+        person.open_page(path)
+        # The forms left are those for the search, the preferences, the language and signing out.
+        forms = page.locator("form[method=post]:not([hidden])")
+        actions = forms.evaluate_all("forms => forms.map((form) => form.getAttribute('action'))")
+        assert {*actions} <= {"/settings", "/sign-out"}, path
+        links = page.locator("a[href$='/edit'], a[href$='/add'], a[href$='/import']")
+        expect(links).to_have_count(0)
+    admin_page.get_by_role("button", name="Disable reader1").press("Enter")
+    expect(admin_page.get_by_role("status").first).to_contain_text("reader1")
+    row = admin_page.get_by_role("row").filter(has_text="reader1")
+    expect(row).to_contain_text("Disabled")
+    person.open_page("/skills")
+    expect(page.get_by_label("Password")).to_be_visible()
+    for session in (admin, person):
+        session.close()
+
+
+def test_pages_of_users_are_accessible(browser: Browser, server: ServeProcess) -> None:
+    for number, (width, scheme) in enumerate(VIEWPORTS):
+        options = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+        admin, person = (
+            BrowserSession.open(
+                browser, server.url, bypass_csp=True, reduced_motion="reduce", **options
+            )
+            for _ in range(2)
+        )
+        link = invite(sign_in_as_operator(admin), f"seen{number}", "reviewer")
+        assert admin.find_accessibility_problems() == []
+        person.open_page(link.removeprefix(server.url))
+        assert person.find_accessibility_problems() == []
+        join(person, link)
+        person.open_page("/account")
+        assert person.find_accessibility_problems() == []
+        for session in (admin, person):
+            session.close()
