@@ -18,7 +18,7 @@ from skillhall._internal.skill.lossless_editor import SkillText
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, Provenance, bind_actor
+from skillhall._internal.skill_store.store import ALL_FILES_SCAN, ImportOrigin, bind_actor
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.skill_store.versions.reviewed_folder_store import (
     ReviewedFolderStore,
@@ -151,7 +151,7 @@ def test_equal_bytes_make_no_second_version(team: Team) -> None:
 
 
 def test_version_records_author_source_and_commit(team: Team) -> None:
-    origin = Provenance("acme/skills", "3f1c0b6")
+    origin = ImportOrigin("acme/skills", "3f1c0b6")
     bind_actor(team.store, AUTHOR, "", origin).import_(build("Read."))
     [version] = team.versions.list("pdf").versions
     assert (version.author, version.source, version.commit) == ("dev1/ci", *origin)

@@ -11,8 +11,9 @@ import pytest
 from anyio import to_thread
 from mcp import Client
 
+from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.skill.bundle import sha256_hex
-from tests.support.databases import truncate_tables
+from tests.support.databases import make_postgres_database, truncate_tables
 from tests.support.mcp_clients import (
     ClientAction,
     read_error_data,
@@ -20,7 +21,7 @@ from tests.support.mcp_clients import (
     send_request,
 )
 from tests.support.replicas import wait_until
-from tests.support.review_server import SKILLS, ReviewServer, review_server
+from tests.support.review_server import SKILLS, ReviewServer, review_server, review_settings
 from tests.support.skills import make_skill_md
 
 T = TypeVar("T")
@@ -229,6 +230,14 @@ def test_no_list_index_or_mcp_client_sees_a_draft_during_edits(server: ReviewSer
     assert [row["state"] for row in rows] == ["draft"] * 100 + ["approved"]
 
 
+def test_trust_names_the_reviewer_and_the_version(server: ReviewServer) -> None:
+    server.publish("One.", 1, "trusted")
+    data = server.request("reader", "GET", f"{SKILLS}/trusted/trust").json["data"]
+    approval = data["approval"]
+    assert (approval["by"], approval["via"]) == ("reviewer/reviewer", "version 1")
+    assert approval["digest"] == data["digest"]
+
+
 def test_skills_without_versions_are_distinguished_from_unknown_ones(tmp_path: Path) -> None:
     with review_server(tmp_path, "off") as server:
         server.write("One.")
@@ -271,6 +280,29 @@ def test_all_servers_serve_one_version_within_a_second(tmp_path: Path, postgres:
         yank = f"{SKILLS}/pdf/versions/1/yank"
         assert first.request("reviewer", "POST", yank, {"reason": "x"}).json["data"]["current"] == 2
         assert wait_for_body(second, "Two.") < MAX_DELAY
+
+
+def test_backup_restores_versions_across_databases(tmp_path: Path, postgres: str) -> None:
+    url = {"SKILLHALL_DATABASE_URL": make_postgres_database(postgres, "reviewed_backup")}
+    environments: list[tuple[str, dict[str, str]]] = [("a", {}), ("b", url), ("c", {})]
+    answers = []
+    for number, (name, environment) in enumerate(environments):
+        settings = review_settings(tmp_path / name, **environment)
+        if number:
+            restore_backup(settings, str(tmp_path / f"{number - 1}.backup"))
+        with review_server(tmp_path / name, **environment) as server:
+            if not number:
+                server.publish("One.", 1)
+                server.publish("Two.", 2)
+                server.write("Three.")
+                server.request("reviewer", "PUT", f"{SKILLS}/pdf/current", {"number": 1})
+            versions = server.request("author", "GET", f"{SKILLS}/pdf/versions").json["data"]
+            archive = server.request("reader", "GET", f"{SKILLS}/pdf@2/archive").body
+            draft = server.request("author", "GET", f"{SKILLS}/pdf?state=draft").json["data"]
+            answers.append((versions, archive, draft, server.body()))
+        make_backup(settings, str(tmp_path / f"{number}.backup"))
+    assert answers[0] == answers[1] == answers[2]
+    assert (answers[0][3], answers[0][2]["body"].strip()) == ("One.", "Three.")
 
 
 def etags(server: ReviewServer) -> set[str]:

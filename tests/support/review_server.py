@@ -74,9 +74,8 @@ class ReviewServer:
         return str(response.json["data"]["body"]).strip() if response.status == 200 else ""
 
 
-@contextmanager
-def review_server(folder: Path, mode: str = "one", **environment: str) -> Iterator[ReviewServer]:
-    """Run a server whose data are below a folder."""
+def review_settings(folder: Path, mode: str = "one", **environment: str) -> Settings:
+    """Return the settings of a server whose data are below a folder."""
     variables = {
         "SKILLHALL_CACHE_DIR": str(folder / "cache"),
         "SKILLHALL_DATA_DIR": str(folder / "data"),
@@ -86,7 +85,13 @@ def review_server(folder: Path, mode: str = "one", **environment: str) -> Iterat
         **environment,
     }
     (folder / "run").mkdir(parents=True, exist_ok=True)
-    settings = Settings.read(variables)._replace(working_directory=str(folder / "run"))
+    return Settings.read(variables)._replace(working_directory=str(folder / "run"))
+
+
+@contextmanager
+def review_server(folder: Path, mode: str = "one", **environment: str) -> Iterator[ReviewServer]:
+    """Run a server whose data are below a folder."""
+    settings = review_settings(folder, mode, **environment)
     tokens = MemoryTokens()
     for person, scopes in TOKENS.items():
         tokens.add(person, scopes, owner=person)

@@ -21,7 +21,7 @@ from fastapi import APIRouter
 from starlette.types import ASGIApp
 
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
-from skillhall._internal.http.access import record_refusal
+from skillhall._internal.http.access import record_failed_sign_in, record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import (
@@ -128,6 +128,8 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         service, metrics, services.check_database, services.embedding, services.audit
     )
     credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
+    if services.audit is not None:
+        credentials.on_failure = partial(record_failed_sign_in, services.audit)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
     error_page = None
@@ -142,6 +144,7 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             workspace,
             services.accounts,
             services.audit,
+            services.trust,
         )
         metrics.add_pool(lambda: site.conversations.status)
         routers += [skill_routes.router, version_routes.router, well_known.router]

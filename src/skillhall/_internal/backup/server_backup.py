@@ -66,6 +66,7 @@ from skillhall._internal.storage.sql.backup import (
     replace_rows,
 )
 from skillhall._internal.storage.sql.migrations import current_version
+from skillhall._internal.storage.sql.tables import blobs
 from skillhall._internal.wiring.database import get_mirror_folder, open_database, utc_now
 from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
 
@@ -385,7 +386,10 @@ class _Restore:
     def run(self, reader: BackupReader, totals: BackupTotals, before: ServerSummary) -> None:
         """Replace the data. Raises: as `restore_backup`."""
         restore_id = secrets.token_hex(8)
-        skipped = frozenset(table.name for table in CONVERTED_TABLES if self._to_tables)
+        # Versions need their contents.
+        skipped = frozenset(
+            table.name for table in CONVERTED_TABLES if self._to_tables and table is not blobs
+        )
         plan = RestorePlan(self._header, restore_id, utc_now(), skipped, CLI_ACTOR)
         _check_disk_space(self._settings.data_directory, totals.bytes)
         staged = {name: StagedPart(part, restore_id) for name, part in self._parts.items()}

@@ -49,6 +49,7 @@ COMMAND_SECTIONS = {
         "untrust": ("install.trust:untrust", "Block skills for agents."),
         "advisories": ("install.advisories", "List revoked skills, or read a list from a file."),
         "inventory": ("install.inventory", "List the skills of this machine: send."),
+        "checklist": ("install.checklist", "Answer OWASP's questions about agentic skills."),
         "policy": ("install.policy", "Show which rules decide about each skill: check."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),

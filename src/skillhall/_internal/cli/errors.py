@@ -73,6 +73,7 @@ HINTS: Mapping[str, str] = {
     "source_unknown": "upload it first with 'skillhall prompts upload'",
     "token_not_found": "'skillhall token list' shows all tokens",
     "unknown_agent": "'skillhall agents' lists the supported agents",
+    "version_not_found": "'skillhall version list {name}' shows all versions",
     "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' registers it",
 }
 # The packages of the extras. Any other missing module is a bug.

@@ -13,7 +13,7 @@ from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.rollback import list_changes
 from skillhall._internal.settings import Settings
-from skillhall._internal.wiring.revocations import refresh_revocations
+from skillhall._internal.wiring.revocation_refresh import refresh_revocations
 
 
 def open_project(*, is_user: bool, follow_links: bool = False) -> Project:

@@ -133,3 +133,12 @@ def record_refusal(audit: ServerAudit, scope: Scope) -> None:
             method=scope["method"],
             path=scope["path"],
         )
+
+
+def record_failed_sign_in(audit: ServerAudit, scope: Scope, name: str) -> None:
+    """Record a wrong token or password in the audit log. Never blocks.
+
+    `name` is that of the known user or token, or "".
+    """
+    actor = actor_of(scope)._replace(user="", token="")
+    audit.refusals.record(actor, "sign-in", name)

@@ -85,6 +85,7 @@ HINTS: Mapping[str, str] = {
     ),
     "role_required": "ask an administrator of this server for another role",
     "scope_required": "create a token with 'skillhall token new NAME --scope {scope}'",
+    "version_not_found": "GET /api/v1/skills/{name}/versions lists the versions",
     "source_unknown": "upload it first: POST /api/v1/prompts/sources",
 }
 # Clients of the prompt routes expect this code.

@@ -29,7 +29,7 @@ from skillhall._internal.skill.signatures.statement import SignatureInvalid
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall._internal.sources.server_api.revocation_client import (
     ANY_ADDRESS,
-    ListRequest,
+    ListQuery,
     ListResponse,
     start_fetching,
 )
@@ -181,7 +181,7 @@ class RevocationCheck:
                 is_chosen = server in self._policy_servers
                 networks = build_address_policy(self._settings.allowed_networks)
                 policy = ANY_ADDRESS if is_chosen else networks
-                requests.append(ListRequest(server, policy, last.etag))
+                requests.append(ListQuery(server, policy, last.etag))
         wait = start_fetching(requests, WAIT_SECONDS)
         return lambda: self._finish(requests, wait(), _format_time(now))
 
@@ -200,7 +200,7 @@ class RevocationCheck:
         return stored
 
     def _finish(
-        self, requests: Sequence[ListRequest], responses: Sequence[ListResponse], now: str
+        self, requests: Sequence[ListQuery], responses: Sequence[ListResponse], now: str
     ) -> list[str]:
         warnings = []
         by_server = {response.server: response for response in responses}
@@ -222,7 +222,7 @@ class RevocationCheck:
             ]
         return warnings
 
-    def _read(self, request: ListRequest, response: ListResponse | None, now: str) -> StoredList:
+    def _read(self, request: ListQuery, response: ListResponse | None, now: str) -> StoredList:
         """Return what to store about a server. Raises: ConfigInvalid."""
         if response is None:
             return StoredList(now)

@@ -123,7 +123,7 @@ class RevokeSkillRequest(BaseModel):
     skill: str = Field("", description="Id of the skill.")
     reason: str = Field(description="Reason, which is public.")
     instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
-    revoked: bool = Field(default=True, description="`false` undoes a revocation.")
+    revoked: bool = Field(default=True, description="`false` restores the digest.")
 
 
 class InventoryItemRequest(BaseModel):

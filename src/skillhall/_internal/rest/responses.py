@@ -399,7 +399,7 @@ class UndoResponse(BaseModel):
 
 
 class RevocationEntryResponse(RevocationFields):
-    """An entry of the list, which revokes or reinstates a digest."""
+    """An entry of the list: it revokes a digest, or restores it."""
 
     number: int
     by: str
@@ -464,6 +464,32 @@ class InventoryResponse(BaseModel):
 
     skills: list[InventoryRowResponse]
     machines: list[MachineResponse]
+
+
+class EvidenceResponse(BaseModel):
+    """Evidence for an answer: a finding, command, setting, guide or fact."""
+
+    kind: str = Field(examples=["command"])
+    name: str = Field(examples=["verify"])
+
+
+class ChecklistRowResponse(BaseModel):
+    """A question of the security checklist, and its answer."""
+
+    id: str = Field(examples=["2.2"])
+    risk: str = Field(examples=["AST02"])
+    question: str
+    answer: str = Field(description="`yes`, `in part`, `no` or `out of scope`.")
+    note: str
+    evidence: list[EvidenceResponse]
+    problems: list[EvidenceResponse]
+
+
+class ChecklistResponse(BaseModel):
+    """The answers, and how often each occurs."""
+
+    rows: list[ChecklistRowResponse]
+    counts: dict[str, int]
 
 
 class SentInventoryResponse(BaseModel):

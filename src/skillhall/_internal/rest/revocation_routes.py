@@ -11,8 +11,13 @@ from skillhall._internal.http.access import actor_of, needs
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.policy.trust.inventory import InventoryItem
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
 from skillhall._internal.policy.trust.revocations import LIST_PATH, RevocationEntry
+from skillhall._internal.policy.trust.security_checklist import (
+    ChecklistAnswer,
+    count_answers,
+    serialize_answer,
+)
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import ApiRoute, Json, waits_for
 from skillhall._internal.rest.etag import NO_CACHE, document_response
@@ -27,14 +32,16 @@ from skillhall._internal.rest.route_parameters import (
     IfNoneMatch,
     OptionalText,
     app_state,
+    path_text,
 )
-from skillhall._internal.rest.skill_routes import NOT_FOUND
+from skillhall._internal.rest.skill_routes import NOT_FOUND, SKILLS_PATH
 from skillhall._internal.skill.signatures.envelope import ENVELOPE_TYPE
 from skillhall._internal.skill_store.trust.inventory_overview import InventoryQuery, serialize_row
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 
 REVOCATIONS_PATH = "/api/v1/revocations"
 INVENTORIES_PATH = "/api/v1/inventories"
+CHECKLIST_PATH = "/api/v1/checklist"
 _UNAVAILABLE = describe_errors({503: "The database is unavailable."})
 _CONFLICT = describe_errors({409: "The label belongs to another user."})
 _LIST = describe_content("The list of revoked digests.", "application/json", {"type": "object"})
@@ -66,7 +73,7 @@ def get_revocation_list(
 @waits_for(Work.DATABASE)
 @needs(Action.READ)
 def list_revocations(trust: _Trust) -> Response:
-    """List all entries, oldest first, including those that undo a revocation."""
+    """List all entries, oldest first, also those that restore a digest."""
     entries = [*map(_serialize_entry, trust.revocations.list())]
     return SuccessResponse({"revocations": entries}, headers=NO_CACHE)
 
@@ -82,7 +89,7 @@ def list_revocations(trust: _Trust) -> Response:
 def revoke_skill(
     request: Request, trust: _Trust, body: Json[requests.RevokeSkillRequest]
 ) -> Response:
-    """Revoke a digest or the current files of a skill, or undo a revocation."""
+    """Revoke a digest or the current files of a skill, or restore a digest."""
     actor = actor_of(request.scope)
     if not body.revoked:
         restored = trust.restore(actor, digest=body.digest, reason=body.reason)
@@ -129,6 +136,32 @@ def send_inventory(
     items = [InventoryItem(**item.model_dump()) for item in body.skills]
     report = trust.inventories.put(actor_of(request.scope), body.label, items)
     return SuccessResponse({"label": report.label, "at": report.at, "skills": len(items)}, 201)
+
+
+@router.get(CHECKLIST_PATH, response_model=responses.ChecklistResponse, responses=_UNAVAILABLE)
+@waits_for(Work.DATABASE)
+@needs(Action.READ)
+def get_checklist(trust: _Trust) -> Response:
+    """Answer the security checklist for this server."""
+    return SuccessResponse(_serialize_checklist(trust.answer_checklist()), headers=NO_CACHE)
+
+
+@router.get(
+    SKILLS_PATH + "/{id}/checklist",
+    response_model=responses.ChecklistResponse,
+    responses=NOT_FOUND,
+)
+@needs(Action.READ)
+def get_skill_checklist(
+    trust: _Trust, skill_id: Annotated[str, path_text("Id of the skill.", alias="id")]
+) -> Response:
+    """Answer the security checklist for a skill."""
+    answers = trust.answer_skill_checklist(skill_id)
+    return SuccessResponse(_serialize_checklist(answers), headers=NO_CACHE)
+
+
+def _serialize_checklist(answers: list[ChecklistAnswer]) -> dict[str, object]:
+    return {"rows": [*map(serialize_answer, answers)], "counts": count_answers(answers)}
 
 
 def _serialize_entry(entry: RevocationEntry) -> dict[str, object]:

@@ -35,7 +35,11 @@ from skillhall._internal.catalog.skill_content import (
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
 from skillhall._internal.catalog.trust.served_skills import ServedClearance, ServedSkills
-from skillhall._internal.catalog.trust.trust_summary import SkillProvenance, TrustSummary
+from skillhall._internal.catalog.trust.trust_summary import (
+    SkillApproval,
+    SkillProvenance,
+    TrustSummary,
+)
 from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
@@ -58,7 +62,7 @@ from skillhall._internal.skill_store.store import (
     ALL_FILES_SCAN,
     FOLDER_BY_SOURCE,
     WRITTEN_HERE,
-    Provenance,
+    ImportOrigin,
 )
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
 from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
@@ -71,7 +75,7 @@ from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
-from skillhall._internal.storage.revocations import RevokedDigests
+from skillhall._internal.storage.server_revocations import RevokedDigests
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,
@@ -405,11 +409,16 @@ class Collection:
 
     def summarize_trust(self, skill: CatalogSkill) -> TrustSummary:
         """Return who wrote and approved a skill, and whether models get it."""
-        return self.served.summarize(skill, self._find_source(skill))
+        approval = self._find_approval(skill)
+        return self.served.summarize(skill, self._find_source(skill), approval)
 
     def summarize_all(self, skills: Sequence[CatalogSkill]) -> list[TrustSummary]:
         """Return the summaries of several skills, in order."""
-        return self.served.summarize_all(skills, [*map(self._find_source, skills)])
+        approvals = [*map(self._find_approval, skills)]
+        return self.served.summarize_all(skills, [*map(self._find_source, skills)], approvals)
+
+    def _find_approval(self, skill: CatalogSkill) -> SkillApproval | None:
+        return self.store.find_approval(skill.id) if skill.source == USER else None
 
     def _find_source(self, skill: CatalogSkill) -> SkillProvenance:
         if skill.source == REPOSITORY_SOURCE:
@@ -433,7 +442,7 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        provenance = Provenance(without_credentials(text), opened.commit)
+        provenance = ImportOrigin(without_credentials(text), opened.commit)
         rules = self.load_rules(opened.reference)
         return self._import(
             opened.bundles, identity, actor, provenance, replace=replace, rules=rules
@@ -502,7 +511,7 @@ class Collection:
         bundles: Iterable[Bundle],
         identity: str | None,
         actor: Actor,
-        provenance: Provenance = WRITTEN_HERE,
+        provenance: ImportOrigin = WRITTEN_HERE,
         *,
         replace: bool,
         rules: InstallRules | None = None,

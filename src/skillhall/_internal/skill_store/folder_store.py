@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.shipped_skills import ShippedSkillsReport
-    from skillhall._internal.skill_store.store import ComputeFiles, Provenance, SkillFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, ImportOrigin, SkillFiles
     from skillhall._internal.storage.audit.file_audit import FileAudit
 
-    BeforeWrite: TypeAlias = Callable[[Mapping[str, SkillFiles | None], Actor, Provenance], None]
+    BeforeWrite: TypeAlias = Callable[[Mapping[str, SkillFiles | None], Actor, ImportOrigin], None]
 
 _UNREADABLE = "unreadable"  # instead of a digest
 

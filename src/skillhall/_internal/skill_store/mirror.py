@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillhall._internal.storage.records import Event, SharedSkill
+    from skillhall._internal.storage.records import Event, SharedSkill, VersionReview
     from skillhall._internal.storage.sql.skill_rows import SharedSkillReader
 
 _T = TypeVar("_T")
@@ -50,9 +50,10 @@ class _SyncPlan(NamedTuple):
     ids: AbstractSet[str]
     mirrored: dict[str, _MirroredSkill]
     staged_folders: dict[str, str]  # temporary folder names
+    approvals: Mapping[str, VersionReview]
 
 
-class ServedSkills(Protocol):
+class MirroredSkills(Protocol):
     """Skills in the database that are served."""
 
     def read_served(self, work: Callable[[SharedSkillReader], _T]) -> _T:
@@ -68,7 +69,7 @@ class SkillMirror:
 
     def __init__(
         self,
-        store: ServedSkills,
+        store: MirroredSkills,
         folder: str,
         *,
         retry_interval: float = RETRY_INTERVAL,
@@ -81,6 +82,7 @@ class SkillMirror:
         self.folder_lock = threading.Lock()  # hold it while the folders are listed
         self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
+        self.approvals: Mapping[str, VersionReview] = {}  # of the mirrored versions, by skill id
         # Called with the ids of changed skills, while the folder lock is held.
         self.on_change: Callable[[Iterable[str]], None] = lambda _: None
         self._is_stale = True
@@ -157,6 +159,7 @@ class SkillMirror:
                         ]
                     )
                     self._mirrored, self._is_stale = plan.mirrored, False
+                    self.approvals = plan.approvals
                     digests = [skill.digest for skill in plan.mirrored.values()]
                     self._revision = _compute_digest(digests)
                 target.recover()  # deletes the replaced and removed folders
@@ -169,7 +172,7 @@ class SkillMirror:
         """Compare the database with the mirror; stage changed skills in temporary folders."""
         target.recover()  # the transaction may be retried: drop folders staged by the last try
         versions = reader.versions()
-        plan = _SyncPlan(versions.keys(), {}, {})
+        plan = _SyncPlan(versions.keys(), {}, {}, reader.list_approvals())
         for identity, version in sorted(versions.items()):
             known = self._mirrored.get(identity)
             if known is not None and known.version == version:

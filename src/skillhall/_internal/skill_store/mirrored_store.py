@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.live_catalog import LiveCatalog
+from skillhall._internal.catalog.trust.trust_summary import SkillApproval
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill_store.input_checks import SYSTEM, USER
 from skillhall._internal.skill_store.store import FOLDER_BY_SOURCE, SkillStore
@@ -46,6 +47,13 @@ class MirroredStore(SkillStore):
         if last is None or last[0] is not loaded or last[1].revision != revision:
             last = self._loaded = loaded, loaded._replace(revision=revision)
         return last[1]
+
+    def find_approval(self, id: str) -> SkillApproval | None:  # noqa: A002 - as in `files`
+        """Return who approved the served version of a skill; None if it was not reviewed."""
+        review = self._mirror.approvals.get(id)
+        if review is None:
+            return None
+        return SkillApproval(review.digest, review.by, review.at, f"version {review.number}")
 
     def catalog(self) -> Catalog:
         """Return the current system and user skills, as one consistent catalog."""

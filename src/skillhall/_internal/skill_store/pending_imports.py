@@ -29,7 +29,7 @@ from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.draft import judge_skill_md, list_reasons
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
-from skillhall._internal.skill_store.store import Provenance
+from skillhall._internal.skill_store.store import ImportOrigin
 from skillhall._internal.skill_store.versions.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall.errors import SkillhallError, StaleVersionError
@@ -134,7 +134,7 @@ class PendingImports:
         bundles = [candidate.bundle for candidate in chosen]
         rules = self.pending.find(pending_import.id).rules
         changes = replace(self.changes, actor=actor)
-        provenance = Provenance(pending_import.source, pending_import.commit)
+        provenance = ImportOrigin(pending_import.source, pending_import.commit)
         report = changes.import_(bundles, None, provenance, replace=is_replacing, rules=rules)
         self.pending.drop(pending_import.id)
         return report

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
+    from skillhall._internal.catalog.trust.trust_summary import SkillApproval
     from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
@@ -40,14 +41,14 @@ ACTIONS_BY_ORIGIN = {"added": "skill.add", "imported": "skill.import"}
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
 
 
-class Provenance(NamedTuple):
+class ImportOrigin(NamedTuple):
     """Where imported skills come from: a source without credentials, and its commit."""
 
     source: str = ""
     commit: str = ""
 
 
-WRITTEN_HERE = Provenance()
+WRITTEN_HERE = ImportOrigin()
 
 
 class ImportReport(NamedTuple):
@@ -59,7 +60,7 @@ class ImportReport(NamedTuple):
 
 
 def bind_actor(
-    store: _S, actor: Actor, action: str = "", provenance: Provenance = WRITTEN_HERE
+    store: _S, actor: Actor, action: str = "", provenance: ImportOrigin = WRITTEN_HERE
 ) -> _S:
     """Return the same store for changes by an actor, which the audit log records.
 
@@ -79,7 +80,7 @@ class SkillStore(ABC):
     is_in_database = False  # whether changes wait for a database
     _actor: Actor = SYSTEM_ACTOR
     _action: str = ""  # of rows in the audit log; "" depends on the method
-    _provenance: Provenance = WRITTEN_HERE
+    _provenance: ImportOrigin = WRITTEN_HERE
     live_catalog: LiveCatalog
 
     @abstractmethod
@@ -101,6 +102,10 @@ class SkillStore(ABC):
     def close(self) -> None:
         """Stop the thread. Idempotent."""
         self.live_catalog.close()
+
+    def find_approval(self, id: str) -> SkillApproval | None:  # noqa: A002, ARG002 - see `MirroredStore`
+        """Return who approved the served version of a skill; None if it was not reviewed."""
+        return None
 
     @abstractmethod
     def catalog(self) -> Catalog:

@@ -27,7 +27,7 @@ from skillhall._internal.skill_store.input_checks import (
     prepare_bundles,
     read_files,
 )
-from skillhall._internal.skill_store.store import WRITTEN_HERE, Provenance, bind_actor
+from skillhall._internal.skill_store.store import WRITTEN_HERE, ImportOrigin, bind_actor
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
@@ -106,7 +106,7 @@ class SkillStoreChanges:
         self,
         bundles: Sequence[Bundle],
         identity: str | None = None,
-        provenance: Provenance = WRITTEN_HERE,
+        provenance: ImportOrigin = WRITTEN_HERE,
         *,
         replace: bool = False,
         rules: InstallRules = NO_RULES,

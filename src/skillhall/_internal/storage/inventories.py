@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.trust.inventory import InventoryItem, InventoryReport
+from skillhall._internal.policy.trust.inventory_item import InventoryItem, InventoryReport
 from skillhall._internal.policy.trust.revocations import is_digest
 from skillhall._internal.policy.trust.risk_level import RiskLevel
 from skillhall._internal.policy.trust.trust_decision import TrustState

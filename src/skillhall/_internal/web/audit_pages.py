@@ -13,7 +13,7 @@ from skillhall.errors import FieldRefused
 
 AUDIT_PATH = "/audit"
 _PAGE_SIZE = 100
-_SHORT_DIGEST = 19  # characters, with the algorithm
+_SHORT_DIGEST = 8  # characters
 # Filters of the form. The last two have choices.
 _FIELDS = ("actor", "action", "subject", "since", "outcome", "via")
 _OUTCOMES = ("done", "refused")
@@ -83,7 +83,7 @@ def _to_page_row(row: dict[str, Any]) -> AuditPageRow:
         row["action"],
         row["subject"],
         row["outcome"],
-        tuple(digest[:_SHORT_DIGEST] for digest in digests if digest),
+        tuple(digest.removeprefix("sha256:")[:_SHORT_DIGEST] for digest in digests if digest),
         ", ".join(f"{name}: {value}" for name, value in detail.items() if name != "journal"),
         row["hash"] is not None,
     )

@@ -186,13 +186,21 @@ class PageRequest(Request):
     @property
     def sections(self) -> dict[str, str]:
         """URLs of the sections of the main menu that the user can open."""
-        has_reviews = self.collection.is_reviewed and self.may(Action.WRITE_SKILLS)
+        site: Site | None = self.scope.get(SITE_KEY)  # None on the page for unknown paths
+        is_reviewed = site is not None and site.collection.is_reviewed
+        has_reviews = is_reviewed and self.may(Action.WRITE_SKILLS)
         return {key: url for key, url in SECTIONS.items() if key != "reviews" or has_reviews}
 
     @property
     def can_read_audit(self) -> bool:
         """Whether there is an audit log that the user may read."""
-        return self.site.audit is not None and self.may(Action.READ_AUDIT)
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
+
+    @property
+    def can_read_inventory(self) -> bool:
+        """Whether there are inventories that the user may read."""
+        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
 
     @property
     def actor(self) -> Actor:

@@ -103,7 +103,8 @@ def render_unrouted_page(site: Site, request: Request, error: HttpError) -> HTML
 def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     """Describe an error in the visitor's language, as far as it is translated."""
     translations = request.translations
-    code = error.code if f"error.{error.code}" in translations.messages else "other"
+    known = (name for name in (error.kind, error.code) if f"error.{name}" in translations.messages)
+    code = next(known, "other")
     key = "_".join(filter(None, (error.kind, error.variant)))
     if not error.hint and f"hint.{key}" in translations.messages:
         hint = translations(f"hint.{key}", **error.facts)

@@ -16,7 +16,7 @@ from skillhall._internal.http.request import ROUTE_KEY
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.http.users import JOIN_PATH
 from skillhall._internal.policy.access.roles import Action
-from skillhall._internal.web import account_pages, audit_pages, source_pages
+from skillhall._internal.web import account_pages, audit_pages, source_pages, trust_pages
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
 from skillhall._internal.web.playground import playground_pages
@@ -139,6 +139,9 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/sources/follow", Action.MANAGE_SOURCES, source_pages.follow, _FETCH),
     ("POST", "/sources/unfollow", Action.MANAGE_SOURCES, source_pages.unfollow),
     ("GET", audit_pages.AUDIT_PATH, Action.READ_AUDIT, audit_pages.show_audit, _DATABASE),
+    ("GET", "/inventory", Action.READ_INVENTORY, trust_pages.show_inventory, _DATABASE),
+    ("GET", "/checklist", _READ, trust_pages.show_checklist, _DATABASE),
+    ("GET", "/skill/{id}/checklist", _READ, trust_pages.show_skill_checklist),
     ("POST", "/settings", _OWN, account_pages.save_preferences),
     ("GET", SIGN_IN_PATH, _PUBLIC, account_pages.show_sign_in),
     ("POST", SIGN_IN_PATH, _PUBLIC, account_pages.sign_in),

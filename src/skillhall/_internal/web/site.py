@@ -15,6 +15,7 @@ from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.pending_imports import PendingImports
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.markdown_html import MarkdownRenderer
 from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.importer import ImportChoices
@@ -37,6 +38,7 @@ class Site:
     workspace: LazyWorkspace | None = None
     accounts: "Accounts | None" = None  # users and tokens
     audit: ServerAudit | None = None
+    trust: ServerTrust | None = None  # revocations and inventories
 
     def __post_init__(self) -> None:
         self.markdown = MarkdownRenderer()

@@ -10,6 +10,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.policy_loader import load_policies
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
@@ -31,9 +32,9 @@ from skillhall._internal.storage.audit.audit_sealer import parse_retention
 from skillhall._internal.storage.audit.file_audit import FileAudit
 from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
-from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.records import SignIn, SkillVersion
 from skillhall._internal.storage.records import StoredUser as User
-from skillhall._internal.storage.revocations import RevocationCache, Revocations
+from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
@@ -65,6 +66,7 @@ __all__ = [
     "ServerAudit",
     "SignIn",
     "SignIns",
+    "SkillVersion",
     "Token",
     "User",
     "UserAccounts",
@@ -235,7 +237,7 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return AccessTokens(SqlTokenTable(database)), database.close
+    return AccessTokens(SqlTokenTable(database), actor=CLI_ACTOR), database.close
 
 
 def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:

@@ -9,7 +9,7 @@ from skillhall._internal.sources.server_api.rest_client import ServerConnection
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from skillhall._internal.policy.trust.inventory import InventoryItem
+    from skillhall._internal.policy.trust.inventory_item import InventoryItem
     from skillhall._internal.settings import Settings
 
 _INVENTORIES = "/api/v1/inventories"

@@ -13,7 +13,7 @@ from skillhall._internal.skill_store.skill_analysis import compute_digests
 from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
 from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.storage.inventories import Inventories
-from skillhall._internal.storage.revocations import Revocations
+from skillhall._internal.storage.server_revocations import Revocations
 from skillhall._internal.storage.sql.inventory_rows import SqlInventoryTable
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.wiring.database import open_folder_store

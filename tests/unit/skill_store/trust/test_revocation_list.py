@@ -16,7 +16,7 @@ from skillhall._internal.skill_store.trust.revocation_list import (
     RENEWAL_INTERVAL,
     PublishedRevocations,
 )
-from skillhall._internal.storage.revocations import RevocationCache, Revocations
+from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
 from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall.errors import DatabaseUnavailable, FieldRefused

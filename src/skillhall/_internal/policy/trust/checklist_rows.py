@@ -336,7 +336,7 @@ ROWS: Final[tuple[_Row, ...]] = (
         PARTLY,
         "Does a scanner judge the intent of the text?",
         "command:scan",
-        "Rules and phrases only. Other scanners' results can be combined with ours as SARIF.",
+        "Rules and phrases only. Results of other scanners can be added as SARIF.",
     ),
     (
         "8.2",

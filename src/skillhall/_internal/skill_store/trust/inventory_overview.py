@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection as Group
     from collections.abc import Iterable, Mapping, Sequence
 
-    from skillhall._internal.policy.trust.inventory import InventoryItem, InventoryReport
+    from skillhall._internal.policy.trust.inventory_item import InventoryItem, InventoryReport
     from skillhall._internal.policy.trust.revocations import Revocation
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillhall._internal.signing.keys import PrivateKey
-    from skillhall._internal.storage.revocations import RevocationCache
+    from skillhall._internal.storage.server_revocations import RevocationCache
 
 LIFETIME = timedelta(days=7)  # of a list; clients ask once a day
 RENEWAL_INTERVAL = 3600.0  # seconds; the same bytes are sent until then

@@ -6,6 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from skillhall._internal.policy.trust.security_checklist import (
+    ChecklistAnswer,
+    ChecklistFacts,
+    answer_checklist,
+)
 from skillhall._internal.skill_store.trust.inventory_overview import (
     InventoryOverview,
     InventoryQuery,
@@ -21,7 +26,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.collection import Collection
     from skillhall._internal.skill_store.trust.revocation_list import PublishedRevocations
     from skillhall._internal.storage.inventories import Inventories
-    from skillhall._internal.storage.revocations import Revocations
+    from skillhall._internal.storage.server_revocations import Revocations
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +74,26 @@ class ServerTrust:
                     approved.update(collection.facts.get_digests(skill))
         revoked = collection.read_revoked().by_digest
         return build_overview(reports, revoked, approved, query)
+
+    def answer_checklist(self) -> list[ChecklistAnswer]:
+        """Answer the security checklist for this server. Raises: DatabaseUnavailable."""
+        facts = ChecklistFacts(
+            token=self.collection.settings.server.auth_token is not None,
+            signs_list=self.published.is_signed,
+            inventory=bool(self.inventories.list()),
+        )
+        return answer_checklist(facts)
+
+    def answer_skill_checklist(self, skill: str) -> list[ChecklistAnswer]:
+        """Answer the security checklist for a skill. Raises: SkillNotFound, SkillFileNotFound."""
+        details = self.collection.details(skill)
+        facts = ChecklistFacts(
+            frozenset(judged.finding.code for judged in details.findings),
+            approved=details.entry.revocation is None,
+            pinned=True,  # the server has recorded its digest
+            current=details.entry.revocation is None,
+        )
+        return answer_checklist(facts)
 
     def _find_digests(self, skill: str) -> tuple[str, ...]:
         return self.collection.facts.get_digests(self.collection.find(skill))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from skillhall._internal.skill_store.folder_store import FolderStore
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
-    from skillhall._internal.skill_store.store import ComputeFiles, Provenance, SkillFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, ImportOrigin, SkillFiles
     from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
 
 
@@ -159,7 +159,7 @@ class ReviewedFolderStore(MirroredStore):
         return bind_actor(self._folders, self._actor, self._action, self._provenance)
 
     def _record_change(
-        self, changes: Mapping[str, SkillFiles | None], actor: Actor, provenance: Provenance
+        self, changes: Mapping[str, SkillFiles | None], actor: Actor, provenance: ImportOrigin
     ) -> None:
         """Record versions before the folders are written, while their lock is held.
 
@@ -174,7 +174,7 @@ class ReviewedFolderStore(MirroredStore):
                     writer.record_found(skill, files)
                 else:
                     origin = VersionOrigin(actor.name, "", *provenance)
-                    writer.record(skill, files, origin, self._mode)
+                    writer.record_files(skill, files, origin, self._mode)
 
         self._table.write(work, self._now())
 

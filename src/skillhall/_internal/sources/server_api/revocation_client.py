@@ -19,7 +19,7 @@ ANY_ADDRESS = AddressPolicy.from_cidrs("0.0.0.0/0", "::/0")  # for URLs that the
 _MAX_ENVELOPE_SIZE = MAX_LIST_SIZE * 2  # Base64 takes four characters for three bytes
 
 
-class ListRequest(NamedTuple):
+class ListQuery(NamedTuple):
     """A server to ask, with the ETag of the list that is known."""
 
     server: str
@@ -36,7 +36,7 @@ class ListResponse(NamedTuple):
 
 
 def start_fetching(
-    requests: Iterable[ListRequest], seconds: float
+    requests: Iterable[ListQuery], seconds: float
 ) -> Callable[[], list[ListResponse]]:
     """Ask servers in the background; return a function that waits for the responses.
 
@@ -61,7 +61,7 @@ def start_fetching(
     return wait
 
 
-def _fetch(request: ListRequest, seconds: float, responses: list[ListResponse]) -> None:
+def _fetch(request: ListQuery, seconds: float, responses: list[ListResponse]) -> None:
     try:
         fetched = fetch(
             request.server + LIST_PATH,

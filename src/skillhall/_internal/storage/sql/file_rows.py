@@ -66,8 +66,8 @@ def replace_owner(
     identity: str,
     row: Mapping[str, object],
     files: FilesByPath,
-) -> None:
-    """Insert an owner with its files, or replace the one with the same key."""
+) -> dict[str, StoredFile]:
+    """Insert an owner with its files, or replace the one with the same key; return the files."""
     unused = _delete_rows(connection, owner, identity)
     key = _find_key(owner)
     connection.execute(insert(key.table), {key.name: identity, **row})
@@ -79,6 +79,7 @@ def replace_owner(
         ]
         connection.execute(insert(owner.table), rows)
     delete_unused_blobs(connection, unused)
+    return stored
 
 
 def delete_owner(connection: Connection, owner: Column[str], identity: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, insert, select
 
-from skillhall._internal.policy.trust.inventory import InventoryItem, InventoryReport
+from skillhall._internal.policy.trust.inventory_item import InventoryItem, InventoryReport
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.tables import inventories, inventory_items
 from skillhall.errors import Conflict

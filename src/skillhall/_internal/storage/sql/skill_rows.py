@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.storage.records import FilesByPath
+    from skillhall._internal.storage.records import FilesByPath, VersionReview
     from skillhall._internal.storage.sql.engine import Database
 
 _T = TypeVar("_T")
@@ -143,6 +143,10 @@ class SharedSkillReader:
         times = {row.path: row.modified for row in self._connection.execute(query)}
         return SharedSkill(files=files, times=times, **row)
 
+    def list_approvals(self) -> dict[str, VersionReview]:
+        """Return who approved each skill, by id; no one, as these skills are not reviewed."""
+        return {}
+
     def read_blob(self, digest: str) -> bytes | None:
         """Return the bytes with this digest, or None."""
         return read_blob(self._connection, digest)
@@ -158,6 +162,10 @@ class ApprovedSkillReader(SharedSkillReader):
     def versions(self) -> dict[str, int]:
         """Return a number for each skill by id, which changes with its current version."""
         return {skill: row.changed for skill, row in self._history.list_current().items()}
+
+    def list_approvals(self) -> dict[str, VersionReview]:
+        """Return who approved the current versions, by skill."""
+        return self._history.list_approvals()
 
     def find(self, identity: str) -> SharedSkill | None:
         """Return the current version of a skill, or None."""
@@ -186,11 +194,11 @@ class SharedSkillWriter(SharedSkillReader):
         self._note_digests(identity, digest_files(files))
         # `publish_events` sets the other columns.
         row = {"origin": origin, "version": 0, "updated": ""}
-        replace_owner(self._connection, SKILL_OWNER, identity, row, files)
+        stored = replace_owner(self._connection, SKILL_OWNER, identity, row, files)
         is_served = self._review is ReviewMode.OFF
         self.history.mark_shared_changed(identity)
         self.history.add_event(SKILL_CHANGED if is_served else VERSION_CHANGED, identity)
-        self.history.record(identity, files, self._origin, self._review)
+        self.history.record(identity, stored, self._origin, self._review)
 
     def delete(self, identity: str) -> None:
         """Delete a skill and the files of its versions."""

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import and_, delete, func, insert, select, update
 
-from skillhall._internal.policy.trust.version_review import ReviewMode, VersionState, VersionVerb
+from skillhall._internal.policy.trust.version_review import (
+    ReviewMode,
+    VersionState,
+    VersionVerb,
+    initial_state,
+)
 from skillhall._internal.skill.bundle import compute_digest, sha256_hex
 from skillhall._internal.storage.records import (
     SKILL_CHANGED,
@@ -42,7 +47,7 @@ from skillhall.errors import ConfigInvalid
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from sqlalchemy import ColumnElement, Connection
+    from sqlalchemy import ColumnElement, Connection, RowMapping
 
     from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
@@ -59,6 +64,10 @@ def build_review_error() -> ConfigInvalid:
     problem = "the skills in this database are reviewed, but it is not set"
     hint = "set it to one or two; off ends the reviews and serves all drafts"
     return ConfigInvalid(REVIEW_VARIABLE, problem, hint)
+
+
+def _compute_digest(files: Mapping[str, StoredFile]) -> str:
+    return compute_digest((path, file.size, file.digest) for path, file in files.items())
 
 
 class VersionOrigin(NamedTuple):
@@ -175,6 +184,21 @@ class VersionReader:
             for row in self.connection.execute(select_fields(current_versions))
         }
 
+    def list_approvals(self) -> dict[str, VersionReview]:
+        """Return the last approval of each current version, by skill, if it was reviewed."""
+        is_current = and_(
+            current_versions.c.skill == version_reviews.c.skill,
+            current_versions.c.number == version_reviews.c.number,
+        )
+        query = (
+            select_fields(version_reviews)
+            .join(current_versions, is_current)
+            .where(version_reviews.c.decision == VersionVerb.APPROVE.value)
+            .order_by(version_reviews.c.ordinal)
+        )
+        rows = self.connection.execute(query).mappings()
+        return {row["skill"]: _to_review(row) for row in rows}
+
     def list_reviews(self, skill: str) -> list[VersionReview]:
         """Return the decisions about the versions of a skill, oldest first."""
         query = (
@@ -183,7 +207,7 @@ class VersionReader:
             .order_by(version_reviews.c.number, version_reviews.c.ordinal)
         )
         rows = self.connection.execute(query).mappings()
-        return [VersionReview(**{**row, "decision": VersionVerb(row["decision"])}) for row in rows]
+        return [*map(_to_review, rows)]
 
     def list_authors(self, skill: str, number: int) -> set[str]:
         """Return who wrote a version: all authors since the last approved version before it."""
@@ -221,6 +245,10 @@ class VersionReader:
         return [SkillVersion(**{**row, "state": VersionState(row["state"])}) for row in rows]
 
 
+def _to_review(row: RowMapping) -> VersionReview:
+    return VersionReview(**{**row, "decision": VersionVerb(row["decision"])})
+
+
 class VersionWriter(VersionReader):
     """Changes to versions in one transaction. Other writers wait."""
 
@@ -232,24 +260,37 @@ class VersionWriter(VersionReader):
         self._changed_shared: set[str] = set()
 
     def record(
-        self, skill: str, files: FilesByPath, origin: VersionOrigin, mode: ReviewMode
+        self,
+        skill: str,
+        files: Mapping[str, StoredFile],
+        origin: VersionOrigin,
+        mode: ReviewMode,
     ) -> SkillVersion:
-        """Record the files of a skill as its newest version, unless that has the same files.
+        """Record stored files of a skill as its newest version, unless that has the same files.
 
         Without review, the version is approved and current.
         """
-        stored = store_blobs(self.connection, files)
         latest = self.find_latest(skill)
-        is_same = (
-            latest is not None
-            and latest.state is not VersionState.YANKED
-            and self.read_files(skill, latest.number) == stored
-        )
-        if latest is None or not is_same:
-            latest = self._add(skill, stored, origin, (latest.number if latest else 0) + 1)
-        if mode is ReviewMode.OFF:
+        if latest is None or not self._is_equal(latest, files):
+            number = (latest.number if latest else 0) + 1
+            latest = self._add(skill, files, origin, number, initial_state(mode))
+            if mode is ReviewMode.OFF:
+                self.set_current(skill, number)
+        elif mode is ReviewMode.OFF:
             self._approve_unreviewed(latest)
         return latest
+
+    def record_files(
+        self, skill: str, files: FilesByPath, origin: VersionOrigin, mode: ReviewMode
+    ) -> SkillVersion:
+        """Store files and record them as a version."""
+        return self.record(skill, store_blobs(self.connection, files), origin, mode)
+
+    def _is_equal(self, version: SkillVersion, files: Mapping[str, StoredFile]) -> bool:
+        """Whether a version that is not yanked has these files, with the same modes."""
+        is_same = version.digest == _compute_digest(files)  # modes are not a part of it
+        is_yanked = version.state is VersionState.YANKED
+        return is_same and not is_yanked and self.read_files(version.skill, version.number) == files
 
     def record_found(self, skill: str, files: FilesByPath, *, is_approved: bool = False) -> None:
         """Record the files found for a skill, unless a version already has them."""
@@ -257,7 +298,7 @@ class VersionWriter(VersionReader):
             path: StoredFile(sha256_hex(data), len(data), mode)
             for path, (data, mode) in sorted(files.items())
         }
-        digest = compute_digest((path, file.size, file.digest) for path, file in stored.items())
+        digest = _compute_digest(stored)
         versions = self.list_versions(skill)
         equal = (
             version
@@ -282,7 +323,7 @@ class VersionWriter(VersionReader):
         for row in self._select(skill_versions.c.skill.in_(select(shared_skills.c.id))):
             latest.setdefault(row.skill, row)
         for skill, files in shared.items():
-            digest = compute_digest((p, file.size, file.digest) for p, file in files.items())
+            digest = _compute_digest(files)
             known = latest.get(skill)
             version = known
             if version is None or version.digest != digest:
@@ -291,6 +332,8 @@ class VersionWriter(VersionReader):
             is_current = skill in current and current[skill].number == version.number
             if known is None or (mode is ReviewMode.OFF and not is_current):
                 self._approve_unreviewed(version)
+        if mode is ReviewMode.OFF:
+            self._events.clear()  # the served skills are the same as before
 
     def set_state(self, version: SkillVersion, state: VersionState) -> None:
         """Change the state of a version."""
@@ -394,14 +437,18 @@ class VersionWriter(VersionReader):
             self.connection.execute(update(current_versions).where(is_changed), {"changed": number})
 
     def _add(
-        self, skill: str, files: Mapping[str, StoredFile], origin: VersionOrigin, number: int
+        self,
+        skill: str,
+        files: Mapping[str, StoredFile],
+        origin: VersionOrigin,
+        number: int,
+        state: VersionState = VersionState.DRAFT,
     ) -> SkillVersion:
-        digest = compute_digest((path, file.size, file.digest) for path, file in files.items())
         row: dict[str, Any] = {
             "skill": skill,
             "number": number,
-            "digest": digest,
-            "state": VersionState.DRAFT.value,
+            "digest": _compute_digest(files),
+            "state": state.value,
             **origin._asdict(),
             "created": self.at,
         }
@@ -413,7 +460,7 @@ class VersionWriter(VersionReader):
         if rows:
             self.connection.execute(insert(version_files), rows)
         self.add_event(VERSION_CHANGED, skill)
-        return SkillVersion(**{**row, "state": VersionState.DRAFT})
+        return SkillVersion(**{**row, "state": state})
 
     def _approve_unreviewed(self, version: SkillVersion) -> None:
         if version.state is not VersionState.APPROVED:

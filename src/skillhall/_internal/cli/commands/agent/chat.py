@@ -42,7 +42,7 @@ from skillhall._internal.cli.terminal import (
     print_text,
     sanitize_line,
 )
-from skillhall._internal.wiring.revocations import start_daily_refresh
+from skillhall._internal.wiring.revocation_refresh import start_daily_refresh
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:  # from an optional extra

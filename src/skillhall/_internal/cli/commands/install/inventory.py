@@ -12,9 +12,9 @@ from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.install.trust import find_judged_skills
 from skillhall._internal.cli.options import DefaultCommandGroup, json_command
 from skillhall._internal.cli.terminal import format_count
-from skillhall._internal.installer.inventory import build_inventory
-from skillhall._internal.policy.trust.inventory import InventoryItem
-from skillhall._internal.render.inventory import render_csv, render_cyclonedx
+from skillhall._internal.installer.machine_inventory import build_inventory
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
+from skillhall._internal.render.inventory_formats import render_csv, render_cyclonedx
 from skillhall._internal.wiring.server_client import post_inventory
 from skillhall._version import VERSION
 

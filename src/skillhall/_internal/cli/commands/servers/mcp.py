@@ -21,7 +21,7 @@ from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile
-from skillhall._internal.wiring.revocations import start_daily_refresh
+from skillhall._internal.wiring.revocation_refresh import start_daily_refresh
 from skillhall._internal.wiring.skill_gate import open_gate
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 

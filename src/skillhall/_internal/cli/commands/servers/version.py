@@ -37,7 +37,7 @@ if TYPE_CHECKING:  # from an optional extra
         VersionDetails,
     )
     from skillhall._internal.skill_store.versions.version_diff import FileChange
-    from skillhall._internal.storage.records import SkillVersion
+    from skillhall._internal.wiring.database import SkillVersion
 
 _MARKS = {"same": " ", "old": "-", "new": "+", "gap": "@"}
 

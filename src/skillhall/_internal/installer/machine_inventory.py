@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.installer.locked_sources import normalize_source
 from skillhall._internal.installer.project import Project
-from skillhall._internal.policy.trust.inventory import InventoryItem
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
 from skillhall._internal.sources.opener import parse_source_ref
 from skillhall.errors import SkillhallError
 
@@ -40,6 +40,11 @@ def build_inventory(
             )
         )
     return sorted(items)
+
+
+def is_locked(folder: str, settings: Settings) -> bool:
+    """Whether a lock file has the digest of the skill in a folder."""
+    return os.path.realpath(folder) in _read_origins(settings)
 
 
 def _read_origins(settings: Settings) -> dict[str, tuple[str, str]]:

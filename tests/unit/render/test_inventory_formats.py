@@ -7,8 +7,8 @@ import json
 from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
-from skillhall._internal.policy.trust.inventory import InventoryItem
-from skillhall._internal.render.inventory import render_csv, render_cyclonedx
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
+from skillhall._internal.render.inventory_formats import render_csv, render_cyclonedx
 
 AT = "2026-11-18T09:00:00Z"
 DIGEST = f"sha256:{'1' * 64}"

@@ -8,7 +8,7 @@ import io
 import json
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.trust.inventory import InventoryItem
+from skillhall._internal.policy.trust.inventory_item import InventoryItem
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillhall._internal.cli.app import COMMANDS
-from skillhall._internal.policy.trust.checklist import (
+from skillhall._internal.policy.trust.security_checklist import (
     CHECKLIST,
     RISKS,
     Answer,
