@@ -103,7 +103,7 @@ def inventories(tmp_path: Path, now: list[datetime]) -> Iterator[Inventories]:
         yield Inventories(SqlInventoryTable(database), lambda: now[0])
 
 
-def test_last_report_of_a_label_is_kept_for_90_days(
+def test_last_report_of_a_label_is_stored_for_90_days(
     inventories: Inventories, now: list[datetime]
 ) -> None:
     actor = Actor("dev1", "ci")
