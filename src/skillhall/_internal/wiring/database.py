@@ -14,6 +14,11 @@ from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
 from skillhall._internal.skill_store.mirror import SkillMirror
 from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
+from skillhall._internal.storage.accounts.oidc_provider import (
+    OidcProvider,
+    decode_attempt,
+    encode_attempt,
+)
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -48,6 +53,8 @@ __all__ = [
     "Token",
     "User",
     "UserAccounts",
+    "decode_attempt",
+    "encode_attempt",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
@@ -65,6 +72,7 @@ class Accounts(NamedTuple):
     users: UserAccounts
     tokens: AccessTokens
     verify_password: Callable[[str, str], bool] = verify_password
+    provider: OidcProvider | None = None  # identity provider, if one is configured
 
 
 class DatabaseServices(NamedTuple):
@@ -84,11 +92,15 @@ class DatabaseServices(NamedTuple):
     skill_store: DatabaseStore | None = None
     uploads: DatabaseUploads | None = None
 
-    @property
-    def accounts(self) -> Accounts:
-        """Operations on users and tokens."""
+    def open_accounts(self, settings: Settings) -> Accounts:
+        """Return the operations on users and tokens. Raises: ConfigInvalid."""
         users = UserAccounts(SqlUserTable(self.database))
-        return Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+        accounts = Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+        oidc = settings.server.oidc
+        if not oidc.issuer:
+            return accounts
+        provider = OidcProvider.from_settings(oidc, settings.allowed_networks)
+        return accounts._replace(provider=provider)
 
     def close(self) -> None:
         """Stop polling and close the database. Idempotent."""
