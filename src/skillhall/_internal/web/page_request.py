@@ -199,7 +199,7 @@ class PageRequest(Request):
 
     @property
     def has_checklist(self) -> bool:
-        """Whether the server has the checklist about its trust."""
+        """Whether there is a security checklist; not on the page for an unknown route."""
         site: Site | None = self.scope.get(SITE_KEY)
         return site is not None and site.trust is not None
 
@@ -207,11 +207,6 @@ class PageRequest(Request):
     def can_read_inventory(self) -> bool:
         """Whether there are inventories that the user may read."""
         return self.has_checklist and self.may(Action.READ_INVENTORY)
-
-    @property
-    def has_checklist(self) -> bool:
-        """Whether there is a security checklist; not on the page for an unknown route."""
-        return SITE_KEY in self.scope and self.site.trust is not None
 
     @property
     def actor(self) -> Actor:

@@ -25,6 +25,11 @@ from skillhall._internal.skill_store.versions.reviewed_folder_store import (
 )
 from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
+from skillhall._internal.storage.accounts.oidc_provider import (
+    OidcProvider,
+    decode_attempt,
+    encode_attempt,
+)
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
@@ -72,6 +77,8 @@ __all__ = [
     "Token",
     "User",
     "UserAccounts",
+    "decode_attempt",
+    "encode_attempt",
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
@@ -91,6 +98,7 @@ class Accounts(NamedTuple):
     users: UserAccounts
     tokens: AccessTokens
     verify_password: Callable[[str, str], bool] = verify_password
+    provider: OidcProvider | None = None  # identity provider, if one is configured
 
 
 class DatabaseServices(NamedTuple):
@@ -114,11 +122,15 @@ class DatabaseServices(NamedTuple):
     uploads: DatabaseUploads | None = None
     versions: SkillVersions | None = None
 
-    @property
-    def accounts(self) -> Accounts:
-        """Operations on users and tokens."""
+    def open_accounts(self, settings: Settings) -> Accounts:
+        """Return the operations on users and tokens. Raises: ConfigInvalid."""
         users = UserAccounts(SqlUserTable(self.database))
-        return Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+        accounts = Accounts(users, AccessTokens(SqlTokenTable(self.database)))
+        oidc = settings.server.oidc
+        if not oidc.issuer:
+            return accounts
+        provider = OidcProvider.from_settings(oidc, settings.allowed_networks)
+        return accounts._replace(provider=provider)
 
     def close(self) -> None:
         """Stop polling and close the database. Idempotent."""
