@@ -79,6 +79,7 @@ __all__ = [
     "NotFoundError",
     "NotInstalledError",
     "NothingToUndo",
+    "OwnVersionError",
     "PackageNotInstalled",
     "PromptNotFound",
     "PromptsSourceError",
@@ -118,6 +119,9 @@ __all__ = [
     "UploadRejected",
     "UserNotFound",
     "VersionConflict",
+    "VersionNotFound",
+    "VersionStateConflict",
+    "VersionYanked",
 ]
 
 ArchiveReason: TypeAlias = Literal[
@@ -424,6 +428,31 @@ class RecordNotFound(NotFoundError):
     id: str
 
 
+class VersionNotFound(NotFoundError):
+    """A skill has no version with this number or digest.
+
+    >>> print(VersionNotFound("pdf", "7"))
+    the skill 'pdf' has no version 7
+    """
+
+    template = "the skill {name!r} has no version {version}"
+    name: str
+    version: str
+
+
+class VersionYanked(NotFoundError):
+    """An approved version of a skill was yanked.
+
+    >>> print(VersionYanked("pdf", 4, "it deletes files"))
+    version 4 of the skill 'pdf' was yanked: it deletes files
+    """
+
+    template = "version {number} of the skill {name!r} was yanked: {reason}"
+    name: str
+    number: int
+    reason: str
+
+
 class TokenNotFound(NotFoundError):
     """No access token has this id or label.
 
@@ -512,8 +541,8 @@ class SkillRejected(InvalidSkillError):
 class SkillNotApproved(InvalidSkillError):
     """A skill was found in a project, and the user has not approved it.
 
-    >>> print(SkillNotApproved("pdf", "it changed since it was approved"))
-    the skill 'pdf' is not approved: it changed since it was approved
+    >>> print(SkillNotApproved("pdf", "it has changed since it was approved"))
+    the skill 'pdf' is not approved: it has changed since it was approved
     """
 
     code = "not_approved"
@@ -696,7 +725,7 @@ class SourceRejected(SourceError):
 
 
 class SourceNotFound(SourceError):
-    """The source does not exist on its host, or we have no access to it.
+    """The source does not exist on its host, or is not accessible with these credentials.
 
     >>> print(SourceNotFound("acme/skills"))
     nothing was found at 'acme/skills'
@@ -1064,6 +1093,33 @@ class StaleVersionError(StoreError):
     digest: str = ""
 
 
+class VersionStateConflict(StoreError):
+    """A version of a skill is not in the state that an operation needs.
+
+    >>> print(VersionStateConflict("pdf", 4, "approved", "in-review"))
+    version 4 of the skill 'pdf' is approved, not in-review
+    """
+
+    template = "version {number} of the skill {name!r} is {state}, not {needed}"
+    name: str
+    number: int
+    state: str
+    needed: str
+
+
+class OwnVersionError(StoreError):
+    """A version cannot be approved by one of its authors.
+
+    >>> print(OwnVersionError("pdf", 4))
+    version 4 of the skill 'pdf' is your own work
+    """
+
+    code = "forbidden"
+    template = "version {number} of the skill {name!r} is your own work"
+    name: str
+    number: int
+
+
 class VersionConflict(StoreError):
     """A change was based on an old version; `current` is the stored record.
 
@@ -1296,7 +1352,7 @@ def label_without_credentials(label: str) -> str:
 def _may_be_secret(user: str) -> bool:
     """Whether the part before the last @ may contain credentials.
 
-    It does not if it is `git`, or a path that a revision follows: `host/path@v1`.
+    `git` is not a secret, nor is a path followed by a revision, as in `host/path@v1`.
     """
     if user == "git":
         return False

@@ -145,7 +145,7 @@ def test_make_names_only_dev_commands() -> None:
 def test_the_lock_holds_every_dependency_with_hashes() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wanted = [*project["project"]["dependencies"], *project["dependency-groups"]["dev"]]
-    names = {re.split(r"[<>=~! ]", requirement)[0].lower() for requirement in wanted}
+    names = {re.split(r"[\[<>=~! ]", requirement)[0].lower() for requirement in wanted}
     lock = (ROOT / dev.LOCK).read_text(encoding="utf-8")
     pins = re.findall(r"^([\w.-]+)==\S+[^\n]*\\\n +--hash=sha256:", lock, flags=re.MULTILINE)
     assert len(pins) == len(re.findall(r"^\w", lock, flags=re.MULTILINE))

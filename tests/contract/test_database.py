@@ -11,30 +11,40 @@ import pytest
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DBAPIError
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
-from skillhall._internal.policy.actor import Actor, Via
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor, Via
+from skillhall._internal.policy.trust.revocations import Revocation
+from skillhall._internal.policy.trust.version_review import VersionVerb
+from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
 from skillhall._internal.storage.records import Event, SignIn, StoredToken, StoredUser
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
 from skillhall._internal.storage.sql.backup import LEFT_OUT_TABLES, backup_tables, has_rows
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
     current_version,
     migrate,
 )
+from skillhall._internal.storage.sql.revocation_rows import add_revocation
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import (
     METADATA,
     audit_seals,
+    blobs,
     events,
+    inventories,
+    inventory_items,
     migrations,
     shared_file_times,
+    shared_skill_files,
+    shared_skills,
 )
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
+from skillhall._internal.storage.sql.version_rows import SqlVersionTable, VersionWriter
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import BackupRejected, DatabaseNewer
 from tests.support.backups import Lines, dump_database, forge, load_database
@@ -139,6 +149,30 @@ def test_tokens_of_an_older_version_belong_to_the_operator_and_allow_what_they_d
     assert SqlTokenTable(database).revoke("laptop", TIMESTAMP)
 
 
+def test_skills_of_an_older_version_become_version_1_approved(database: Database) -> None:
+    database.write(METADATA.drop_all)
+    database.write(lambda connection: migrate(connection, TIMESTAMP, 6))
+    file = SkillFile(RelativePath.parse("SKILL.md"), 4, executable=False, read=lambda: b"text")
+    sha256 = file.digest().removeprefix("sha256:")
+    skill = {"id": "pdf", "origin": "imported", "version": 7, "updated": "then"}
+    stored = {"skill_id": "pdf", "path": "SKILL.md", "digest": sha256, "mode": 0o644}
+
+    def insert_skill(connection: Connection) -> None:
+        connection.execute(shared_skills.insert(), skill)
+        connection.execute(blobs.insert(), {"digest": sha256, "size": 4, "data": b"text"})
+        connection.execute(shared_skill_files.insert(), stored)
+
+    database.write(insert_skill)
+    database.write(lambda connection: migrate(connection, TIMESTAMP))
+    [version] = SqlVersionTable(database).read(lambda reader: reader.list_versions("pdf"))
+    digest = Bundle("pdf", {"SKILL.md": file}).digest()
+    assert (version.number, version.state, version.digest) == (1, "approved", digest)
+    current = SqlVersionTable(database).read(lambda reader: reader.list_current())
+    assert current == {"pdf": (1, 7)}
+    contents = SqlVersionTable(database).read(lambda reader: reader.read_contents("pdf", 1))
+    assert contents == {"SKILL.md": (b"text", 0o644)}
+
+
 def test_newer_database_is_rejected_and_unchanged(database: Database) -> None:
     newer = {"version": LATEST_VERSION + 1, "applied_at": TIMESTAMP}
     database.write(lambda connection: connection.execute(migrations.insert(), newer))
@@ -160,6 +194,14 @@ def fill_tables(database: Database) -> str:
     workspace.snapshots.save(session, "s")
     skill = {"SKILL.md": (b"\0\xff", 0o644)}
     SqlSharedSkillTable(database).write(lambda write: write.put("pdf", skill, "o"), TIMESTAMP)
+
+    def review(writer: VersionWriter) -> None:
+        version = writer.find("pdf", 1)
+        assert version is not None
+        writer.add_review(version, VersionVerb.USE, "dev1", "as before")
+        writer.set_reviewed_store("database", is_reviewed=True)
+
+    SqlVersionTable(database).write(review, TIMESTAMP)
     time = {"skill_id": "pdf", "path": "SKILL.md", "modified": 7}
     database.write(lambda connection: connection.execute(shared_file_times.insert(), time))
     SqlUploadTable(database).put("up", {"a/b": (b"x", 0o755)}, "h", TIMESTAMP, 5)
@@ -170,6 +212,16 @@ def fill_tables(database: Database) -> str:
     SqlTokenTable(database).add(StoredToken("2", "ci", "other", TIMESTAMP, "dev1"))
     seal = {"position": 1, "audit_id": 1, "hash": "h"}
     database.write(lambda connection: connection.execute(audit_seals.insert(), seal))
+    revocation = Revocation("sha256:" + "0" * 64, "pdf", "steals keys", TIMESTAMP, "pdf@4")
+    database.write(lambda connection: add_revocation(connection, SYSTEM_ACTOR, revocation))
+    inventory = {"label": "laptop", "by": "dev1", "at": TIMESTAMP}
+    item = dict.fromkeys(("name", "digest", "source", "commit", "signer", "state", "risk"), "x")
+    database.write(lambda connection: connection.execute(inventories.insert(), inventory))
+    database.write(
+        lambda connection: connection.execute(
+            inventory_items.insert(), {"label": "laptop", "ordinal": 0, **item}
+        )
+    )
     return session
 
 

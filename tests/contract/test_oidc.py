@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from skillhall._internal.http.credentials import Credentials
-from skillhall._internal.policy.actor import Actor
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.actor import Actor
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import OidcSettings, Settings
 from skillhall._internal.storage.accounts.oidc_provider import OidcProvider
 from skillhall.errors import ConfigInvalid

@@ -9,8 +9,8 @@ import pytest
 
 from skillhall._internal.cli.runner import run
 from skillhall._internal.mcp.server import METHOD_ACTIONS, TOOL_ACTIONS
-from skillhall._internal.policy.access_scopes import AccessScope
-from skillhall._internal.policy.roles import ROLES, Action, Role
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.roles import ROLES, Action, Role
 from tests.support.account_server import AccountServer, account_settings, run_account_server
 from tests.support.servers import DEADLINE, TOKEN
 from tests.unit.http.test_access import list_pages, list_rest_routes

@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 
 from skillhall._internal.storage.records import Event, SignIn, StoredToken, format_time
 from skillhall._internal.storage.sql.engine import Database
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_rows import SqlOutbox
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.skill_rows import SharedSkillWriter, SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import blobs, sign_ins
 from skillhall._internal.storage.sql.token_rows import (
@@ -106,6 +106,8 @@ def test_equal_bytes_are_stored_once_until_unused(
     skills.write(lambda write: write.delete("other"), TIMESTAMP)
     assert count_blobs(database) == 2
     uploads.put("team", ONE, "", TIMESTAMP, max_uploads=50)
+    assert count_blobs(database) == 2  # the first version still has the others
+    skills.write(lambda write: write.delete("one"), TIMESTAMP)
     assert count_blobs(database) == 1
 
 

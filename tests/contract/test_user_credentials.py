@@ -17,9 +17,9 @@ from skillhall._internal.http.credentials import (
 )
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import CREDENTIAL_KEY, HEADERS_KEY
-from skillhall._internal.policy.access_scopes import AccessScope
-from skillhall._internal.policy.actor import Actor
-from skillhall._internal.policy.roles import ROLES, Action, Role
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
+from skillhall._internal.policy.access.roles import ROLES, Action, Role
 from skillhall._internal.settings import Secret, ServerSettings
 from skillhall._internal.storage.access_tokens import AccessTokens, TokenCache
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
@@ -202,7 +202,7 @@ def test_sign_ins_of_a_user_are_listed_however_they_were_made(server: Server) ->
     rows = server.credentials.list_sign_ins(by_password)
     assert len(rows) == 2
     for row in rows:
-        assert server.credentials.end_sign_in(by_password, row.id)
+        assert server.credentials.end_sign_in(by_password, row.id, SYSTEM_ACTOR)
     assert not any(map(server.credentials.authenticate_cookie, cookies))
 
 

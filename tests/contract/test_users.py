@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import select
 
-from skillhall._internal.policy.access_scopes import AccessScope
-from skillhall._internal.policy.actor import USER_OWNER_PREFIX, Actor, Via
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX, Actor, Via
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.storage.access_tokens import AccessTokens
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable

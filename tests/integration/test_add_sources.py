@@ -319,6 +319,38 @@ def test_update_merges_a_new_commit_with_local_edits(
 
 
 @WITH_AND_WITHOUT_GIT
+@pytest.mark.parametrize("is_same", [True, False])
+def test_moved_tag_is_reported(user: User, host: GitHubServer, git: str, *, is_same: bool) -> None:
+    tag = "refs/tags/v1"
+    first = host.commit("acme/skills", repository(), tag)
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", "acme/skills/pdf@v1")
+    assert "ref-moved" not in user.run_stderr("outdated")
+    files = {**repository(files=FILES if is_same else changed()), "README.md": b"Other.\n"}
+    second = host.commit("acme/skills", files, tag)
+    expected = (
+        f"{PDF}:1: warn[ref-moved]: the tag of acme/skills@v1 was moved "
+        f"from {first[:12]} to {second[:12]}\n"
+    )
+    assert expected in user.run_stderr("outdated", exits=0 if is_same else 1)
+    assert expected in user.run_stderr("update")
+    report = json.loads(user.run("outdated", "--json").stdout)
+    # After an update, the lock file knows the new commit.
+    assert bool(report["findings"]) is is_same
+
+
+@WITH_AND_WITHOUT_GIT
+def test_new_commit_of_a_branch_is_not_a_moved_tag(
+    user: User, host: GitHubServer, git: str
+) -> None:
+    host.commit("acme/skills", repository(), "refs/heads/v1")
+    user.environment["SKILLHALL_GIT"] = git
+    user.run("add", "acme/skills/pdf@v1")
+    host.commit("acme/skills", repository(files=changed()), "refs/heads/v1")
+    assert "ref-moved" not in user.run_stderr("outdated", exits=1)
+
+
+@WITH_AND_WITHOUT_GIT
 def test_frozen_install_restores_the_locked_commit(
     user: User, host: GitHubServer, tmp_path: Path, git: str
 ) -> None:

@@ -18,8 +18,8 @@ from starlette.responses import StreamingResponse
 from skillhall._internal.asgi import Services, listen
 from skillhall._internal.http.access import needs
 from skillhall._internal.http.credentials import MAX_FAILURES
-from skillhall._internal.policy.access_scopes import AccessScope, expand_scopes
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.access_scopes import AccessScope, expand_scopes
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.settings import Secret
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import UseRecorder

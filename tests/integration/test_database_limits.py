@@ -15,7 +15,7 @@ from sqlalchemy import Connection
 from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql import postgres_connection
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url, lift_limits
-from skillhall._internal.storage.sql.event_rows import EVENT_LOCK, add_events
+from skillhall._internal.storage.sql.events.event_rows import EVENT_LOCK, add_events
 from skillhall._internal.storage.sql.timeouts import DatabaseTimeouts
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import DatabaseUnavailable

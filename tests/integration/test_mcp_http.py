@@ -95,6 +95,8 @@ def test_thousand_skills_are_listed_in_pages(tmp_path: Path, era: str, *, statel
             skills = await list_all(client, "skills/list", "skills")
             assert [row["frontmatter"]["name"] for row in skills] == names
             got = await send_request(client, "skills/get", uri="skill://s0999/SKILL.md")
+            lines = got["skill"]["_meta"].pop("skillhall/trust")
+            assert [line.split()[0] for line in lines] == ["written", "approved", "changed", "use"]
             assert got["skill"] == skills[-1]
             inside = await send_request(client, "resources/directory/read", uri="skill://s0999")
             assert [row["name"] for row in inside["resources"]] == ["s0999"]

@@ -1,6 +1,7 @@
 """Policy files of the machine, the user and the project, in commands."""
 
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -84,7 +85,7 @@ def digest_of(policed: Policed, name: str = "pdf") -> str:
 # Whose policy may do what
 
 
-def test_project_policy_changes_nothing_if_it_loosens(policed: Policed) -> None:
+def test_looser_project_policy_has_no_effect(policed: Policed) -> None:
     policed.write(
         policed.project,
         'trust = { project = "load" }',
@@ -93,8 +94,8 @@ def test_project_policy_changes_nothing_if_it_loosens(policed: Policed) -> None:
     assert not policed.is_used()
     for command in (["prompt"], ["mcp", "--check"], ["read", "pdf"], ["policy", "check"]):
         err = policed.cli(*command).err
-        assert "skillhall-policy.toml: 'allow' changes nothing" in err
-        assert "skillhall-policy.toml: 'trust.project' changes nothing" in err
+        assert "skillhall-policy.toml: 'allow' has no effect" in err
+        assert "skillhall-policy.toml: 'trust.project' has no effect" in err
 
 
 def test_project_policy_can_tighten(policed: Policed) -> None:
@@ -182,7 +183,7 @@ def test_machine_policy_that_others_may_write_holds_everything_found(
     (policed.machine.parent if is_folder else policed.machine).chmod(0o777)
     assert not policed.is_used()
     assert not policed.is_used("pdf", "--trust-project")
-    assert f"{policed.machine}: others may write" in policed.cli("prompt").err
+    assert f"{policed.machine}: others can write to it" in policed.cli("prompt").err
 
 
 def test_project_policy_that_is_a_link_holds_everything_found(
@@ -251,7 +252,7 @@ def test_risk_level_is_shown_and_can_be_denied(policed: Policed) -> None:
     make_skill(policed.skills, "risky", data=RISKY)
     question = policed.cli("prompt", typed="n\n").err
     assert "pdf (L0), risky (L3)" in question
-    assert "risk      L3" in policed.cli("trust", "show", "risky").out
+    assert "(risk L3)" in policed.cli("trust", "show", "risky").out
     policed.cli("trust", "--yes")
     policed.write(policed.user, 'deny = [{ risk = "L2" }]')
     assert policed.is_used("pdf")
@@ -294,7 +295,7 @@ def test_signer_approves_what_it_signed(policed: Policed) -> None:
     make_signed_skill(policed.skills)
     add_signer(policed, policed.project)
     assert not policed.is_used()
-    assert "approves of the signer 'acme-ci' changes nothing" in policed.cli("prompt").err
+    assert "'approves' of the signer 'acme-ci' has no effect" in policed.cli("prompt").err
     add_signer(policed, policed.user)
     assert policed.is_used()
     assert policed.check()["signer"] == "acme-ci"
@@ -356,7 +357,7 @@ def test_requirement_without_the_package_for_signatures_blocks(
     [
         ('key = "missing.pub"', "missing.pub: cannot be read"),
         ('key = "policy.toml"', "policy.toml: it is not a public key"),
-        ('certificate = "policy.toml"\nsubject = "CN=x"', "it contains no certificate"),
+        ('certificate = "policy.toml"\nsubject = "CN=x"', "it contains no PEM certificate"),
         ('identity = "x"\nissuer = "y"', "its signer is not known"),
     ],
 )
@@ -452,3 +453,17 @@ def test_nothing_is_added_while_a_policy_is_broken(policed: Policed, source: Pat
     result = policed.cli("add", str(source), "--yes")
     assert result.code == 3
     assert f"{policed.machine}:2" in result.err
+
+
+def test_review_dates_are_listed_when_due_and_never_block(policed: Policed) -> None:
+    assert policed.cli("trust", "pdf", "--yes").code == 0
+    policed.write(policed.user, 'review = { L0 = "90d" }')
+    assert policed.cli("trust", "list", "--json").data["due"] == []
+    records = Path("../data/trust.json")
+    old = re.sub(r'"at": "20..-', '"at": "2020-', records.read_text(encoding="utf-8"))
+    records.write_text(old, encoding="utf-8")
+    result = policed.cli("trust", "list")
+    assert "warning: pdf (L0) is due for a review since 202" in result.err
+    assert policed.is_used()
+    assert policed.cli("trust", "pdf", "--yes").code == 0
+    assert policed.cli("trust", "list", "--json").data["due"] == []

@@ -266,6 +266,10 @@ FAULTS: dict[str, tuple[Script, str]] = {
         "not_found",
     ),
     "capabilities of text": (make_script(capabilities="all"), "upstream_error"),
+    "capabilities of text, and is old": (
+        make_script(capabilities="all", is_old=True),
+        "upstream_error",
+    ),
     "a protocol of its own": (
         make_script(
             is_old=True, results={"initialize": {"protocolVersion": "9", "capabilities": {}}}

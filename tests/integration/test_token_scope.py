@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.policy.access_scopes import AccessScope, expand_scopes
+from skillhall._internal.policy.access.access_scopes import AccessScope, expand_scopes
 from skillhall._internal.wiring.prompts import open_prompt_service
 from skillhall._internal.wiring.server_skills import open_collection
 from skillhall._internal.wiring.workspace import open_lazy_workspace

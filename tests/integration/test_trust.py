@@ -142,6 +142,45 @@ def test_answer_no_holds_the_skills(cli: Cli) -> None:
     assert states(cli) == {"csv": "new", "pdf": "new"}
 
 
+def test_answer_no_is_remembered_until_a_file_changes(clone: Path, cli: Cli) -> None:
+    cli("prompt", typed="n\n")
+    later = cli("prompt", typed="y\n")
+    assert (later.out, "Use them?" in later.err) == ("", False)
+    assert "2 skills are not approved" in later.err
+    (clone / PDF / "scripts/run.py").chmod(0o755)
+    asked = cli("prompt", typed="n\n")
+    assert "1 skill that you have not approved" in asked.err
+    assert PDF in asked.err
+    assert cli("trust", "--yes").code == 0
+    assert PDF in cli("prompt", typed="").out
+
+
+# A project cannot take away the user's own skills by their names
+
+
+def test_held_skill_gives_way_to_the_one_in_the_home_folder(clone: Path, cli: Cli) -> None:
+    home = Path.home() / ".agents/skills"
+    make_skill(home, PDF, data=make_skill_md(PDF, "My own.", "# Mine\n"))
+    expected = f"{PDF!r} of the project is not approved; agents get {home / PDF}/SKILL.md instead"
+    result = cli("prompt", "--json")
+    assert [one["description"] for one in result.data["skills"]] == ["My own."]
+    assert [held["name"] for held in result.data["held"]] == [CSV, PDF]
+    assert f"warning: {expected}" in result.err
+    read = cli("read", PDF)
+    assert (read.code, "# Mine" in read.out) == (0, True)
+    settings = Settings.read()
+    provider = open_folder_provider([], LENIENT, settings, open_gate(settings, LENIENT))
+    view = provider.current_view()
+    assert (view.read_body(view.find(PDF)).strip(), view.trust_warnings) == ("# Mine", (expected,))
+    cli("trust", "--yes")
+    assert f"{SECRET} body" in cli("read", PDF).out
+    assert f"{SECRET} description" in cli("prompt").out
+    undo = change_byte(clone / PDF)
+    assert "# Mine" in cli("read", PDF).out
+    undo()
+    assert f"{SECRET} body" in cli("read", PDF).out
+
+
 # Without a terminal
 
 

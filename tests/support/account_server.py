@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillhall._internal.asgi import Services
-from skillhall._internal.policy.access_scopes import AccessScope
-from skillhall._internal.policy.actor import USER_OWNER_PREFIX, Actor
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX, Actor
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.database import Accounts, DatabaseServices, open_database_services
 from skillhall._internal.wiring.prompts import open_prompt_service
-from skillhall._internal.wiring.server_skills import open_collection
+from skillhall._internal.wiring.server_skills import open_collection, open_server_trust
 from skillhall._internal.wiring.workspace import open_lazy_workspace
 from tests.support.servers import TOKEN, RunningServer, run_server
 
@@ -70,6 +70,8 @@ def run_account_server(settings: Settings) -> Iterator[AccountServer]:
         sign_ins=database.sign_ins,
         users=database.users,
         accounts=accounts,
+        audit=database.audit,
+        trust=open_server_trust(settings, collection, database),
     )
     try:
         tokens = {}

@@ -10,10 +10,13 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from skillhall._internal.backup.server_backup import make_backup, restore_backup
 from skillhall._internal.settings import Secret, Settings
+from skillhall._internal.storage.audit.audit_chain import seal_rows
+from skillhall._internal.storage.audit.audit_query import AuditFilter, AuditLog
+from skillhall._internal.storage.sql.audit_rows import allow_audit_deletion
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.tables import METADATA, sessions, shared_skills
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
@@ -46,14 +49,9 @@ def fill(settings: Settings, word: str) -> None:
     for name in ("both", f"only-{word}"):
         make_skill(work / ".agents" / "skills", name, data=make_skill_md(name, body=word))
     with closing(open_database(settings)) as database:
-        database.write(
-            lambda connection: [
-                connection.execute(table.delete())
-                for table in reversed(METADATA.sorted_tables)
-                if table.name != "schema_migrations"
-            ]
-        )
+        database.write(_delete_rows)
         make_workspace(SqlWorkspaceStore(database), word).sessions.create(word)
+        database.write(seal_rows)
         if database.is_postgres:
             files = {"SKILL.md": (word.encode(), 0o644)}
             table = SqlSharedSkillTable(database)
@@ -62,9 +60,17 @@ def fill(settings: Settings, word: str) -> None:
     data.joinpath("followed.json").write_text(_FOLLOWED % word, encoding="utf-8")
 
 
+def _delete_rows(connection: Connection) -> None:
+    with allow_audit_deletion(connection):
+        for table in reversed(METADATA.sorted_tables):
+            if table.name != "schema_migrations":
+                connection.execute(table.delete())
+
+
 def read_state(settings: Settings) -> State:
     """Return skills, sessions, shared skills and followed repositories, after recovery."""
     with closing(open_database(settings)) as database:
+        is_restored = bool(AuditLog(database).newest(AuditFilter(action="backup.restore")))
         names = database.read(lambda c: [*c.execute(select(sessions.c.name)).scalars()])
         shared = database.read(lambda c: [*c.execute(select(shared_skills.c.id)).scalars()])
     skills = Path(settings.working_directory) / ".agents" / "skills"
@@ -77,6 +83,7 @@ def read_state(settings: Settings) -> State:
         *Path(settings.data_directory).glob("*restore*"),
     ]
     assert not leftovers, leftovers
+    assert is_restored == (names == ["new"]), "the audit log and the state differ"
     followed = Path(settings.data_directory, "followed.json").read_text(encoding="utf-8")
     return texts, names, shared, followed
 

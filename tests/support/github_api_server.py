@@ -51,6 +51,7 @@ class Repository:
     def __init__(self, default: str = "main") -> None:
         self.default = default
         self.refs: dict[str, str] = {}
+        self.tags: set[str] = set()  # refs that are tags, not branches
         self.commits: dict[str, Files] = {}
         self.archives: dict[str, bytes] = {}  # replace generated archives
         self.is_truncated = False
@@ -213,6 +214,9 @@ def _git_object(repository: Repository, rest: str, request: ReceivedRequest) -> 
         if repository.is_truncated:
             tree["tree"] = tree_of(repository.commits[sha])[:1]
         return respond(body=json.dumps({**tree, "truncated": repository.is_truncated}).encode())
+    if kind == "ref" and sha.removeprefix("tags/") in repository.tags:
+        tag = repository.refs[sha.removeprefix("tags/")]
+        return respond(body=json.dumps({"ref": f"refs/{sha}", "object": {"sha": tag}}).encode())
     blobs = {file.sha: file for files in repository.commits.values() for file in files.values()}
     if kind == "blobs" and sha in blobs:
         assert "raw" in request.headers["accept"]

@@ -46,7 +46,10 @@ class GitHubServer:
         commit = repo.commit({path: file.data for path, file in entries.items()}, modes, ref=ref)
         repository = self.github.repositories[name]
         repository.commits[commit] = entries
-        repository.refs[ref.split("/", 2)[2]] = commit
+        _, kind, short = ref.split("/", 2)
+        repository.refs[short] = commit
+        if kind == "tags":
+            repository.tags.add(short)
         return commit
 
     def make_private(self, name: str, token: str) -> None:

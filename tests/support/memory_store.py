@@ -6,6 +6,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceWriter
 from skillhall._internal.storage.records import (
     Block,
@@ -42,6 +43,10 @@ class MemoryStore:
     def __init__(self) -> None:
         self._state = _State()
         self._lock = threading.Lock()
+
+    def acting_as(self, actor: Actor) -> "MemoryStore":
+        del actor  # it has no audit log
+        return self
 
     def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         with self._lock:
@@ -219,6 +224,9 @@ class _MemoryTransaction:
         automatic = [s for s in self.snapshots(session) if s.automatic and s.id != keep_id]
         for snapshot in automatic[keep:]:
             self.delete_snapshot(snapshot.id)
+
+    def add_audit_row(self, action: str, subject: str, at: str, **detail: object) -> None:
+        pass
 
     def add_events(self, *events: Event) -> int:
         for event in events:

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.prompt_server.arguments import render_prompt
 from skillhall._internal.prompt_server.prompt_model import (
     BUILT_IN,
@@ -131,7 +132,8 @@ class MemoryPromptService(PromptService):
         self.refreshed_selectors.append(selector)
         return self.snapshot(selector)
 
-    def ingest(self, upload: Upload) -> IngestResult:
+    def ingest(self, upload: Upload, *, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
+        del actor
         self._wait()
         for file in upload.files:
             if ".." in file.path:
@@ -154,13 +156,15 @@ class MemoryPromptService(PromptService):
         configured = SourceStatus(self.source, self.commit, len(self.prompts), self.stale, "")
         return [configured, *self.followed.values()]
 
-    def follow(self, selector: SourceSelector) -> SourceStatus:
+    def follow(self, selector: SourceSelector, *, actor: Actor = SYSTEM_ACTOR) -> SourceStatus:
+        del actor
         followed = FollowedRepository(selector.repo, selector.path, selector.branch)
         names = self.snapshot(selector).names
         status = SourceStatus(selector.repo, self.commit, len(names), None, "", followed)
         return self.followed.setdefault(followed.key, status)
 
-    def unfollow(self, key: str) -> FollowedRepository:
+    def unfollow(self, key: str, *, actor: Actor = SYSTEM_ACTOR) -> FollowedRepository:
+        del actor
         status = self.followed.pop(key, None)
         if status is None or status.followed is None:
             raise RecordNotFound("followed repository", key)

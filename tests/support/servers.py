@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from skillhall._internal.asgi import ServerProcess, Services, listen
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import UseRecorder
@@ -37,10 +37,16 @@ class MemoryTokens:
         for text in texts:
             self.add(text)
 
-    def add(self, text: str, scopes: tuple[str, ...] = DEFAULT_SCOPES, expires: str = "") -> None:
+    def add(
+        self,
+        text: str,
+        scopes: tuple[str, ...] = DEFAULT_SCOPES,
+        expires: str = "",
+        owner: str = OPERATOR,
+    ) -> None:
         digest = sha256_hex(text.encode())
         self._tokens.append(
-            StoredToken(digest[:8], text, digest, "", scopes=scopes, expires=expires or None)
+            StoredToken(digest[:8], text, digest, "", owner, scopes, expires or None)
         )
 
     def find(self, text: bytes) -> StoredToken | None:

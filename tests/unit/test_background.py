@@ -1,13 +1,17 @@
+import gc
 import os
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
+from skillhall._internal import background
 from skillhall._internal.background import (
     BoundedPool,
     OwnerLimitReached,
     PoolFull,
+    limit_collector_pauses,
     run_low_priority,
 )
 
@@ -79,3 +83,39 @@ def test_one_owner_cannot_occupy_all_threads_of_a_pool() -> None:
     release.set()
     assert all(future.result(DEADLINE) for future in futures)
     assert pool.submit(lambda: True, "ada").result(DEADLINE)
+
+
+@pytest.fixture
+def _unchanged_collector() -> Iterator[None]:
+    callbacks = [*gc.callbacks]
+    yield
+    gc.callbacks[:] = callbacks
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_unchanged_collector")
+def test_present_objects_are_exempt_from_collection() -> None:
+    limit_collector_pauses()
+    assert gc.get_freeze_count() > len(gc.get_objects())
+
+
+@pytest.mark.usefixtures("_unchanged_collector")
+def test_objects_are_exempt_after_a_collection_that_took_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limit_collector_pauses()
+    before = gc.get_freeze_count()
+    later: list[list[int]] = [[] for _ in range(1000)]
+    gc.collect()
+    assert gc.get_freeze_count() <= before
+    monkeypatch.setattr(background, "_MAX_PAUSE", -1.0)
+    gc.collect()
+    assert gc.get_freeze_count() >= before + len(later)
+
+
+@pytest.mark.usefixtures("_unchanged_collector")
+def test_a_second_server_adds_no_callback() -> None:
+    limit_collector_pauses()
+    callbacks = [*gc.callbacks]
+    limit_collector_pauses()
+    assert gc.callbacks == callbacks

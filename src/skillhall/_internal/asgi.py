@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,7 +20,9 @@ import uvicorn
 from fastapi import APIRouter
 from starlette.types import ASGIApp
 
+from skillhall._internal.background import limit_collector_pauses
 from skillhall._internal.embeddings.embedding_job import BackgroundEmbedding
+from skillhall._internal.http.access import record_failed_sign_in, record_refusal
 from skillhall._internal.http.auth_middleware import AuthMiddleware
 from skillhall._internal.http.bounded_protocol import BoundedProtocol
 from skillhall._internal.http.credentials import (
@@ -34,13 +37,16 @@ from skillhall._internal.http.request_middleware import RequestLogMiddleware
 from skillhall._internal.http.streaming import OpenStreams
 from skillhall._internal.http.thread_pool import PoolLimits, Work, WorkerPools
 from skillhall._internal.mcp.streamable_http import McpMiddleware, SessionLimits
-from skillhall._internal.policy.token_strength import MIN_LENGTH, is_weak_token
+from skillhall._internal.policy.access.token_strength import MIN_LENGTH, is_weak_token
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import (
     account_routes,
+    audit_routes,
     health,
     prompt_routes,
+    revocation_routes,
     skill_routes,
+    version_routes,
     webhooks,
     well_known,
 )
@@ -57,9 +63,11 @@ from skillhall._internal.rest.sessions import (
 from skillhall._internal.rest.webhooks import WebhookReceiver
 from skillhall._internal.settings import Secret, ServerSettings, Settings
 from skillhall._internal.skill_store.collection import Collection
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.rendering import render_unrouted_page
 from skillhall._internal.web.routes import build_web_router
 from skillhall._internal.web.site import Site
+from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.workspace import LazyWorkspace
 from skillhall.errors import ConfigInvalid
 
@@ -108,6 +116,8 @@ class Services:
     accounts: Accounts | None = None  # changes users and tokens
     check_database: Callable[[], str] | None = None  # returns why it is unavailable, or ""
     embedding: BackgroundEmbedding | None = None
+    audit: ServerAudit | None = None
+    trust: ServerTrust | None = None
 
 
 def build_app(services: Services, settings: Settings) -> ASGIApp:
@@ -116,10 +126,15 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
     workspace, shutdown = services.workspace, services.shutdown.wait
     pools, streams = _build_pools(server, collection), _build_open_streams(server)
     metrics = Metrics(service.status, pools.status, streams)
-    monitor = HealthMonitor(service, metrics, services.check_database, services.embedding)
+    monitor = HealthMonitor(
+        service, metrics, services.check_database, services.embedding, services.audit
+    )
     credentials = Credentials(server, services.accepted_tokens, services.sign_ins, services.users)
+    if services.audit is not None:
+        credentials.on_failure = partial(record_failed_sign_in, services.audit)
     responder = PromptResponder(service, pools)
     routers = [prompt_routes.router, health.router, webhooks.router]
+    error_page = None
     if collection is not None:
         site = Site(
             collection,
@@ -130,20 +145,28 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
             shutdown,
             workspace,
             services.accounts,
+            services.audit,
+            services.trust,
         )
         metrics.add_pool(lambda: site.conversations.status)
-        routers += [skill_routes.router, well_known.router, build_web_router(site)]
+        routers += [skill_routes.router, version_routes.router, well_known.router]
+        routers.append(build_web_router(site))
+        error_page = partial(render_unrouted_page, site)
     if services.accounts is not None:
         routers.append(account_routes.router)
+    if services.audit is not None:
+        routers.append(audit_routes.router)
+    if services.trust is not None:
+        routers.append(revocation_routes.router)
     if workspace is not None:
         routers += [module.router for module in _SESSION_ROUTES]
-    error_page = None if collection is None else render_unrouted_page
     fastapi = build_fastapi_app((*routers, *services.routers), monitor.preload, error_page)
     # The dependencies of the routes read these.
     state = fastapi.state
     state.prompts, state.collection, state.workspace = responder, collection, workspace
     state.health, state.wait_for_shutdown, state.streams = monitor, shutdown, streams
     state.pools, state.accounts, state.server_settings = pools, services.accounts, server
+    state.audit, state.trust = services.audit, services.trust
     state.webhook = WebhookReceiver(service, server.webhook_secret)
     app: ASGIApp = PromptFastPath(HeadAsGet(fastapi), responder)
     if collection is not None:
@@ -174,7 +197,10 @@ def build_app(services: Services, settings: Settings) -> ASGIApp:
         *settings.tokens.values(),
     )
     app = AuthMiddleware(app, server, credentials, pools)
-    return RequestLogMiddleware(app, metrics=metrics, redactor=Redactor(secrets))
+    on_refusal = None if services.audit is None else partial(record_refusal, services.audit)
+    return RequestLogMiddleware(
+        app, metrics=metrics, redactor=Redactor(secrets), on_refusal=on_refusal
+    )
 
 
 def _build_pools(server: ServerSettings, collection: Collection | None) -> WorkerPools:
@@ -263,6 +289,8 @@ class ServerProcess(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening and call `on_started`."""
         await super().startup(sockets)
+        if threading.current_thread() is threading.main_thread():  # else it is not our process
+            limit_collector_pauses()
         self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -78,8 +78,8 @@ class _SizedEntry(Generic[T]):
 class SizedCache(Generic[T]):
     """Cache with a total size limit. Cache hits never block.
 
-    Evicts the oldest value that was not used since it was last considered for eviction (second
-    chance). If two threads miss the same key, both create the value.
+    Evicts the oldest value that has not been used since it was last considered for eviction
+    (second chance). If two threads miss the same key, both create the value.
     """
 
     def __init__(self, max_size: int, measure: Callable[[T], int]) -> None:

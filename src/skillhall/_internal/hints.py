@@ -26,6 +26,7 @@ COMMON_HINTS: Mapping[str, str] = {
     "lock_invalid": "restore the file from version control, or delete it and add the skills again",
     "no_skill_there": "name the folder of a skill, or a folder or repository that contains skills",
     "not_a_skill": "move the folder somewhere else, or correct the lock file",
+    "own_version_error": "ask another reviewer to approve it",
     "package_not_installed": "install it first, or activate the environment that contains it",
     "read_only": "{name!r} comes with Skillhall; add a skill of your own under another id",
     "read_only.repository": "change {name!r} in {repository}, or import a copy of it",
@@ -40,6 +41,8 @@ COMMON_HINTS: Mapping[str, str] = {
     "text_refused": "remove these characters from the text",
     "unsaved_files_error": "move these files somewhere else first",
     "version_conflict": "reload version {version} and apply your change again",
+    "version_state_conflict": "look at the version again: someone else may have changed its state",
+    "version_yanked": "use another version",
 }
 
 # Hints about tokens for other hosts. They name environment variables, so only surfaces whose

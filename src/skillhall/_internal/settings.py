@@ -19,6 +19,7 @@ MACHINE_POLICY = (
     else "/etc/skillhall/policy.toml"
 )
 PROJECT_POLICY = "skillhall-policy.toml"  # in the working directory
+REVOCATIONS_FILE = "revocations.json"  # in the data folder: the lists of known servers
 
 # Variables of coding agents and other programs that we respect too.
 _AGENT_VARIABLES = (
@@ -103,9 +104,11 @@ class ServerSettings(NamedTuple):
     port: str = "8321"
     auth_token: Secret | None = None
     webhook_secret: Secret | None = None
+    signing_key: str = ""  # path of the private key that signs the list of revocations
     public_url: str = ""  # if clients use another URL, e.g. of a proxy
     allowed_hosts: tuple[str, ...] = ()  # additional values of the Host header
     folder_scan: bool = False  # whether the web UI may read folders of this machine
+    review: str = ""  # who approves versions of skills: off, one or two; "" is off
     # Additional repositories that may receive the git tokens when a client names them.
     git_token_repos: tuple[str, ...] = ()
     mcp_stateless: bool = False  # for several servers behind a load balancer
@@ -117,6 +120,7 @@ class ServerSettings(NamedTuple):
     max_streams: str = "1000"  # of live events
     max_streams_per_client: str = "250"
     oidc: OidcSettings = OidcSettings()
+    audit_retention: str = "400"  # days that rows of the audit log are stored
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> ServerSettings:
@@ -126,9 +130,11 @@ class ServerSettings(NamedTuple):
             port=env.get("SKILLHALL_PORT") or cls().port,
             auth_token=_read_secret(env, "SKILLHALL_AUTH_TOKEN"),
             webhook_secret=_read_secret(env, "SKILLHALL_WEBHOOK_SECRET"),
+            signing_key=env.get("SKILLHALL_SIGNING_KEY") or "",
             public_url=(env.get("SKILLHALL_PUBLIC_URL") or "").rstrip("/"),
             allowed_hosts=_split_list(env.get("SKILLHALL_ALLOWED_HOSTS", "")),
             folder_scan=_read_flag(env, "SKILLHALL_FOLDER_SCAN", "off"),
+            review=env.get("SKILLHALL_REVIEW") or cls().review,
             git_token_repos=_split_list(env.get("SKILLHALL_GIT_TOKEN_REPOS", "")),
             mcp_stateless=_read_flag(env, "SKILLHALL_MCP_STATELESS", "off"),
             mcp_max_sessions=env.get("SKILLHALL_MCP_MAX_SESSIONS") or cls().mcp_max_sessions,
@@ -142,6 +148,7 @@ class ServerSettings(NamedTuple):
             max_streams_per_client=env.get("SKILLHALL_MAX_STREAMS_PER_CLIENT")
             or cls().max_streams_per_client,
             oidc=OidcSettings.read(env),
+            audit_retention=env.get("SKILLHALL_AUDIT_RETENTION") or cls().audit_retention,
         )
 
 
@@ -230,6 +237,17 @@ class Settings(NamedTuple):
     def has_policy(self) -> bool:
         """Whether there is a policy file."""
         return any(map(is_present, self.policy_files.values()))
+
+    @property
+    def revocations_file(self) -> str:
+        """The path of the lists of revocations; "" without a data folder."""
+        directory = self.data_directory
+        return os.path.join(directory, REVOCATIONS_FILE) if directory else ""
+
+    @property
+    def has_revocations(self) -> bool:
+        """Whether there are lists of revocations."""
+        return bool(self.data_directory) and is_present(self.revocations_file)
 
     @classmethod
     def read(cls, environment: Mapping[str, str] | None = None) -> Settings:

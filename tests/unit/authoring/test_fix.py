@@ -105,4 +105,4 @@ def test_profile_decides_whether_a_fix_is_an_improvement(tmp_path: Path) -> None
     make_skill(tmp_path, data=make_skill_md(allowed_tools="[Read, Write]"))
     settings = Settings(str(tmp_path), str(tmp_path / "cache"), use_head_cache=False)
     (fixed,) = fix(["pdf-tools"], LENIENT, settings)
-    assert fixed.changes == ("separated the entries of 'allowed-tools' by spaces",)
+    assert fixed.changes == ("separated the entries of 'allowed-tools' with spaces",)

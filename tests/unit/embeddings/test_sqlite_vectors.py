@@ -11,7 +11,7 @@ VECTOR = b"\0\0\0\0\x01\x02"
 
 
 @pytest.mark.parametrize("keep", [0, 1000])
-def test_damaged_file_is_created_again_and_logged_once(
+def test_damaged_file_is_recreated_and_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, keep: int
 ) -> None:
     store = SqliteVectors(str(tmp_path))
@@ -23,7 +23,7 @@ def test_damaged_file_is_created_again_and_logged_once(
     store.add("m", {A: VECTOR})
     assert [row.digest for row in store.read("m")] == [A]
     messages = [record.getMessage() for record in caplog.records]
-    assert len([text for text in messages if "is damaged" in text]) == 1
+    assert len([text for text in messages if "was damaged" in text]) == 1
 
 
 def test_positions_of_a_new_file_follow_those_of_the_old_one(tmp_path: Path) -> None:

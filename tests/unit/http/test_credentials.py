@@ -16,7 +16,8 @@ from skillhall._internal.http.credentials import (
 )
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import HEADERS_KEY
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.settings import Secret, ServerSettings
 from skillhall._internal.storage.sign_ins import SignIns
 from tests.support.servers import MemoryTokens, open_sign_ins
@@ -180,9 +181,10 @@ def test_ended_sign_in_is_invalid_at_once(credentials: Credentials) -> None:
     credential = credentials.authenticate_cookie(cookie)
     assert credential is not None
     assert credential.sign_in is not None
-    assert not credentials.end_sign_in(OPERATOR, credential.sign_in.id)  # of another token
+    identity = credential.sign_in.id
+    assert not credentials.end_sign_in(OPERATOR, identity, SYSTEM_ACTOR)  # of another token
     assert credentials.authenticate_cookie(cookie) == credential
-    assert credentials.end_sign_in(credential, credential.sign_in.id)
+    assert credentials.end_sign_in(credential, identity, SYSTEM_ACTOR)
     assert not credentials.authenticate_cookie(cookie)
     assert not credentials.is_valid(credential)
     assert not credentials.load_cookie(cookie, SCOPE)

@@ -9,7 +9,7 @@ import pytest
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql.engine import build_sqlite_url
-from skillhall._internal.storage.sql.event_rows import SqlOutbox
+from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from tests.support.databases import TIMESTAMP
 from tests.support.switchable_database import SwitchableDatabase

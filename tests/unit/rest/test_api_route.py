@@ -9,8 +9,10 @@ from starlette.responses import Response
 from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
+from skillhall._internal.http.access import needs
 from skillhall._internal.http.request import HEADERS_KEY, REQUEST_ID_KEY
 from skillhall._internal.http.response import SuccessResponse
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest.api_route import ApiRoute, Json, JsonBody
 from skillhall._internal.rest.app import build_fastapi_app
 from skillhall._internal.rest.route_parameters import OptionalText, PageSize
@@ -26,11 +28,13 @@ router = APIRouter(route_class=ApiRoute)
 
 
 @router.get("/thread")
+@needs(Action.READ)
 def get_thread() -> Response:
     return SuccessResponse(threading.current_thread() is threading.main_thread())
 
 
 @router.get("/search")
+@needs(Action.READ)
 async def search(
     q: Annotated[OptionalText, Query(description="Text.")] = None, limit: PageSize = 100
 ) -> Response:
@@ -38,12 +42,14 @@ async def search(
 
 
 @router.post("/notes", status_code=201, response_model=Note)
+@needs(Action.READ)
 def add_note(body: Json[Note]) -> Response:
     """Add a note."""
     return SuccessResponse(body.model_dump(), 201)
 
 
 @router.post("/short-notes", response_model=Note)
+@needs(Action.READ)
 async def add_short_note(
     request: Request, body: Annotated[Note, JsonBody(20, is_required=False)]
 ) -> Response:

@@ -152,7 +152,7 @@ def test_edited_statement_with_a_valid_certificate_is_rejected() -> None:
 def test_malformed_certificates_are_not_accepted() -> None:
     signature = SigstoreBundle(b"{}", b"", certificates=(b"x",))
     assert not find_signer(signature, [make_certificate_signer(Authority.create("root"))])
-    with pytest.raises(ConfigInvalid, match="it contains no certificate"):
+    with pytest.raises(ConfigInvalid, match="it contains no PEM certificate"):
         load_certificates(b"x", "roots.pem")
 
 

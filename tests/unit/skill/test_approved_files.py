@@ -51,7 +51,7 @@ def test_same_files_are_accepted() -> None:
     ],
 )
 def test_other_files_are_rejected(changed: Bundle) -> None:
-    with pytest.raises(SkillNotApproved, match="it changed since it was approved"):
+    with pytest.raises(SkillNotApproved, match="it has changed since it was approved"):
         approve(make_bundle(a=b"1", b=b"2")).check_bundle(changed)
 
 

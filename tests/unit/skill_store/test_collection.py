@@ -1,6 +1,7 @@
 """Collection: the skills of a store and its repositories."""
 
 import io
+import json
 import shutil
 import zipfile
 from contextlib import closing
@@ -10,6 +11,7 @@ import pytest
 
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import PROMPT_REPOSITORY
 from skillhall._internal.settings import ServerSettings, Settings
 from skillhall._internal.skill.finding import Code
@@ -132,9 +134,9 @@ def test_only_user_skills_can_be_deleted(
 ) -> None:
     skills = collection(run_directory, repository)
     with pytest.raises(ReadOnly, match=why) as error_info:
-        skills.delete(identity)
+        skills.delete(identity, actor=SYSTEM_ACTOR)
     assert ("acme/skills" in error_info.value.repository) == (identity == "shared")
-    skills.delete("own")
+    skills.delete("own", actor=SYSTEM_ACTOR)
     assert skills.find("own").source == "repository"
 
 
@@ -253,10 +255,11 @@ def test_imported_near_copy_of_another_skill_is_a_finding(run_directory: Path) -
     skills = collection(run_directory)
     skills.facts.get(skills.find("long"))
     data = make_skill_md("new", body=body.replace("word50", "other"))
-    report, _ = skills.import_file(data, "SKILL.md")
+    report, _ = skills.import_file(data, "SKILL.md", actor=SYSTEM_ACTOR)
     (judged,) = (row for row in report.findings if row.finding.code == "near-copy")
     assert (judged.finding.path, judged.effect) == ("new/SKILL.md", "warn")
-    again, _ = skills.import_file(make_skill_md("long", body=body), "SKILL.md", replace=True)
+    data = make_skill_md("long", body=body)
+    again, _ = skills.import_file(data, "SKILL.md", actor=SYSTEM_ACTOR, replace=True)
     assert [row for row in again.findings if row.finding.code == "near-copy"] == []
 
 
@@ -267,10 +270,15 @@ def test_facts_are_saved_for_the_next_server(run_directory: Path) -> None:
         wait_until(lambda: skills.facts.find(skills.snapshot().skills["own"]) is not None)
         facts = skills.facts.get(skills.find("own"))
     [saved] = (run_directory / "cache/facts").iterdir()
-    assert facts.packed.digest in saved.read_text(encoding="utf-8")
+    document = json.loads(saved.read_text(encoding="utf-8"))
+    key = next(key for key, row in document["facts"].items() if row[2][0] == facts.packed.digest)
+    document["facts"][key][0] = 4711  # tokens, to see that they are not counted again
+    saved.write_text(json.dumps(document), encoding="utf-8")
+    with closing(collection(run_directory)) as skills:
+        skills.facts.start()  # and nothing to examine: this server has not read its skills yet
     with closing(collection(run_directory)) as skills:
         skills.watch()
-        assert skills.facts.get(skills.find("own")) == facts
+        assert skills.facts.get(skills.find("own")) == facts._replace(tokens=4711)
 
 
 def test_skills_are_sorted_by_tokens(run_directory: Path) -> None:
@@ -286,9 +294,11 @@ def test_only_user_skills_can_be_edited(
     run_directory: Path, repository: Path, identity: str
 ) -> None:
     skills = collection(run_directory, repository)
+    digest = skills.details(identity).digest
     with pytest.raises(ReadOnly):
-        skills.edit(identity, SkillText("a", "b", "c"), skills.details(identity).digest)
-    skills.edit("own", SkillText("own", "Edited.", "Do."), skills.details("own").digest)
+        skills.edit(identity, SkillText("a", "b", "c"), digest, actor=SYSTEM_ACTOR)
+    text, digest = SkillText("own", "Edited.", "Do."), skills.details("own").digest
+    skills.edit("own", text, digest, actor=SYSTEM_ACTOR)
     assert skills.find("own").description == "Edited."
 
 

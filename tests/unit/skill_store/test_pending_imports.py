@@ -6,6 +6,7 @@ import pytest
 
 from skillhall._internal.cache import MAX_PENDING, MAX_PENDING_AGE, MIN_PENDING_AGE, PendingStore
 from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, summarize_text
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.pending_imports import PendingImports
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
@@ -59,7 +60,7 @@ def test_near_copy_of_a_present_skill_is_a_finding(pending_imports: PendingImpor
 def test_confirmed_import_is_no_longer_pending(pending_imports: PendingImports) -> None:
     pending = pending_imports.add("x", [make_bundle({"SKILL.md": make_skill_md("notes", "A.")})])
     renamed = pending_imports.find(pending.id, {"0": "notes"})
-    report, change = pending_imports.confirm(renamed, renamed.candidates)
+    report, change = pending_imports.confirm(renamed, renamed.candidates, SYSTEM_ACTOR)
     assert [item.id for item in report.imported] == ["notes"]
     assert change
     with pytest.raises(ReviewGone):
@@ -72,7 +73,7 @@ def test_confirm_is_rejected_if_the_skill_changed(pending_imports: PendingImport
     path = Path(pending_imports.changes.store.location) / "skills/pdf/SKILL.md"
     path.write_bytes(make_skill_md("pdf", "Edited elsewhere."))
     with pytest.raises(StaleVersionError):
-        pending_imports.confirm(renamed, renamed.candidates)
+        pending_imports.confirm(renamed, renamed.candidates, SYSTEM_ACTOR)
     assert b"Edited elsewhere." in path.read_bytes()
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.storage.access_tokens import AccessTokens, TokenCache
 from skillhall._internal.storage.credential_cache import UseRecorder
 from skillhall._internal.storage.sql.engine import build_sqlite_url

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from skillhall._internal.policy.trust_decision import EVERYWHERE, ApprovalDecision
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.storage.trust_store import Approval, TrustRecords, TrustStore
 from skillhall.errors import ConfigInvalid
@@ -78,7 +78,10 @@ FILE = {"path": "a", "sha256": "0" * 64, "size": 1, "mode": "100644"}
         (b'{"version": 2, "approvals": []}', "trust.json: version is not 1"),
         (b'{"version": 1, "approvals": [1]}', "trust.json: approvals[0] is not an object"),
         (broken(name=1), "trust.json: approvals[0].name is not a string"),
-        (broken(decision="maybe"), "approvals[0].decision is not one of approve, block, forget"),
+        (
+            broken(decision="maybe"),
+            "approvals[0].decision is not one of approve, block, decline, forget",
+        ),
         (broken(files=None), "trust.json: approvals[0].files is not a list"),
         (broken(files=[1]), "trust.json: approvals[0].files[0].path is not a string"),
         (broken(files=[{**FILE, "sha256": "x"}]), "approvals[0].files[0].sha256 is malformed"),

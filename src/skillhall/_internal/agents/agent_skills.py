@@ -287,7 +287,7 @@ def build_default_agent(roots: Sequence[str | PathLike[str]] = ()) -> AgentDefin
 
 
 class GatedAgentSkills(AgentSkills):
-    """The skills of an agent without a config that a gate clears."""
+    """The skills that a trust gate clears, for an agent without a config."""
 
     def __init__(self, agent: AgentDefinition, settings: Settings, gate: SkillGate) -> None:
         super().__init__(agent, settings, profile=LENIENT)

@@ -188,7 +188,7 @@ class AgentTools:
         return tuple(dict.fromkeys((*self.skills.current_view().skills, *hidden)))
 
     def _find_guarded_folders(self) -> list[str]:
-        """Return the folders of held skills, and of those whose files must be compared."""
+        """Return the folders of held skills, and of skills with approved files."""
         view = self.skills.current_view()
         held = [skill.directory for skill, _, _ in view.held]
         return [*held, *(row.skill.directory for row in view if row.skill.approved)]

@@ -29,6 +29,7 @@ from skillhall._internal.skill_store.input_checks import USER
 if TYPE_CHECKING:
     from skillhall._internal.catalog.catalog import CatalogSkill
     from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.catalog.trust.server_gate import ServedClearance
     from skillhall._internal.skill_store.collection import Collection, CollectionSnapshot
     from skillhall._internal.skill_store.input_checks import SkillSummary
 
@@ -50,10 +51,11 @@ class CollectionSkills(AgentSkills):
     def snapshot(self) -> AgentSkillsSnapshot:
         """Return the current skills; the same object if nothing has changed."""
         current = self._collection.snapshot()
+        served = self._collection.clear(current)
         with self._lock:
             snapshot = self._snapshot
-            if snapshot is None or snapshot.skill_view.revision != current.revision:
-                snapshot = self._snapshot = self._snapshot_of(current)
+            if snapshot is None or snapshot.skill_view.revision != served.revision:
+                snapshot = self._snapshot = self._snapshot_of(current, served)
             return snapshot
 
     def get_directory(self, row: ViewedSkill) -> str:
@@ -89,9 +91,9 @@ class CollectionSkills(AgentSkills):
     def render_activation_text(self, identity: str) -> str:
         """Return the result of `load_skill`, even for a skill that models do not see.
 
-        Raises: SkillNotFound.
+        Raises: SkillNotFound, SkillNotApproved if it is revoked.
         """
-        skill = self._collection.find(identity)
+        skill = self._collection.find_available(identity)
         row, view = self._find_visible(skill), self.current_view()
         if row is None:
             view = SkillView(view.revision, self.profile, clear_all([skill._replace(hidden=False)]))
@@ -102,8 +104,10 @@ class CollectionSkills(AgentSkills):
     def _find_visible(self, skill: CatalogSkill) -> ViewedSkill | None:
         return self.current_view().find_skill(skill)
 
-    def _snapshot_of(self, current: CollectionSnapshot) -> AgentSkillsSnapshot:
-        skills = clear_all(current.skills[skill_id] for skill_id in current.ids)
+    def _snapshot_of(
+        self, current: CollectionSnapshot, served: ServedClearance
+    ) -> AgentSkillsSnapshot:
+        skills = sorted(served.clearance.cleared, key=lambda skill: skill.id)
         hidden = tuple(skill for skill in skills if not is_visible_to_models(skill))
         listed = tuple(
             skill
@@ -114,5 +118,11 @@ class CollectionSkills(AgentSkills):
         # The empty fingerprint is never checked, since `snapshot` compares revisions.
         loaded = LoadedInstructions(listed, (), hidden, current.findings, Fingerprint({}, 0))
         get_index = partial(self._collection.get_index, current)
-        view = SkillView(current.revision, self.profile, listed, get_index=get_index)
+        view = SkillView(
+            served.revision,
+            self.profile,
+            listed,
+            get_index=get_index,
+            clearance=served.clearance,
+        )
         return self._build_snapshot(loaded, view)

@@ -18,7 +18,7 @@ from skillhall._internal.agents.tool_definition import Tool, ToolError, get_argu
 from skillhall._internal.catalog.skill_content import activate, open_skill_bundle
 from skillhall._internal.catalog.skill_paths import SCHEME
 from skillhall._internal.catalog.skill_view import SkillView
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.fs.links import read_contained_file
 from skillhall._internal.policy.readable_files import (
     DEFAULT_EXTENSIONS,
@@ -30,6 +30,7 @@ from skillhall._internal.render.escape import escape_field, to_single_line
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.bundle import RelativePath, fold_name
 from skillhall._internal.skill_store.folder_store import FolderStore
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import ConfigInvalid, SkillhallError, SkillRejected, TooLarge, UnsafePath
 
 if TYPE_CHECKING:
@@ -247,8 +248,12 @@ class ReadTools:
         catalog = self._load_catalog()
         guarded = set(map(os.path.realpath, self.find_guarded_folders()))
         skills = (one for one in catalog if os.path.realpath(one.directory) not in guarded)
-        view = SkillView("", catalog.profile, clear_all(skills))
+        view = SkillView("", catalog.profile, self._clear(skills))
         return SkillFileResolver(view, lambda row: self._get_directory(row.skill))
+
+    def _clear(self, skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:
+        gate = OpenGate(RevocationStore(self.settings.data_directory))
+        return gate.clear(skills).cleared
 
     def _find_own_folders(self) -> list[tuple[str, ...]]:
         """Return Skillhall's own folders and guarded ones in the run directory, as parts."""
@@ -294,7 +299,7 @@ class ReadTools:
         catalog = self._load_catalog()
         problem = "name is required"
         if isinstance(name, str) and name.strip():
-            visible = clear_all(catalog.visible)
+            visible = self._clear(catalog.visible)
             for skill in sorted(visible, key=lambda skill: skill.id != name):
                 if name in (skill.id, skill.name):
                     return catalog, skill

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from skillhall._internal.catalog.fingerprint import read_signature, take_fingerprint
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import read_skill
-from skillhall._internal.catalog.trust.gate import OPEN_GATE, Clearance
+from skillhall._internal.catalog.trust.gate import Clearance, OpenGate
 from skillhall._internal.policy.duplicate_precedence import resolve_duplicates
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.host_requirements import check_requirements
@@ -31,6 +31,7 @@ from skillhall._internal.render.listing import InlineSkill, render_instructions
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
@@ -179,10 +180,10 @@ class InstructionLoader:
         pinned: Sequence[str] = (),
         excluded: Sequence[str] = (),
         *,
-        gate: SkillGate = OPEN_GATE,
+        gate: SkillGate | None = None,
     ) -> None:
         """Create a loader; the patterns `pinned` and `excluded` apply to all sources."""
-        self._gate = gate
+        self._gate = gate or OpenGate(RevocationStore(settings.data_directory))
         self._pinned = pinned
         self._excluded = excluded
         self._profile = profile

@@ -51,7 +51,7 @@ _MAX_REASONS = 6  # words of a field that explain a match
 _READ_PROBLEMS: Mapping[str, str] = {
     "invalid_path": "is not allowed: use a plain relative path inside the skill.",
     "not_a_file": "is not a regular file.",
-    "not_approved": "is not approved: the skill changed since it was approved.",
+    "not_approved": "is not approved: the skill has changed since it was approved.",
     "too_large": "is too large.",
 }
 
@@ -180,7 +180,7 @@ class SkillTools:
         rows = islice(view, start, start + MAX_LIST_RESULTS)
         result: dict[str, object] = {"skills": self._serialize_rows(rows), "total": len(view)}
         if count := sum(one.is_undecided for one in view.held):
-            result["held"] = f"{count} not approved; the user can review: skillhall trust"
+            result["held"] = f"{count} not approved; the user can review them with: skillhall trust"
         if start + MAX_LIST_RESULTS < len(view):
             result["more"] = f"call list_skills with after={names[start + MAX_LIST_RESULTS - 1]!r}"
         return result

@@ -98,7 +98,7 @@ class Installer:
         """The names of the skills in the lock file, sorted. Raises: LockInvalid."""
         return tuple(sorted(entry.name for entry in self._project.read_lock().entries.values()))
 
-    def add(
+    def add(  # noqa: PLR0913 - one parameter for each option of the command
         self,
         source: StrPath,
         *,
@@ -106,13 +106,14 @@ class Installer:
         agents: Iterable[str] = (),
         overwrite: bool = False,
         dry_run: bool = False,
+        unsigned: bool = False,
     ) -> AddReport:
         """Install the skills of a source, by default all of them.
 
         A path object is always a local folder or archive. A string means the same as on the
         command line; an existing folder takes precedence over a repository. Skills that already
         exist are skipped unless you set `overwrite`. All skills are checked before the first is
-        written.
+        written. A skill with a broken signature is rejected, unless you take it as `unsigned`.
         Raises: SourceError, SkillNotFound, UnknownAgent, InstallError.
         """
         text = source if isinstance(source, str) else os.path.abspath(source)  # noqa: PTH100 - as above
@@ -124,16 +125,22 @@ class Installer:
             resolve_targets(self._project, agents),
             overwrite=overwrite,
             dry_run=dry_run,
+            unsigned=unsigned,
         )
 
-    def update(self, *names: str, conflicts: ConflictChoice | None = None) -> list[UpdateResult]:
+    def update(
+        self, *names: str, conflicts: ConflictChoice | None = None, unsigned: bool = False
+    ) -> list[UpdateResult]:
         """Update skills, by default all, and merge local edits.
 
         A skill with conflicts is not changed, unless `conflicts` says which version wins. If a
-        skill cannot be updated, its result contains the error.
+        skill cannot be updated, its result contains the error. With `unsigned`, a broken signature
+        counts as none.
         Raises: LockNotFound, LockInvalid, SkillNotFound.
         """
-        return update(self._project, names, conflicts=conflicts, progress=self._progress)
+        return update(
+            self._project, names, conflicts=conflicts, unsigned=unsigned, progress=self._progress
+        )
 
     def outdated(self, *names: str) -> list[UpdateResult]:
         """Compare skills with their sources, by default all, without changing anything.
@@ -166,11 +173,13 @@ class Installer:
         """
         return verify(self._project, names)
 
-    def install(self, *, frozen: bool = False) -> list[LockedInstallResult]:
+    def install(self, *, frozen: bool = False, unsigned: bool = False) -> list[LockedInstallResult]:
         """Install the skills in the lock file that are not installed yet.
 
         With `frozen`, a skill that was edited or has changed upstream fails. The result of a skill
-        that fails contains the error.
+        that fails contains the error. With `unsigned`, a broken signature counts as none.
         Raises: LockInvalid.
         """
-        return install_locked(self._project, frozen=frozen, progress=self._progress)
+        return install_locked(
+            self._project, frozen=frozen, unsigned=unsigned, progress=self._progress
+        )

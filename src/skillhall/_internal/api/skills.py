@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from skillhall._internal.agents.skill_tools import SkillTools
 from skillhall._internal.catalog.catalog import Catalog
 from skillhall._internal.catalog.duplicates.duplicate_report import (
     DEFAULT_THRESHOLD,
@@ -21,7 +22,7 @@ from skillhall._internal.catalog.head_cache import HeadCache
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import activate, read_accepted_body
 from skillhall._internal.catalog.skill_view import SkillView, ViewedSkill
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.policy.selection import build_group_matcher, find_pinned, matches_glob
 from skillhall._internal.render.listing import (
     ListingRow,
@@ -31,6 +32,7 @@ from skillhall._internal.render.listing import (
 )
 from skillhall._internal.render.prompt_plan import PlanRequest, plan_prompt
 from skillhall._internal.settings import Settings
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.wiring.catalog import find_profile, resolve_roots
 from skillhall.errors import SkillFileNotFound
 
@@ -295,6 +297,7 @@ class Skills(Mapping[str, Skill]):
             print(group.kind, [skill.location for skill in group.skills])
         ```
         """
+        # Few programs need it, and the import takes 5 ms of CPU.
         from skillhall._internal.catalog.duplicates.duplicate_finder import (  # noqa: PLC0415
             find_duplicates,
         )
@@ -377,8 +380,6 @@ class Skills(Mapping[str, Skill]):
         print(result.text, result.is_error)
         ```
         """
-        from skillhall._internal.agents.skill_tools import SkillTools  # noqa: PLC0415
-
         return SkillTools(self._view, get_directory=lambda row: row.skill.directory).tools()
 
     def select(self, *patterns: str) -> Skills:
@@ -434,7 +435,8 @@ class Skills(Mapping[str, Skill]):
     def _view(self) -> SkillView:
         catalog, keep = self._catalog, self._keep
         chosen = catalog.skills if keep is None else [s for s in catalog if keep(s.name)]
-        cleared = clear_all(chosen)
+        gate = OpenGate(RevocationStore(Settings.read().data_directory))
+        cleared = gate.clear(chosen).cleared
         return SkillView("", catalog.profile, cleared, catalog.findings, self._get_index)
 
     @cached_property
@@ -470,6 +472,7 @@ class Skills(Mapping[str, Skill]):
 
 
 def _build_index(catalog: Catalog, settings: Settings | None) -> SearchIndex:
+    # Only a search needs the index, whose import takes 24 ms of CPU.
     from skillhall._internal.wiring.catalog_index import index_catalog  # noqa: PLC0415
 
     return index_catalog(catalog, settings)

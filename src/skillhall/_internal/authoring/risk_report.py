@@ -1,4 +1,4 @@
-"""Risk scan of the skills below some paths."""
+"""Risk scan of the skills below given paths."""
 
 from __future__ import annotations
 

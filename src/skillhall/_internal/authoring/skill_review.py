@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from difflib import unified_diff
 from functools import partial
 from itertools import islice
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.catalog.catalog import CatalogSkill
@@ -23,7 +23,7 @@ from skillhall._internal.catalog.trust.gate import HeldSkill
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LENIENT
-from skillhall._internal.policy.trust_decision import ApprovalDecision, TrustState
+from skillhall._internal.policy.trust.trust_decision import ApprovalDecision, TrustState
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.trust_store import Approval
 from skillhall.errors import SkillhallError, SkillNotApproved
@@ -32,6 +32,14 @@ _MAX_DIFF_LINES = 200
 _MAX_STORED = 256 * 1024  # bytes of a file that is stored to show later changes
 _UTC_CLOCK = partial(datetime.now, UTC)
 ApprovalRecord: TypeAlias = Approval
+
+
+class DueReview(NamedTuple):
+    """An approved skill that should be reviewed again."""
+
+    name: str
+    risk: str
+    since: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +53,7 @@ class SkillReview:
     clock: Callable[[], datetime] = _UTC_CLOCK
 
     def approve(self, judged: Sequence[HeldSkill], where: str = "", *, link: bool = False) -> None:
-        """Approve the files that were judged, in this project or `where`.
+        """Approve the files that were judged, for this project or for `where`.
 
         With `link`, links may lead out of the searched folders to these skills.
         Raises: SkillNotApproved if they cannot be read, ConfigInvalid, OSError.
@@ -54,8 +62,16 @@ class SkillReview:
             self._store_contents(one.skill)
         self._record(judged, where, ApprovalDecision.APPROVE, link=link)
 
+    def decline(self, judged: Sequence[HeldSkill]) -> None:
+        """Do not ask again about the files that were judged. Problems are ignored."""
+        with suppress(SkillhallError, OSError):
+            self._record(judged, "", ApprovalDecision.DECLINE)
+
     def block(self, judged: Sequence[HeldSkill], where: str = "", *, forget: bool = False) -> None:
-        """Block the files that were judged, or drop the records about them. Raises: as above."""
+        """Block the files that were judged, or drop the records about them.
+
+        Raises: as `approve`.
+        """
         decision = ApprovalDecision.FORGET if forget else ApprovalDecision.BLOCK
         self._record(judged, where, decision)
         own = self.gate.store.read().find_own_folders(self.gate.project)
@@ -73,7 +89,7 @@ class SkillReview:
         *,
         decision: ApprovalDecision = ApprovalDecision.APPROVE,
     ) -> None:
-        """Record that the user is writing the skill in a folder. Raises: as above."""
+        """Record that the user is writing the skill in a folder. Raises: as `approve`."""
         real = os.path.realpath(folder)
         record = Approval("", name, where or self.gate.project, decision, folder=real)
         self.gate.store.add([self._sign(record)])
@@ -106,7 +122,7 @@ class SkillReview:
             yield from self._describe_changes(one)
 
     def _describe_changes(self, one: HeldSkill) -> Iterator[str]:
-        """Yield the differences to the version that was approved last."""
+        """Yield the differences from the version that was approved last."""
         base = self.find_base(one.skill.name)
         if base is None or one.hashed is None:
             return
@@ -143,7 +159,29 @@ class SkillReview:
                 files=one.hashed.files,
             )
             records.append(self._sign(record))
-        self.gate.store.add(records)
+        # Approving the same files again renews the date of the review.
+        self.gate.store.add(records, renew=True)
+
+    def find_due(self, judged: Sequence[HeldSkill]) -> list[DueReview]:
+        """Return the approved skills whose next review is due under a policy.
+
+        Raises: ConfigInvalid, OSError.
+        """
+        loaded = self.gate.load_policies()
+        if loaded is None or not loaded.policies.has_review_dates:
+            return []
+        due = []
+        approved = [one for one in judged if one.decision.state is TrustState.APPROVED]
+        for one, evidence in zip(approved, self.gate.examine_all(approved), strict=True):
+            base = self.find_base(one.skill.name)
+            days = None if evidence is None else loaded.policies.find_review_days(evidence.risk)
+            if base is None or evidence is None or days is None:
+                continue
+            with suppress(ValueError):  # a record that was edited by hand
+                date = datetime.fromisoformat(base.at) + timedelta(days=days)
+                if date <= self.clock():
+                    due.append(DueReview(one.skill.name, evidence.risk.value, date.isoformat()))
+        return due
 
     def _sign(self, record: Approval) -> Approval:
         at = self.clock().isoformat(timespec="seconds")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.signing import keys
-from skillhall._internal.signing.signer import sign_files
+from skillhall._internal.signing.signer import build_signed_statement, sign_files
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill.signatures.file_check import hash_files
 from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
@@ -19,6 +21,8 @@ from skillhall.errors import Conflict, NotASkill, SkillRejected
 
 if TYPE_CHECKING:
     from skillhall._internal.signing.keys import PrivateKey
+
+SignFiles: TypeAlias = Callable[[str, Mapping[str, str]], bytes]
 
 _PRIVATE_MODE, _PUBLIC_MODE = 0o600, 0o644
 
@@ -40,10 +44,11 @@ class KeyFiles:
     public: str
 
 
-def sign_skill(folder: str, key: PrivateKey) -> SignedSkill:
+def sign_skill(folder: str, sign: SignFiles) -> SignedSkill:
     """Sign all files of a skill, and write the signature next to them.
 
-    Raises: NotASkill, SkillRejected if not every file can be signed, OSError.
+    `sign` returns the signature file for a name and the digests of all files.
+    Raises: NotASkill, SkillRejected if not every file can be signed, ConfigInvalid, OSError.
     """
     path = os.path.realpath(folder)
     bundle = read_bundle(FolderHandle(path), LENIENT.scan_policy.with_hidden_files)
@@ -52,10 +57,27 @@ def sign_skill(folder: str, key: PrivateKey) -> SignedSkill:
     if bundle.findings:
         raise SkillRejected(folder, [finding.message for finding in bundle.findings])
     name, digests = os.path.basename(path), hash_files(bundle)
-    data = sign_files(name, digests, key)
+    data = sign(name, digests)
     with WritableFolder(path) as target:
         target.write_file(SIGNATURE_FILE, data)
     return SignedSkill(name, os.path.join(folder, SIGNATURE_FILE), len(digests))
+
+
+def sign_with_key(key: PrivateKey) -> SignFiles:
+    """Return a function that signs with a key."""
+    return partial(sign_files, key=key)
+
+
+def sign_with_identity(trust_config: bytes, path: str) -> SignFiles:
+    """Return a function that signs with the identity of the CI workflow.
+
+    Raises: ModuleNotFoundError without the package `sigstore`.
+    """
+    from skillhall._internal.signing.sigstore_identity import sign_statement  # noqa: PLC0415
+
+    return lambda name, digests: sign_statement(
+        build_signed_statement(name, digests), trust_config, path
+    )
 
 
 def create_key_files(folder: str, name: str, passphrase: bytes | None = None) -> KeyFiles:

@@ -1,4 +1,4 @@
-"""Validation of complete skills below some paths, with all findings."""
+"""Validation of complete skills below given paths, with all findings."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Backups of everything that a server keeps: making, restoring and comparing them."""
+"""Backups of a server's data: creating, restoring and comparing them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -95,7 +96,8 @@ class RecordSummary:
             self._names[identity] = name
         digest = hashlib.sha256(repr(facts).encode("utf-8", "surrogatepass")).digest()
         total = self._digests.get(identity, 0) + int.from_bytes(digest[:16], "big")
-        self._digests[identity] = total % _MODULUS
+        # Interned, because several summaries have the same ids.
+        self._digests[sys.intern(identity)] = total % _MODULUS
 
     def is_equal(self, identity: str, other: RecordSummary) -> bool:
         """Whether a record of this summary has the same facts in `other`."""
@@ -131,6 +133,14 @@ class ServerSummary:
         self._file_digest = hashlib.sha256()
         self._config = b""
         self._upload_files: list[tuple[str, ...]] = []
+
+    def clear(self) -> None:
+        """Forget all records and entries."""
+        self.records.clear()
+        self.entries.clear()
+        self.folder_skills, self.folder_uploads = RecordSummary(), RecordSummary()
+        self.system_skills, self.followed = RecordSummary(), RecordSummary()
+        self.mcp_servers = RecordSummary()
 
     def get_skills(self, *, is_postgres: bool) -> RecordSummary:
         """Return the served user skills: in tables for PostgreSQL, else in folders."""

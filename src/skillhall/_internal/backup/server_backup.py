@@ -29,6 +29,7 @@ from skillhall._internal.backup.store_conversion import (
     stage_uploads,
 )
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.followed_file import FILE as FOLLOWED_FILE
 from skillhall._internal.skill_store.folder_store import FolderStore
@@ -65,6 +66,7 @@ from skillhall._internal.storage.sql.backup import (
     replace_rows,
 )
 from skillhall._internal.storage.sql.migrations import current_version
+from skillhall._internal.storage.sql.tables import blobs
 from skillhall._internal.wiring.database import get_mirror_folder, open_database, utc_now
 from skillhall.errors import BackupRejected, ConfigInvalid, Conflict, UnsafePath
 
@@ -96,6 +98,7 @@ LEFT_OUT = (
     "the search index and the head cache: computed again",
     "environment variables: settings, and secrets such as SKILLHALL_AUTH_TOKEN",
     "pending imports: only in memory",
+    "approvals on this machine (trust.json): they are for its projects and by its user",
     "projects: skills that 'skillhall add' installed outside of the run directory, and lock files",
 )
 _FOLLOWING_NOTE = (
@@ -109,7 +112,7 @@ _SPARE_BYTES = 16 * 1024 * 1024  # of disk space
 
 
 class BackupReport(NamedTuple):
-    """What a backup contains and what it leaves out."""
+    """Contents of a backup, and the data that it leaves out."""
 
     totals: BackupTotals
     version: int  # of the database schema
@@ -118,7 +121,7 @@ class BackupReport(NamedTuple):
 
 
 class RestoreReport(NamedTuple):
-    """What a restore changed, or would change."""
+    """Changes that a restore made, or would make."""
 
     totals: BackupTotals
     version: int  # of the database schema
@@ -381,16 +384,24 @@ class _Restore:
         return False
 
     def run(self, reader: BackupReader, totals: BackupTotals, before: ServerSummary) -> None:
-        """Replace the data. Raises: as `restore_backup`."""
+        """Replace the data, and clear the summaries. Raises: as `restore_backup`."""
         restore_id = secrets.token_hex(8)
-        skipped = frozenset(table.name for table in CONVERTED_TABLES if self._to_tables)
-        plan = RestorePlan(self._header, restore_id, utc_now(), skipped)
+        # Versions need their contents.
+        skipped = frozenset(
+            table.name for table in CONVERTED_TABLES if self._to_tables and table is not blobs
+        )
+        plan = RestorePlan(self._header, restore_id, utc_now(), skipped, CLI_ACTOR)
         _check_disk_space(self._settings.data_directory, totals.bytes)
         staged = {name: StagedPart(part, restore_id) for name, part in self._parts.items()}
+        unchanged = self._find_unchanged(before)
+        present = {name: {*before.entries[name].ids} for name in self._parts}
+        # A large part of the memory of a restore, which is needed for the lists of files later.
+        before.clear()
+        self._after.clear()
 
         def work(connection: Connection) -> None:
             # A transaction may be retried: start again.
-            stager = _Stager(self._settings, self._server, staged, self._find_unchanged(before))
+            stager = _Stager(self._settings, self._server, staged, unchanged)
             converter = FolderToTables()
 
             def handle_chunk(connection: Connection, chunk: FileChunk) -> None:
@@ -407,7 +418,7 @@ class _Restore:
                 if UPLOADS in staged:
                     stage_uploads(connection, staged[UPLOADS])
                 delete_converted_rows(connection)
-            stager.finish(before)
+            stager.finish(present)
             sync_disks()
 
         journal = RestoreJournal(self._settings.data_directory)
@@ -462,13 +473,13 @@ class _Stager:
         else:
             self._staged[chunk.part].write(chunk)
 
-    def finish(self, before: ServerSummary) -> None:
-        """Record which entries will be replaced and removed. Raises: OSError."""
+    def finish(self, present: Mapping[str, set[str]]) -> None:
+        """Record which of the present entries will be replaced and removed. Raises: OSError."""
         scope = scope_folder_name(self._scope)
         for name, part in self._staged.items():
             removed = set[str]()
             if name not in MERGED_PARTS:
-                removed = {*before.entries[name].ids} - self._unchanged[name]
+                removed = present[name] - self._unchanged[name]
             elif name == HISTORY and STORE_HISTORY not in self._unchanged[name]:
                 removed = {scope}
             part.save_plan(removed)

@@ -23,7 +23,12 @@ from skillhall._internal.sources.folder.bundle_reader import MAX_FILE_SIZE
 from skillhall._internal.storage.backup_format import CHUNK_BYTES, FileChunk
 from skillhall._internal.storage.records import parse_time
 from skillhall._internal.storage.sql import tables
-from skillhall._internal.storage.sql.file_rows import UPLOAD_OWNER, read_blob, read_files
+from skillhall._internal.storage.sql.file_rows import (
+    FILE_TABLES,
+    UPLOAD_OWNER,
+    read_blob,
+    read_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,11 +95,7 @@ class FolderToTables:
         self._end_folder()
         self._flush(connection)
         connection.execute(update(tables.shared_skills), {"version": version})
-        files = (tables.shared_skill_files, tables.upload_files)
-        used = [
-            select(table.c.digest).where(table.c.digest == tables.blobs.c.digest) for table in files
-        ]
-        connection.execute(delete(tables.blobs).where(*(~query.exists() for query in used)))
+        delete_unused_contents(connection)
 
     def _add_file(self, path: str, chunk: FileChunk) -> None:
         digest = sha256_hex(self._data)
@@ -194,9 +195,20 @@ def stage_uploads(connection: Connection, staged: StagedPart) -> None:
 
 
 def delete_converted_rows(connection: Connection) -> None:
-    """Delete the skills and uploads in the tables."""
+    """Delete the skills and uploads in the tables. Versions keep their contents."""
     for table in CONVERTED_TABLES:
-        connection.execute(delete(table))
+        if table is not tables.blobs:
+            connection.execute(delete(table))
+    delete_unused_contents(connection)
+
+
+def delete_unused_contents(connection: Connection) -> None:
+    """Delete the contents that no file has."""
+    used = [
+        select(table.c.digest).where(table.c.digest == tables.blobs.c.digest)
+        for table in FILE_TABLES
+    ]
+    connection.execute(delete(tables.blobs).where(*(~query.exists() for query in used)))
 
 
 def split_file(first: FileChunk, data: bytes) -> Iterator[FileChunk]:

@@ -1,4 +1,4 @@
-"""Files of the caches: trusted, checked and replaced atomically.
+"""Cache files: verified before use, and replaced atomically.
 
 A cache file contains `marshal` data after a header and a checksum. `marshal` trusts its input, so a
 file is used only if it is complete, belongs to the current user, and is not writable by others.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillhall._internal.fs.handles import FolderHandle
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 class CatalogRoot(NamedTuple):
     """A root of a catalog, its place in the order of roots, and the policy of its skills.
 
-    Skills of a root share it, except for those whose files the gate has approved.
+    All skills of a root share one object, except those with approved files.
     """
 
     root: Root
@@ -42,7 +43,7 @@ class CatalogSkill(NamedTuple):
     """An accepted skill: its frontmatter and location, without the body.
 
     It has as many fields as a `Candidate`, so that it fits into the memory of the candidate that it
-    replaces. In a large catalog, that is a tenth of all memory.
+    replaces. In a large catalog, this saves a tenth of the memory.
     """
 
     name: str
@@ -69,7 +70,7 @@ class CatalogSkill(NamedTuple):
 
     @property
     def approved(self) -> ApprovedFiles | None:
-        """The files with which every read is compared; `None` if the skill needs no approval."""
+        """The approved files; every read must match them. `None` if no approval is needed."""
         return self.catalog_root.approved
 
     def with_approved(self, approved: ApprovedFiles | None) -> Self:
@@ -77,7 +78,7 @@ class CatalogSkill(NamedTuple):
         return self._replace(catalog_root=self.catalog_root._replace(approved=approved))
 
     def with_root_number(self, number: int) -> Self:
-        """Return the skill with another place of its root in the order of roots."""
+        """Return the skill with `number` as the index of its root."""
         return self._replace(catalog_root=self.catalog_root._replace(number=number))
 
     @property
@@ -265,8 +266,6 @@ class Catalog:
         match = next((skill for skill in self.skills if skill.name == name), None)
         match = match or next((skill for skill in self.skills if skill.id == name), None)
         if match is None:
-            from difflib import get_close_matches  # noqa: PLC0415 - 2 ms of a listing's 45
-
             raise SkillNotFound(name, get_close_matches(name, [s.name for s in self.skills]))
         return match
 

@@ -10,7 +10,7 @@ from skillhall._internal.catalog.fingerprint import read_signature, take_fingerp
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.search.background_index import BackgroundIndex, IndexInput
 from skillhall._internal.catalog.skill_view import SkillView
-from skillhall._internal.catalog.trust.gate import OPEN_GATE
+from skillhall._internal.catalog.trust.gate import OPEN_GATE, clear_with_fallbacks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ class FolderSkillProvider:
                 catalog = load_roots(
                     self._roots, self._profile, self._head_cache, linked_folders=linked
                 )
-                clearance = self._gate.clear(catalog)
+                clearance = clear_with_fallbacks(self._gate, [*catalog], catalog.shadowed)
                 fingerprint = fingerprint.extend(clearance.signatures)
                 revision = fingerprint.revision
                 state = IndexInput(revision, clearance.cleared)
@@ -69,6 +69,7 @@ class FolderSkillProvider:
                     catalog.findings,
                     get_index,
                     clearance=clearance,
+                    summarize_trust=self._gate.summarize,
                 )
             self._cached = fingerprint, view
             return view

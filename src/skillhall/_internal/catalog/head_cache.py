@@ -102,8 +102,8 @@ class RootCache:
     def find_scan(self, scan_names: Callable[[Iterable[str]], Scan]) -> Scan | None:
         """Return the last scan, with changed skills read again; `None` if more has changed.
 
-        `scan_names` scans some entries of the root. That the rest is unchanged takes one `stat` for
-        each SKILL.md and each listed folder.
+        `scan_names` scans some entries of the root. Checking that the rest is unchanged takes one
+        `stat` for each SKILL.md and each listed folder.
         """
         candidates, record = self._cached
         if record is None or record.options != self._options:
@@ -140,7 +140,7 @@ class RootCache:
         return {candidate.folder: candidate for candidate in self._cached.candidates}
 
     def save(self, scan: Scan, started_ns: int) -> None:
-        """Save a scan that started at `started_ns`, unless the cache has all of it."""
+        """Save a scan that started at `started_ns`, unless the cache already contains it."""
         if scan.is_unchanged and scan.reused_count == len(scan.candidates):
             return
         record = None

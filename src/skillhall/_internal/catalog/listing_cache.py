@@ -1,8 +1,8 @@
 """Listing cache: the JSON output of a large listing, reused until a skill changes.
 
-To know that nothing has changed, it is enough to compare the stat signatures of every SKILL.md and
-of every folder that the scan listed: an entry cannot be added, removed or replaced without changing
-the folder. That takes one system call each and no listing, parsing or encoding.
+Comparing the stat signatures of every SKILL.md and of every folder that the scan listed is enough
+to detect changes: an entry cannot be added, removed or replaced without changing the folder. That
+takes one system call each and no listing, parsing or encoding.
 
 The files are next to those of the head cache. This module imports little, since importing takes a
 large part of the time of a listing.
@@ -51,7 +51,7 @@ class ScanState(NamedTuple):
     def find_changes(self, root: str, limit: int) -> list[int] | None:
         """Return the indexes of paths whose signature changed.
 
-        Returns None if there are more than `limit`, or if a path does not exist any more.
+        Returns None if there are more than `limit`, or if a path no longer exists.
         """
         changes: list[int] = []
         for start in range(0, len(self.paths), _SLICE):
@@ -101,7 +101,7 @@ class ListingCache:
         self._path = os.path.join(directory, CACHE_FOLDER, name)
 
     def find(self) -> StoredListing | None:
-        """Return the stored listing; `None` if there is none or something changed since."""
+        """Return the stored listing; `None` if there is none or it is outdated."""
         try:
             descriptor = open_cache_file(self._path)
         except OSError:

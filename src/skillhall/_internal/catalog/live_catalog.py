@@ -88,6 +88,12 @@ class _RootState:
     taken_ns: int = 0
     folders: dict[str, _TrackedFolder] = field(default_factory=dict)
     scan: JudgedScan = field(default_factory=lambda: JudgedScan([], [], []))
+    linked_names: frozenset[str] = frozenset()  # of the folders with links
+
+    def find_linked_names(self) -> None:
+        """Update `linked_names`, so that a check of links need not visit every folder."""
+        linked = (name for name, folder in self.folders.items() if folder.has_links)
+        self.linked_names = frozenset(linked)
 
     @property
     def is_stable(self) -> bool:
@@ -99,7 +105,7 @@ class _RootState:
     def replace_folders(
         self, folders: Mapping[str, _TrackedFolder | None], scan: JudgedScan
     ) -> bool:
-        """Replace the recorded state of some folders; return whether it changed."""
+        """Replace the recorded state of these folders; return whether it changed."""
         if not folders:
             return False
         prefixes = tuple(os.path.join(self.root.path, name) + os.sep for name in folders)
@@ -119,6 +125,7 @@ class _RootState:
                 self.folders.pop(name, None)
             else:
                 self.folders[name] = folder
+        self.find_linked_names()
         if is_same:
             return False
         removed = {*map(id, (*old.skills, *old.rejected, *old.findings))}
@@ -273,8 +280,8 @@ class LiveCatalog:
         for state in self._states:
             changed = [
                 name
-                for name, folder in [*state.folders.items()]
-                if folder.has_links and not folder.fingerprint.is_current()
+                for name in state.linked_names
+                if (folder := state.folders.get(name)) and not folder.fingerprint.is_current()
             ]
             self.mark_changed(state.number, changed)
         started = time.monotonic()
@@ -395,6 +402,7 @@ class LiveCatalog:
                     name: self._track(state, name) for name in self._list_folders(state.root)
                 }
                 state.folders = {name: one for name, one in tracked.items() if one is not None}
+                state.find_linked_names()
         with self._scan_lock:
             scans = scan_folders(self._roots, self._profile, [None for _ in self._roots])
         for state, scan in zip(self._states, scans, strict=True):
@@ -411,7 +419,7 @@ class LiveCatalog:
             self._report_watch_error(error)
 
     def _update(self, pending: set[tuple[int, str]]) -> bool:
-        """Read some folders again; return false if all must be read."""
+        """Read the pending folders again; return false if all folders must be read."""
         names = [{name for number, name in pending if number == s.number} for s in self._states]
         tracked = [
             {name: self._track(state, name) if state.is_tracked else None for name in some}

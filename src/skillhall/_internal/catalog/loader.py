@@ -103,7 +103,7 @@ def _scan(root: Root, profile: Profile, context: ScanContext, cache: RootCache |
 def scan_folders(
     roots: Sequence[Root], profile: Profile, names: Sequence[Iterable[str] | None]
 ) -> list[JudgedScan]:
-    """Scan some folders of each root, or all of them where `names` has `None`.
+    """Scan the named folders of each root, or all of them where `names` has `None`.
 
     Equal names in different scans are not resolved; `build_catalog` does that.
     """

@@ -1,4 +1,4 @@
-"""Captures what the result of a scan depends on."""
+"""State of a scan: the paths and signatures that its result depends on."""
 
 from __future__ import annotations
 

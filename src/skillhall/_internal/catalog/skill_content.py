@@ -129,7 +129,7 @@ def open_skill_bundle(skill: CatalogSkill, policy: ScanPolicy) -> Bundle:
 def with_bundle(skill: CatalogSkill, policy: ScanPolicy, work: Callable[[Bundle], _T]) -> _T:
     """Call `work` with the skill's files, all from one version; return its result.
 
-    If only approved files may be read, the bundle has these, and compares what it reads.
+    If the skill has approved files, the bundle must consist of these, and its reads are checked.
     Raises: SkillFileNotFound, SkillNotApproved, and errors from `work`.
     """
     if skill.approved is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from skillhall._internal.catalog.skill_content import (
     open_skill_bundle,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.search.background_index import BackgroundIndex
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.policy.profiles import Profile
 
@@ -74,7 +75,9 @@ class SkillView:
         get_index: Callable[[], SearchIndex] | None = None,
         *,
         clearance: Clearance | None = None,
+        summarize_trust: Callable[[CatalogSkill], TrustSummary | None] = lambda _: None,
     ) -> None:
+        self.summarize_trust = summarize_trust
         # Models must not learn of held skills, so only their number is shown.
         self.held: tuple[HeldSkill, ...] = () if clearance is None else clearance.held
         self.trust_problem: str = "" if clearance is None else clearance.problem
@@ -154,7 +157,7 @@ class SkillView:
         return with_bundle(row.skill, policy, lambda bundle: bundle.get_file(relative).read())
 
     def search(self, query: str, limit: int, offset: int = 0) -> tuple[Sequence[ViewedHit], int]:
-        """Search the view; return a page of the best skills and the number of all matches."""
+        """Search the view; return a page of the best skills and the total number of matches."""
         rows, index = self._by_location, self._get_index()
         result = index.search(query, limit, offset, lambda one: one.location in rows)
         hits = [
@@ -166,8 +169,8 @@ class SkillView:
     def rank(self, task: str, limit: int = MAX_RANKED) -> Sequence[ViewedSkill]:
         """Return the skills that matter most for a task, best first.
 
-        The result depends only on the skills and the task, so texts that are not indexed yet are
-        read first.
+        The result depends only on the skills and the task, so texts that have not been indexed yet
+        are read first.
         """
         if not task.strip():
             return ()
@@ -207,6 +210,17 @@ class SkillProvider(Protocol):
 
     def current_view(self) -> SkillView:
         """Return the current view; a new object only if something changed."""
+
+
+@runtime_checkable
+class VersionProvider(SkillProvider, Protocol):
+    """Provider of skills that have versions."""
+
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names, such as `pdf@4`; None if it names none.
+
+        Raises: SkillhallError.
+        """
 
 
 def _assign_names(skills: Sequence[CatalogSkill]) -> Iterator[str]:

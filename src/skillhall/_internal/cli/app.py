@@ -37,7 +37,7 @@ COMMAND_SECTIONS = {
         "prompt": ("agent.prompt", "Print the skill listing for a system prompt."),
         "duplicates": ("browse.duplicates", "Find duplicate skills."),
         "scan": ("author.scan", "Scan skills for risky content."),
-        "sign": ("author.sign", "Sign skills, so that others can check who wrote them."),
+        "sign": ("author.sign", "Sign skills, so that others can check who signed them."),
         "why": ("browse.show:why", "Explain which copy of a skill is used, and why."),
     },
     "Manage installed skills": {
@@ -47,6 +47,9 @@ COMMAND_SECTIONS = {
         "verify": ("install.install:verify_skills", "Compare installed skills with the lock file."),
         "trust": ("install.trust", "Approve skills that others have written: list, show."),
         "untrust": ("install.trust:untrust", "Block skills for agents."),
+        "advisories": ("install.advisories", "List revoked skills, or read a list from a file."),
+        "inventory": ("install.inventory", "List the skills of this machine: send."),
+        "checklist": ("install.checklist", "Answer OWASP's questions about agentic skills."),
         "policy": ("install.policy", "Show which rules decide about each skill: check."),
         "remove": ("install.remove", "Remove skills."),
         "rollback": ("install.remove:rollback", "Undo the last change to a skill."),
@@ -77,6 +80,12 @@ COMMAND_SECTIONS = {
             "Write the prompts of a server as skills for coding agents.",
         ),
         "token": ("servers.token", "Manage the access tokens of servers: new, list, revoke."),
+        "audit": ("servers.audit", "Show and verify the audit log of a server."),
+        "version": (
+            "servers.version",
+            "Review the versions of a server's skills, and roll back: list, diff, approve, use.",
+        ),
+        "revoke": ("servers.revoke", "Block a version of a skill on all machines: list."),
         "user": (
             "servers.user",
             "Manage the users of servers: add, list, role, disable, enable, link, remove.",

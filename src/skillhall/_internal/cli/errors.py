@@ -73,6 +73,7 @@ HINTS: Mapping[str, str] = {
     "source_unknown": "upload it first with 'skillhall prompts upload'",
     "token_not_found": "'skillhall token list' shows all tokens",
     "unknown_agent": "'skillhall agents' lists the supported agents",
+    "version_not_found": "'skillhall version list {name}' shows all versions",
     "unknown_mcp_server": "'skillhall mcp-servers add {label} URL' registers it",
 }
 # The packages of the extras. Any other missing module is a bug.
@@ -88,7 +89,18 @@ _EXTRA_PACKAGES = {
 _DISK_FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 # Commands with subcommands.
 _COMMAND_GROUPS = frozenset(
-    {"embeddings", "local", "mcp-servers", "policy", "prompts", "session", "token", "tool", "user"}
+    {
+        "embeddings",
+        "local",
+        "mcp-servers",
+        "policy",
+        "prompts",
+        "session",
+        "token",
+        "tool",
+        "user",
+        "version",
+    }
 )
 _DEBUG_VARIABLE = "SKILLHALL_DEBUG"
 

@@ -75,6 +75,8 @@ def open_listing_cache(search: SearchOptions) -> ListingCache | None:
         return None
     if len(search.roots) != 1 or search.no_index or not settings.use_head_cache:
         return None
+    if settings.has_revocations:  # a listing marks what is revoked, which depends on all files
+        return None
     # As `Root.resolve`; importing `pathlib` or the module of `Root` takes too long.
     path = os.path.join(settings.working_directory, os.path.expanduser(search.roots[0]))  # noqa: PTH111, PTH118
     follow_links = settings.follow_links or search.follow_links

@@ -165,6 +165,43 @@ def confirm(question: str) -> None:
     click.confirm(text, abort=True, err=True)
 
 
+_DEFAULT_COMMAND = "(names)"  # not a possible argument
+
+
+class DefaultCommandGroup(click.Group):
+    """A group with a default command, which takes arguments such as the names of skills."""
+
+    default: click.Command
+
+    def set_default(self, command: click.Command) -> click.Command:
+        """Set the default command; for use as a decorator."""
+        self.default = command
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Leave everything but subcommands and the help to the default command."""
+        if (args and args[0] in self.commands) or {"-h", "--help"} & {*args}:
+            return super().parse_args(ctx, args)
+        return super().parse_args(ctx, [_DEFAULT_COMMAND, *args])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the subcommand, or the default command."""
+        if args[0] == _DEFAULT_COMMAND:
+            return "", self.default, args[1:]
+        return super().resolve_command(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return the usage of the default command."""
+        return self.default.collect_usage_pieces(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of the default command, then the subcommands."""
+        self.default.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
 def command_group(name: str, text: str, *, epilog: str | None = None) -> click.Group:
     """Return a group of commands that prints its help if called without a subcommand."""
     group = click.Group(name, help=text, epilog=epilog, invoke_without_command=True)

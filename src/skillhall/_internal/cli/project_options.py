@@ -8,14 +8,23 @@ import click
 from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.options import flag
 from skillhall._internal.cli.param_types import completes
+from skillhall._internal.cli.terminal import print_message
 from skillhall._internal.installer.agent_folders import AGENTS
 from skillhall._internal.installer.project import Project
 from skillhall._internal.installer.rollback import list_changes
+from skillhall._internal.settings import Settings
+from skillhall._internal.wiring.revocation_refresh import refresh_revocations
 
 
 def open_project(*, is_user: bool, follow_links: bool = False) -> Project:
     """Open the project of the working directory; with `is_user`, the user scope."""
     return Project.from_settings(read_settings(follow_links=follow_links), user=is_user)
+
+
+def check_revocations(settings: Settings, sources: Iterable[str] = ()) -> None:
+    """Fetch the revocations of all servers of installed skills and `sources`; print warnings."""
+    for warning in refresh_revocations(settings, sources):
+        print_message(f"warning: {warning}")
 
 
 @completes
@@ -45,6 +54,9 @@ def _list_folder_names(paths: Iterable[str]) -> list[tuple[str, str]]:
 
 user_scope_option = flag(
     "-g", "--global", "is_user", help="Use the skills in your home folder instead of the project's."
+)
+unsigned_option = flag(
+    "--unsigned", help="Accept skills whose signature is broken, as if they were not signed."
 )
 installed_skills_argument = click.argument(
     "names", nargs=-1, metavar="[NAME]...", shell_complete=complete_installed_skill

@@ -41,7 +41,7 @@ InputSource: TypeAlias = "Callable[[], Iterable[EmbeddingInput]]"
 
 
 class CostEstimate(NamedTuple):
-    """Estimate of what a job would send, and of its cost."""
+    """Estimate of the texts and tokens that a job would send, and of its cost."""
 
     texts: int  # different ones of all skills
     missing: int  # of them, without a vector

@@ -46,8 +46,8 @@ class SemanticRanking(Protocol):
     def rank(self, query: str, digests: Collection[str], k: int) -> Sequence[str]:
         """Return up to `k` of the digests, the nearest to the query first.
 
-        `digests` are those of embedding texts. Digests whose vectors are not computed yet are left
-        out. The result is empty if the model is slow or fails. Never raises.
+        `digests` are those of embedding texts. Digests whose vectors have not been computed yet are
+        left out. The result is empty if the model is slow or fails. Never raises.
         """
 
 
@@ -58,7 +58,7 @@ class DisabledRanking:
     problem = ""
 
     def rank(self, query: str, digests: Collection[str], k: int) -> Sequence[str]:  # noqa: ARG002
-        """Return nothing."""
+        """Return an empty ranking."""
         return ()
 
 
@@ -93,8 +93,8 @@ class ModelRanking:
     def rank(self, query: str, digests: Collection[str], k: int) -> Sequence[str]:
         """Return up to `k` of the digests, the nearest to the query first.
 
-        Digests whose vectors are not computed yet are left out. The result is empty if the model
-        is slow or fails, which is logged once. Never raises.
+        Digests whose vectors have not been computed yet are left out. The result is empty if the
+        model is slow or fails, which is logged once. Never raises.
         """
         text = clean_text(query[:MAX_QUERY]).strip()
         if not text or not digests or not self._breaker.allows_request():
@@ -107,7 +107,7 @@ class ModelRanking:
             ranked = future.result(self._timeout)
         except TimeoutError:
             self._pool.give_up(future)
-            self._breaker.open(f"no answer within {self._timeout:g} seconds")
+            self._breaker.open(f"no response within {self._timeout:g} seconds")
         except SkillhallError as error:
             self._breaker.open(str(error))
         except Exception as error:  # noqa: BLE001 - a search works without this ranking
@@ -156,7 +156,7 @@ class _CircuitBreaker:
             is_first, self.problem = not self.problem, problem
             self._retry_at = self.clock() + RETRY_INTERVAL
         if is_first:
-            _LOG.warning("search works without embeddings: %s", problem)
+            _LOG.warning("search continues without embeddings: %s", problem)
 
     def close(self) -> None:
         with self._lock:

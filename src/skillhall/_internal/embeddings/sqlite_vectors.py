@@ -179,7 +179,7 @@ class SqliteVectors:
                 if getattr(error, "sqlite_errorcode", 0) & _PRIMARY_CODE not in _DAMAGED:
                     raise
             _LOG.warning(
-                "%s is damaged and was created again: the embeddings must be built again", self.path
+                "%s was damaged and has been recreated; build the embeddings again", self.path
             )
             self._delete_file()
             with closing(self._connect()) as connection:

@@ -101,7 +101,7 @@ class FolderWatch(Generic[K]):
         return [*events] if is_complete else None
 
     def interrupt(self) -> None:
-        """Make the current call of `read`, and all later ones, return at once."""
+        """Make the current call of `read`, and all later ones, return immediately."""
         os.eventfd_write(self._interrupted, 1)
 
     def close(self) -> None:

@@ -102,6 +102,12 @@ class Folder:
                 return self._open_name(f"{REPLACED_PREFIX}{name}")
             return self._open_name(name)  # the replacement has finished, or there is no such folder
 
+    def open_listable(self, name: str) -> Folder:
+        """Open the folder `name` so that it can be listed faster. Raises: OSError."""
+        if self._handle is None:
+            return self._open_name(name)
+        return Folder(os.open(name, _LIST_FLAGS, dir_fd=self._handle), is_listable=True)
+
     def _open_name(self, name: str) -> Folder:
         if self._handle is not None:
             return Folder(os.open(name, _TRAVERSE_FLAGS, dir_fd=self._handle))
@@ -132,7 +138,7 @@ class Folder:
         """Read up to `size` bytes of the regular file `file` in the subfolder `name`.
 
         Returns the bytes, the size of the file, and its stat if `with_status`; without it, reading
-        takes a tenth less time. If there is no such file, returns the open subfolder, which can be
+        is about 10 % faster. If there is no such file, returns the open subfolder, which can be
         listed faster with `will_list`. This needs fewer system calls than `open_folder` and
         `open_file`, which matters to large scans.
         Raises: OSError, NotAFile.
@@ -271,16 +277,17 @@ def folder_at(location: FolderHandle) -> Iterator[Folder]:
         yield folder
 
 
-def open_folder_at(location: FolderHandle) -> Folder:
+def open_folder_at(location: FolderHandle, *, will_list: bool = False) -> Folder:
     """Open a folder, which the caller closes; links below the root are rejected.
 
-    Raises: OSError.
+    With `will_list`, it can be listed faster. Raises: OSError.
     """
     folder = open_root(location.root)
-    for part in location.relative_path.split("/") if location.relative_path else ():
+    parts = location.relative_path.split("/") if location.relative_path else []
+    for number, part in enumerate(parts, 1):
         parent = folder
         try:
-            folder = _open_part(parent, part)
+            folder = _open_part(parent, part, will_list=will_list and number == len(parts))
         finally:
             parent.close()
     return folder
@@ -300,9 +307,12 @@ def subfolder_at(root: Folder, parts: Sequence[str]) -> Iterator[Folder]:
             folder.close()
 
 
-def _open_part(folder: Folder, part: str) -> Folder:
+def _open_part(folder: Folder, part: str, *, will_list: bool = False) -> Folder:
     """Open a folder. The only link that is followed is `..data` of a Kubernetes volume."""
     try:
+        if will_list:
+            with suppress(OSError):  # missing for a moment, or without the permission to list it
+                return folder.open_listable(part)
         return folder.open_folder(part)
     except OSError:
         if part != VOLUME_LINK:

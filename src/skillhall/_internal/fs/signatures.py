@@ -32,7 +32,7 @@ def pack_signature(status: os.stat_result) -> PackedSignature:
 
 
 def get_last_change(signature: PackedSignature) -> int:
-    """Return the later one of mtime and ctime, in nanoseconds."""
+    """Return the later of mtime and ctime, in nanoseconds."""
     times: tuple[int, int] = _UNPACK(signature)[:2]
     return max(times)
 

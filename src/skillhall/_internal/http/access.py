@@ -1,19 +1,22 @@
-"""Access to routes: the action that each one names, who may do it, and the actor of a request."""
+"""Access to routes: the action of each route, access checks, and the actor of a request."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.types import Scope
 
 from skillhall._internal.http.credentials import CHALLENGE_HEADERS, Credential
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import CREDENTIAL_KEY, REQUEST_ID_KEY
-from skillhall._internal.policy.access_scopes import OPERATOR
-from skillhall._internal.policy.actor import Actor, Via
-from skillhall._internal.policy.roles import ACTION_SCOPES, ROLES, Action
+from skillhall._internal.http.request import CREDENTIAL_KEY, REFUSED_KEY, REQUEST_ID_KEY
+from skillhall._internal.policy.access.access_scopes import OPERATOR
+from skillhall._internal.policy.access.actor import Actor, Via
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, ROLES, Action
 from skillhall.errors import RoleRequired, ScopeRequired
+
+if TYPE_CHECKING:
+    from skillhall._internal.wiring.database import ServerAudit  # imports the database driver
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _ACTION_ATTRIBUTE = "skillhall_action"
@@ -45,7 +48,7 @@ _DESCRIPTIONS: Mapping[Action, str] = {
 
 
 def needs(action: Action | None) -> Callable[[_F], _F]:
-    """Name the action of an endpoint. None: the endpoint is public."""
+    """Declare the action of an endpoint; None makes it public."""
 
     def mark(endpoint: _F) -> _F:
         vars(endpoint)[_ACTION_ATTRIBUTE] = action
@@ -71,6 +74,14 @@ def check_action(scope: Scope, action: Action | None) -> None:
 
     Raises: RoleRequired, ScopeRequired, HttpError if the request has no credential.
     """
+    try:
+        _check_action(scope, action)
+    except (RoleRequired, ScopeRequired):
+        scope[REFUSED_KEY] = action
+        raise
+
+
+def _check_action(scope: Scope, action: Action | None) -> None:
     if action is None or CREDENTIAL_KEY not in scope:  # this server requires no credential
         return
     credential: Credential | None = scope[CREDENTIAL_KEY]
@@ -87,7 +98,7 @@ def check_action(scope: Scope, action: Action | None) -> None:
 def may(scope: Scope, action: Action) -> bool:
     """Whether a request may do an action."""
     try:
-        check_action(scope, action)
+        _check_action(scope, action)
     except (RoleRequired, ScopeRequired, HttpError):
         return False
     return True
@@ -110,3 +121,24 @@ def actor_of(scope: Scope) -> Actor:
         token = "" if credential is None else credential.label
     address = str(scope["client"][0]) if scope.get("client") else ""
     return Actor(user, token, via, address, scope.get(REQUEST_ID_KEY, ""))
+
+
+def record_refusal(audit: ServerAudit, scope: Scope) -> None:
+    """Record in the audit log that a request was refused for its credential. Never blocks."""
+    if scope.get(CREDENTIAL_KEY) is not None:
+        action = scope.get(REFUSED_KEY)
+        audit.refusals.record(
+            actor_of(scope),
+            "request" if action is None else str(action),
+            method=scope["method"],
+            path=scope["path"],
+        )
+
+
+def record_failed_sign_in(audit: ServerAudit, scope: Scope, name: str) -> None:
+    """Record a wrong token or password in the audit log. Never blocks.
+
+    `name` is that of the known user or token, or "".
+    """
+    actor = actor_of(scope)._replace(user="", token="")
+    audit.refusals.record(actor, "sign-in", name)

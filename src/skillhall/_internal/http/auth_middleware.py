@@ -1,4 +1,4 @@
-"""Checks host, origin and access token of every request. Routes check what it may do."""
+"""Checks host, origin and access token of every request. Routes check its permissions."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ from skillhall._internal.http.request import (
 from skillhall._internal.http.request_revocation import OpenRequests
 from skillhall._internal.http.thread_pool import Work, WorkerPools
 from skillhall._internal.http.users import JOIN_PATH
+from skillhall._internal.policy.trust.revocations import LIST_PATH
 from skillhall._internal.settings import ServerSettings
 from skillhall.errors import SkillhallError
 
-PUBLIC_PATHS = frozenset({"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi"})
+# The list of revocations must reach every machine that has a copy of a skill.
+PUBLIC_PATHS = frozenset(
+    {"/healthz", "/readyz", "/api/v1/openapi.json", "/api/v1/openapi", LIST_PATH}
+)
 SIGNED_PATHS = frozenset({"/api/v1/webhooks/git"})  # authenticated by a signature
 SIGN_IN_PATH = "/sign-in"  # exchanges a token or password for a session cookie
 OIDC_PATH = "/sign-in/oidc"  # leads to the identity provider
@@ -164,7 +168,9 @@ class AuthMiddleware:
             return origin is not None and not self._is_own_origin(origin, headers[b"host"], scope)
         if _parse_bearer_token(headers.get(b"authorization")) is not None:
             return False  # browsers add cookies by themselves, but never a token
-        if scope["method"] in _SAFE_METHODS and not _has_source_query(scope):
+        # The query may name a repository, which the server fetches even on GET.
+        has_source = scope["query_string"] and scope["path"].startswith(SOURCE_QUERY_PREFIX)
+        if scope["method"] in _SAFE_METHODS and not has_source:
             return False
         site = headers.get(b"sec-fetch-site")
         if site is not None:
@@ -208,11 +214,6 @@ def _reject(error: SkillhallError, scope: Scope) -> Response:
     if error.code == "unauthenticated" and is_browser_request(scope):
         return _redirect_to_sign_in(scope)
     return error_response(error, scope[REQUEST_ID_KEY])
-
-
-def _has_source_query(scope: Scope) -> bool:
-    """Whether the query may name a repository, which the server fetches even on GET."""
-    return bool(scope["query_string"]) and scope["path"].startswith(SOURCE_QUERY_PREFIX)
 
 
 def _is_public(scope: Scope) -> bool:

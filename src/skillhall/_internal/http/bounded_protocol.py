@@ -66,7 +66,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value.strip(_WHITESPACE))
 
     def on_headers_complete(self) -> None:
-        """Mark a head that is too large but arrived at once; the middleware rejects it."""
+        """Mark a head that is too large but arrived in one piece; the middleware rejects it."""
         self._is_in_head = False
         self._cancel_deadline()
         if self._parsed_head_bytes > MAX_HEAD_BYTES:

@@ -19,10 +19,10 @@ from starlette.types import Scope
 
 from skillhall._internal.cache import LruCache
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.http.request import HEADERS_KEY, TOKEN_ID_KEY
-from skillhall._internal.policy.access_scopes import OPERATOR, AccessScope
-from skillhall._internal.policy.actor import USER_OWNER_PREFIX
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.http.request import HEADERS_KEY, REQUEST_ID_KEY, TOKEN_ID_KEY
+from skillhall._internal.policy.access.access_scopes import OPERATOR, AccessScope
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX, Actor, Via
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.settings import ServerSettings
 
 if TYPE_CHECKING:
@@ -73,13 +73,15 @@ class BrowserSignIns(Protocol):
     def load(self, cookie: bytes) -> SignIn | None:
         """Return the sign-in with this cookie, even if another server just created it."""
 
-    def create(self, token: str, address: str, agent: str, lifetime: float) -> NewSignIn:
+    def create(
+        self, token: str, address: str, agent: str, lifetime: float, actor: Actor
+    ) -> NewSignIn:
         """Create a sign-in with a token, or of a user. `lifetime` is in seconds."""
 
     def list(self, owner: str) -> Sequence[SignIn]:
         """Return the sign-ins of an owner, the latest first."""
 
-    def end(self, owner: str, identity: str) -> bool:
+    def end(self, owner: str, identity: str, actor: Actor) -> bool:
         """End a sign-in of an owner; return whether it existed."""
 
     def record_use(self, identity: str) -> None:
@@ -130,7 +132,7 @@ class Credential(NamedTuple):
 
     @property
     def role(self) -> Role:
-        """What the owner may do. Owners that are no users are limited by scopes only."""
+        """The role of the owner. Owners who are not users are limited by scopes only."""
         return Role.ADMINISTRATOR if self.user is None else Role(self.user.role)
 
     @property
@@ -175,6 +177,8 @@ class Credentials:
         self._failed_passwords = FailedSignIns("passwords", clock)
         self._failed_accounts = FailedSignIns("passwords", clock, "for this user")
         self._unknown_cookies = LruCache[str, str](_MAX_UNKNOWN_COOKIES)
+        # Called with the name of the known user or token, or "". Must not block.
+        self.on_failure: Callable[[Scope, str], None] = lambda _scope, _name: None
         self._now = now
 
     @property
@@ -199,14 +203,17 @@ class Credentials:
             return Credential()
         stored = self._tokens.find(token) if self._tokens else None
         if stored is None or self._tokens is None:
+            self.on_failure(scope, "")
             self._failed_sign_ins.record(client_address(scope))
             return None
         if stored.is_expired(self._now()):
+            self.on_failure(scope, stored.label)
             raise HttpError(
                 "unauthenticated", "the access token has expired", headers=CHALLENGE_HEADERS
             )
         user = self._find_user(stored.user)
         if stored.user is not None and user is None:
+            self.on_failure(scope, stored.label)
             message = "the owner of the access token is disabled"
             raise HttpError("unauthenticated", message, headers=CHALLENGE_HEADERS)
         self._record_use(stored, None, user)
@@ -226,6 +233,8 @@ class Credentials:
         user = self._users.find(name.encode("utf-8", "replace")) if self._users else None
         is_right = verify(password, "" if user is None else user.password)
         if user is None or user.disabled is not None or not is_right:
+            # Only names that exist: others may be passwords, entered in the wrong field.
+            self.on_failure(scope, "" if user is None else user.name)
             self._failed_passwords.record(address)
             self._failed_accounts.record(account)
             return None
@@ -274,7 +283,7 @@ class Credentials:
         return None
 
     def limit_failures(self, scope: Scope, *, is_failure: bool = False) -> None:
-        """Check, or count, what an address tried in vain, such as invalid links.
+        """Check or count the failed attempts of an address, such as invalid links.
 
         Raises: HttpError after too many failures.
         """
@@ -313,8 +322,10 @@ class Credentials:
             self._users.try_refresh()  # the user was just added
         address = str(scope["client"][0]) if scope.get("client") else ""
         agent = scope[HEADERS_KEY].get(b"user-agent", b"").decode("latin-1")
+        request = str(scope.get(REQUEST_ID_KEY, ""))
+        actor = Actor(credential.owner, credential.label, Via.WEB, address, request)
         created = self._require_sign_ins().create(
-            self._token_id(credential), address, agent, lifetime
+            self._token_id(credential), address, agent, lifetime, actor
         )
         return self.build_cookie(SESSION_COOKIE, created.cookie, lifetime)
 
@@ -322,12 +333,12 @@ class Credentials:
         """Return the sign-ins of the user, or with the token. Raises: DatabaseUnavailable."""
         return self._require_sign_ins().list(self._owner_id(credential))
 
-    def end_sign_in(self, credential: Credential, identity: str) -> bool:
+    def end_sign_in(self, credential: Credential, identity: str, actor: Actor) -> bool:
         """End a sign-in of the user, or with the token; return whether it existed.
 
         Raises: DatabaseUnavailable, DatabaseFull.
         """
-        return self._require_sign_ins().end(self._owner_id(credential), identity)
+        return self._require_sign_ins().end(self._owner_id(credential), identity, actor)
 
     def build_cookie(self, name: str, value: str, seconds: int, same_site: str = "Strict") -> bytes:
         """Return a Set-Cookie value for this site only, hidden from scripts.
@@ -478,7 +489,7 @@ def client_address(scope: Scope) -> str:
 
 
 def client_id(scope: Scope) -> str:
-    """Return what identifies a client for limits: its access token, else its address."""
+    """Return the id of a client for limits: its access token, else its address."""
     return str(scope.get(TOKEN_ID_KEY) or client_address(scope))
 
 

@@ -17,6 +17,7 @@ from skillhall.errors import (
     PromptsSourceError,
     RateLimited,
     SkillhallError,
+    StaleVersionError,
     VersionConflict,
 )
 
@@ -84,6 +85,7 @@ HINTS: Mapping[str, str] = {
     ),
     "role_required": "ask an administrator of this server for another role",
     "scope_required": "create a token with 'skillhall token new NAME --scope {scope}'",
+    "version_not_found": "GET /api/v1/skills/{name}/versions lists the versions",
     "source_unknown": "upload it first: POST /api/v1/prompts/sources",
 }
 # Clients of the prompt routes expect this code.
@@ -143,6 +145,8 @@ def _error_details(error: SkillhallError) -> Mapping[str, object] | None:
         return error.details
     if isinstance(error, MissingArguments):
         return {"missing": [*error.names]}
+    if isinstance(error, StaleVersionError):
+        return {"digest": error.digest} if error.digest else None
     if isinstance(error, VersionConflict):
         return {"currentVersion": error.version, **serialize_current(error.current)}
     return None

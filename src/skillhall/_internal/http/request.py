@@ -19,6 +19,7 @@ ROUTE_KEY = "skillhall.route"  # the route template, for metrics
 OVERSIZED_HEAD_KEY = "skillhall.oversized"  # set if the request head is too large
 CREDENTIAL_KEY = "skillhall.credential"  # of the request; missing if none is required
 TOKEN_ID_KEY = "skillhall.token"  # noqa: S105 - id of the access token or user of the request
+REFUSED_KEY = "skillhall.refused"  # the action that the credential does not allow
 HEAD_REQUEST_KEY = "skillhall.head"  # set if the request method was HEAD
 
 MAX_HEAD_BYTES = 65_536  # request line and headers

@@ -10,7 +10,7 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from itertools import count
 from os import urandom
 
@@ -38,6 +38,7 @@ _DEFAULT_CSP = (b"content-security-policy", b"default-src 'none'; frame-ancestor
 _DEFAULT_CACHE_CONTROL = (b"cache-control", b"no-store")
 _CLOSE_HEADER = (b"connection", b"close")
 _NOT_MODIFIED = 304
+_FORBIDDEN = 403
 _FIRST_ERROR_STATUS = 400
 _CLIENT_DISCONNECTED = 499  # only in logs and metrics, as in nginx
 
@@ -45,10 +46,19 @@ _CLIENT_DISCONNECTED = 499  # only in logs and metrics, as in nginx
 class RequestLogMiddleware:
     """Logs and measures every request, and completes the headers of its response."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, redactor: Redactor) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        metrics: Metrics,
+        redactor: Redactor,
+        on_refusal: Callable[[Scope], None] | None = None,
+    ) -> None:
+        """`on_refusal` is called after a response with status 403. It must not block."""
         self._app = app
         self._metrics = metrics
         self._redactor = redactor
+        self._on_refusal = on_refusal
         self._access_log = AccessLog(redactor)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -80,6 +90,8 @@ class RequestLogMiddleware:
     def _record(self, tracked: _TrackedRequest, scope: Scope) -> None:
         seconds = time.perf_counter() - tracked.started
         status, method = tracked.status or _CLIENT_DISCONNECTED, scope["method"]
+        if status == _FORBIDDEN and self._on_refusal is not None:
+            self._on_refusal(scope)
         self._metrics.request_finished(_route_template(scope), method, status, seconds)
         self._access_log.log_request(
             scope,

@@ -1,7 +1,7 @@
 """Thread pools for blocking calls, separate for disk, database and other hosts.
 
-If the queue of a pool is full, calls are rejected at once. A call that takes too long is answered
-with an error, but its thread stays occupied until the call ends.
+If the queue of a pool is full, calls are rejected immediately. A call that takes too long is
+answered with an error, but its thread stays occupied until the call ends.
 """
 
 from __future__ import annotations

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.http.http_error import HttpError
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, AccessScope, expand_scopes
-from skillhall._internal.policy.roles import ACTION_SCOPES, ROLES
+from skillhall._internal.policy.access.access_scopes import (
+    DEFAULT_SCOPES,
+    AccessScope,
+    expand_scopes,
+)
+from skillhall._internal.policy.access.roles import ACTION_SCOPES, ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +31,7 @@ JOIN_PATH = "/join"
 def build_join_link(server: ServerSettings, code: str, own_url: str = "") -> str:
     """Return the link with a code. `own_url` is the one by which a client reaches the server.
 
-    The code is in the fragment, which browsers do not send: no log of a server or proxy has it.
+    The code is in the fragment, which browsers do not send, so that no server or proxy logs it.
     """
     host = f"[{server.host}]" if ":" in server.host else server.host
     return f"{server.public_url or own_url or f'http://{host}:{server.port}'}{JOIN_PATH}#{code}"

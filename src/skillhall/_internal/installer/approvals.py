@@ -1,4 +1,4 @@
-"""Approvals of installed skills: the user has chosen them."""
+"""Approvals of installed skills: installing a skill approves its files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from skillhall._internal.installer.lock import LockEntry
 from skillhall._internal.installer.project import Project
-from skillhall._internal.policy.trust_decision import ApprovalDecision
+from skillhall._internal.policy.trust.trust_decision import ApprovalDecision
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.merge import FileState
@@ -46,6 +46,7 @@ def build_approval(
         by=os.path.basename(project.settings.home),
         at=project.clock().isoformat(timespec="seconds"),
         via=f"skillhall {verb}",
+        reason="its signature is broken; treated as unsigned" if entry.unsigned else "",
         files=files,
     )
 

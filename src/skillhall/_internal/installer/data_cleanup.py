@@ -1,4 +1,4 @@
-"""Cleanup of the data folder: unreferenced contents and unfinished files.
+"""Cleanup of the data folder: unreferenced file contents and unfinished files.
 
 Contents are referenced by the histories in the data folder and by the lock files of projects with a
 history. References can appear at any time, but contents are stored or marked as used before they
@@ -20,7 +20,7 @@ from skillhall._internal.installer.lock import (
     get_user_lock_folder,
     read_lock_data,
 )
-from skillhall._internal.policy.trust_decision import EVERYWHERE
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import (
     delete_scope,

@@ -10,7 +10,11 @@ from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
-from skillhall._internal.catalog.duplicates.near_copies import PresentSkill, find_near_copy
+from skillhall._internal.catalog.duplicates.near_copies import (
+    PresentSkill,
+    find_near_copy,
+    list_present_skills,
+)
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.installer.agent_folders import InstallTargets
 from skillhall._internal.installer.install_rules import (
@@ -23,7 +27,6 @@ from skillhall._internal.installer.lock import (
     LockTarget,
     to_locked_files,
 )
-from skillhall._internal.installer.present_skills import list_present_skills
 from skillhall._internal.installer.project import (
     InstalledFiles,
     Project,
@@ -42,7 +45,6 @@ from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill.parsed import EMPTY_FRONTMATTER, Frontmatter
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
-from skillhall._internal.skill.signatures.file_check import find_broken_signature
 from skillhall._internal.sources.base import OpenedSource
 from skillhall.errors import SkillNotInSource, UnsafePath
 
@@ -61,6 +63,8 @@ class AddedSkill:
     path: str
     digest: str
     bundle: Bundle
+    signer: str = ""  # names of the known signers
+    unsigned: bool = False  # its signature is broken, and counts as none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,10 +194,10 @@ def _check_bundle(
         findings = (*parsed.findings, *scan_bundle(bundle, parsed.frontmatter), *findings)
         if near_copy := find_near_copy(data, skill_id, present):
             findings = (*findings, near_copy)
-        findings = (*findings, *find_broken_signature(bundle), *rules.check(bundle))
+        findings = (*findings, *rules.check(bundle))
     elif LENIENT.load_policy.accepts(findings):  # otherwise they explain the missing file
         findings = (Finding(Code.NO_SKILL_MD, f"No {SKILL_MD} found", 1), *findings)
-    judged_findings = LENIENT.load_policy.judge(
+    judged_findings = rules.load_policy.judge(
         finding.with_location(f"{skill_id}/{finding.path or SKILL_MD}", name)
         for finding in findings
     )
@@ -201,10 +205,18 @@ def _check_bundle(
     if any(judged.effect is Effect.REJECT for judged in judged_findings):
         report.skipped.append(SkippedSkill(id=skill_id, name=name, reason="rejected"))
         return None
-    if signer := rules.find_signer(bundle):
-        report.notes.append(f"{skill_id}: signed by {signer}")
-    path, digest = os.path.join(folder, skill_id), bundle.digest()
-    return AddedSkill(id=skill_id, name=name, path=path, digest=digest, bundle=bundle)
+    signature = rules.inspect_signature(bundle)
+    if signature.note:
+        report.notes.append(f"{skill_id}: {signature.note}")
+    return AddedSkill(
+        id=skill_id,
+        name=name,
+        path=os.path.join(folder, skill_id),
+        digest=bundle.digest(),
+        bundle=bundle,
+        signer=signature.signer,
+        unsigned=signature.is_ignored,
+    )
 
 
 def _record(report: AddReport, skill: AddedSkill, *, is_added: bool) -> None:
@@ -234,16 +246,19 @@ def install(  # noqa: PLR0913 - what, from where, to where, and how
     *,
     overwrite: bool = False,
     dry_run: bool = False,
+    unsigned: bool = False,
 ) -> AddReport:
     """Install the bundles and record them in the lock file.
 
-    Existing skills are skipped unless `overwrite`; overwritten ones can be rolled back.
+    Existing skills are skipped unless `overwrite`; overwritten ones can be rolled back. With
+    `unsigned`, a broken signature counts as none.
     All targets are checked before the first one is written.
     Raises: LockInvalid, UnsafePath, UnsavedFilesError, NotASkill, OSError.
     """
     report = AddReport()
     loaded = [opened_source.load_bundle(bundle) for bundle in bundles]
-    rules = load_install_rules(opened_source.reference, project.settings)
+    reference = opened_source.reference
+    rules = load_install_rules(reference, project.settings, accepts_broken=unsigned)
     ready = preflight_bundles(loaded, project.path(install_targets.folder), report, rules)
     installation = _Installation(project, opened_source, install_targets, overwrite)
     if dry_run:
@@ -309,6 +324,8 @@ class _Installation(NamedTuple):
             targets=(*known, *new),
             pinned=reference.is_pinned,
             name=skill.name,
+            signer=skill.signer,
+            unsigned=skill.unsigned,
             unknown_fields=before.unknown_fields if before else {},
         )
         copies = [key, *entry.get_target_paths("copy")]

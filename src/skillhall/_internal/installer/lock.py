@@ -49,6 +49,7 @@ JsonFields: TypeAlias = dict[str, object]
 
 # The keys in the file, which are also the names of the attributes.
 _ENTRY_FIELDS = ("name", "source", "path", "commit", "digest", "files", "targets", "pinned")
+_OPTIONAL_FIELDS = ("signer", "unsigned")  # written only if they say something
 _FILE_FIELDS = ("path", "sha256", "size", "mode")
 _TARGET_FIELDS = ("path", "kind")
 
@@ -93,6 +94,8 @@ class LockEntry:
     targets: tuple[LockTarget, ...] = ()  # without the first copy, whose path is the key
     pinned: bool = False  # updates skip pinned skills
     name: str = ""  # from the frontmatter; the folder name may differ
+    signer: str = ""  # names of known signers, when it was installed
+    unsigned: bool = False  # its signature was broken, and the user took it as unsigned
     unknown_fields: UnknownFields = field(default_factory=dict)
 
     def get_target_paths(self, kind: TargetKind) -> list[str]:
@@ -112,7 +115,7 @@ class Lock:
 class LockEdit:
     """Open lock file; changes to `entries` are saved at the end of the `with` block.
 
-    `save` saves them at once. It raises: LockInvalid, NotAFile, OSError.
+    `save` saves them immediately. It raises: LockInvalid, NotAFile, OSError.
     """
 
     entries: dict[str, LockEntry]
@@ -146,7 +149,7 @@ def matches_entry(entry: LockEntry, bundle: Bundle) -> bool:
 def drop_new_hidden_files(entry: LockEntry, bundle: Bundle) -> Bundle:
     """Return the bundle without hidden files if they are its only change.
 
-    Earlier versions did not install the hidden files of folders and packages, so that the entries
+    Earlier versions did not install the hidden files of folders and packages, so the entries
     they wrote do not list any. Such a skill gets its hidden files with its next change.
     """
     if not all(is_publishable(file.path) for file in entry.files):
@@ -166,11 +169,27 @@ def parse_target_path(text: str) -> str:
     return path.text
 
 
-def update_entry(entry: LockEntry, bundle: Bundle, name: str, commit: str) -> LockEntry:
-    """Return the entry with the files of the bundle, and this name and commit."""
+def update_entry(  # noqa: PLR0913 - all that an update changes
+    entry: LockEntry,
+    bundle: Bundle,
+    name: str,
+    commit: str,
+    *,
+    signer: str = "",
+    unsigned: bool = False,
+) -> LockEntry:
+    """Return the entry with the files of the bundle, and this name, commit and signer."""
     files = to_locked_files(bundle)
     digest = compute_files_digest(files)
-    return replace(entry, name=name, commit=commit, digest=digest, files=files)
+    return replace(
+        entry,
+        name=name,
+        commit=commit,
+        digest=digest,
+        files=files,
+        signer=signer,
+        unsigned=unsigned,
+    )
 
 
 def compute_files_digest(files: Iterable[LockedFile]) -> str:
@@ -237,6 +256,7 @@ def render_lock(lock: Lock) -> bytes:
     skills = {
         key: {
             **to_fields(entry, _ENTRY_FIELDS),
+            **{name: value for name in _OPTIONAL_FIELDS if (value := getattr(entry, name))},
             "files": [to_fields(file, _FILE_FIELDS) for file in sorted(entry.files, key=_GET_PATH)],
             "targets": [
                 to_fields(target, _TARGET_FIELDS) for target in sorted(entry.targets, key=_GET_PATH)
@@ -379,7 +399,9 @@ def _parse_entry(key: str, skills: _LockObject) -> LockEntry:
         ),
         pinned=obj.require("pinned", bool) if "pinned" in obj.fields else False,
         name=obj.require("name", str) if "name" in obj.fields else "",
-        unknown_fields=obj.collect_unknown_fields(*_ENTRY_FIELDS),
+        signer=obj.require("signer", str) if "signer" in obj.fields else "",
+        unsigned=obj.require("unsigned", bool) if "unsigned" in obj.fields else False,
+        unknown_fields=obj.collect_unknown_fields(*_ENTRY_FIELDS, *_OPTIONAL_FIELDS),
     )
     for name, paths in (
         ("files", [file.path for file in entry.files]),

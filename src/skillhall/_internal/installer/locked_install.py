@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.agent_folders import UNIVERSAL_FOLDER, InstallTargets
 from skillhall._internal.installer.approvals import (
@@ -62,32 +62,46 @@ class LockedInstallResult:
     error: SkillhallError | None = None
 
 
+class _Options(NamedTuple):
+    """How to install."""
+
+    frozen: bool
+    unsigned: bool
+
+
 def install_locked(
-    project: Project, *, frozen: bool = False, progress: Progress | None = None
+    project: Project,
+    *,
+    frozen: bool = False,
+    unsigned: bool = False,
+    progress: Progress | None = None,
 ) -> list[LockedInstallResult]:
     """Install missing skills from the lock file; others are left unchanged.
 
     With `frozen`, the lock file never changes: a source with different files is a failure. Skills
-    that are only in the npx lock are installed too. Raises: LockInvalid, OSError.
+    that are only in the npx lock are installed too. With `unsigned`, broken signatures count as
+    none. Raises: LockInvalid, OSError.
     """
+    options = _Options(frozen, unsigned)
     upstream = Upstream(project, progress)
     entries = project.read_lock().entries
     results = [
-        _install_entry(project, key, entry, upstream, frozen=frozen)
+        _install_entry(project, key, entry, upstream, options)
         for key, entry in sorted(entries.items())
     ]
     known = {name for key, e in entries.items() for name in (key.rpartition("/")[2], e.name)}
     npx_entries = read_npx_lock(project.npx_lock_path)
     return results + [
-        _install_npx_entry(project, npx_entry, progress, frozen=frozen)
+        _install_npx_entry(project, npx_entry, progress, options)
         for name, npx_entry in sorted(npx_entries.items())
         if name not in known
     ]
 
 
 def _install_entry(
-    project: Project, key: str, entry: LockEntry, upstream: Upstream, *, frozen: bool
+    project: Project, key: str, entry: LockEntry, upstream: Upstream, options: _Options
 ) -> LockedInstallResult:
+    frozen = options.frozen
     try:
         if (result := _find_existing(project, key, entry, frozen=frozen)) is not None:
             if result.status is LockedInstallStatus.PRESENT:
@@ -101,9 +115,14 @@ def _install_entry(
             if frozen or entry.commit or opened.reference.needs_approval:
                 raise LockMismatch(key, "the files in the source differ from the locked ones")
             new_entry = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
-        rules = load_install_rules(opened.reference, project.settings)
-        if problems := [finding.message for finding in rules.check(bundle)]:
-            raise SkillRejected(key, problems)
+        # The lock file is the decision of the project: it could as well name unsigned files.
+        is_unsigned = options.unsigned or new_entry.unsigned
+        rules = load_install_rules(opened.reference, project.settings, accepts_broken=is_unsigned)
+        signature = rules.require_accepted(key, bundle)
+        if new_entry is not entry:
+            new_entry = replace(new_entry, signer=signature.signer)
+        if signature.is_ignored and not frozen:
+            new_entry = replace(new_entry, unsigned=True)
         with open_transaction(project, "add") as transaction:
             # Another process may have changed the project while we were fetching.
             if transaction.entries.get(key) != entry:
@@ -132,7 +151,7 @@ def _find_existing(
 
 
 def _install_npx_entry(
-    project: Project, npx_entry: NpxEntry, progress: Progress | None, *, frozen: bool
+    project: Project, npx_entry: NpxEntry, progress: Progress | None, options: _Options
 ) -> LockedInstallResult:
     """Install a skill from the npx lock; with `frozen`, its hash must match."""
     key = f"{UNIVERSAL_FOLDER}/{npx_entry.name}"
@@ -147,13 +166,13 @@ def _install_npx_entry(
         opened = open_source(text, settings, progress)
         names = [] if len(opened.bundles) == 1 else [npx_entry.name]
         bundle = select_bundles(opened.bundles, names)[0]
-        if frozen:
+        if options.frozen:
             files = read_file_states(bundle)
             contents = {path: file.data for path, file in files.items()}
             hashes = {compute_npx_hash(contents), compute_git_tree_id(files)}
             if has_portable_order(contents) and npx_entry.hash not in hashes:
                 raise LockMismatch(key, "the files in the source differ from the locked ones")
-        report = install(project, opened, [bundle], InstallTargets())
+        report = install(project, opened, [bundle], InstallTargets(), unsigned=options.unsigned)
         if any(skill.reason == "rejected" for skill in report.skipped):
             raise SkillRejected(key, [judged.finding.message for judged in report.findings])
     except SkillhallError as error:

@@ -192,7 +192,8 @@ def read_installed_folder(
 ) -> InstalledFiles | None:
     """Read any folder; `None` if it does not exist.
 
-    If `path` is a link or a file, `name` is unrestorable. Raises: OSError, SkillhallError.
+    If `path` is a link or a file, `name` is reported as unrestorable.
+    Raises: OSError, SkillhallError.
     """
     if not os.path.lexists(path):
         return None

@@ -1,4 +1,4 @@
-"""Rollback of the last change of an installed skill."""
+"""Rollback of the last change to an installed skill."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def list_changes(project: Project) -> list[Change]:
 
 
 def roll_back(project: Project, name: str, *, force: bool = False) -> Change:
-    """Roll back the last change of a skill, in folders and lock files.
+    """Roll back the last change to a skill, in folders and lock files.
 
     Later edits are overwritten only with `force`.
     Raises: NothingToUndo, Edited, UnsavedFilesError, OSError.

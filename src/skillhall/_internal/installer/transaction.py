@@ -2,7 +2,7 @@
 
 A change is recorded in the history before it is made. If a folder or the lock file cannot be
 written, the folders are restored. If the process is killed, each folder is either old or new, and
-the next change of the skill corrects the lock file.
+the next change to the skill corrects the lock file.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Transaction:
             self._written_files[key] = written
 
     def approve(self) -> None:
-        """Approve what was written: the user has just chosen it. Failures only add a note."""
+        """Approve the written skills, which the user has chosen. Failures only add a note."""
         approvals = [
             build_approval(self.project, key, self.entries[key], hash_states(files), self.verb)
             for key, files in self._written_files.items()

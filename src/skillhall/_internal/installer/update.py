@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from skillhall._internal.installer.install import (
     AddReport,
@@ -26,7 +26,9 @@ from skillhall._internal.installer.lock import (
 from skillhall._internal.installer.project import Project, read_installed
 from skillhall._internal.installer.transaction import Files, Transaction, open_transaction
 from skillhall._internal.policy.effects import JudgedFinding
+from skillhall._internal.policy.profiles import LENIENT
 from skillhall._internal.skill.bundle import Bundle
+from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.merge import (
     FileState,
     MergeBase,
@@ -35,15 +37,18 @@ from skillhall._internal.skill.merge import (
     MergeResult,
     merge_files,
 )
-from skillhall._internal.sources.base import OpenedSource
+from skillhall._internal.sources.base import OpenedSource, SourceContext
 from skillhall._internal.sources.opener import open_reference, parse_source_ref
 from skillhall.errors import SkillhallError, SkillNotFound, SkillRejected
 
 if TYPE_CHECKING:
-    from skillhall._internal.sources.base import Progress
+    from skillhall._internal.settings import Settings
+    from skillhall._internal.sources.base import Progress, Ref
 
 
 _MISSING_HINT = "its source no longer contains it; remove the skill, or add it from another source"
+_MOVED_HINT = "a tag should never move: ask the author, or compare the commits, before you update"
+_SHORT_COMMIT = 12  # digits
 _UpstreamSkill: TypeAlias = tuple[OpenedSource, Bundle]
 ConflictChoice: TypeAlias = Literal["mine", "theirs"]  # the version that wins a conflict
 
@@ -82,6 +87,13 @@ class UpdateResult:
     stale: str = ""
 
 
+class _UpdateChoices(NamedTuple):
+    """What the user chose for an update."""
+
+    conflicts: ConflictChoice | None
+    unsigned: bool
+
+
 @dataclass(slots=True)
 class Upstream:
     """Sources of installed skills; each repository is read at one commit per instance."""
@@ -89,16 +101,14 @@ class Upstream:
     project: Project
     progress: Progress | None = None
     _commits: dict[str, str] = field(default_factory=dict)
+    _tags: dict[str, bool] = field(default_factory=dict)  # whether a source names a tag
 
     def find(self, entry: LockEntry, commit: str = "") -> tuple[OpenedSource, Bundle]:
         """Return the source and bundle of a skill, at `commit` or the latest version.
 
         Raises: SkillhallError.
         """
-        # Paths in a lock file are relative to the project, not to the working directory.
-        settings = self.project.settings._replace(working_directory=self.project.root)
-        networks = settings.allowed_networks
-        reference = parse_source_ref(entry.source, allow_loopback_http=bool(networks))
+        settings, reference = self._settings, self._parse_reference(entry)
         # A name without a slash would be searched for in the repository; `find_bundle` is exact.
         path = entry.path if "/" in entry.path else ""
         reference = reference.at(path, commit or self._commits.get(entry.source, ""))
@@ -114,6 +124,30 @@ class Upstream:
         if reference.left_out_hidden_files:
             loaded = drop_new_hidden_files(entry, loaded)
         return opened, loaded
+
+    def find_moved_tag(self, entry: LockEntry, opened: OpenedSource) -> Iterator[Finding]:
+        """Yield a finding if the source is a tag that pointed to another commit.
+
+        Raises: SkillhallError.
+        """
+        if opened.stale or not entry.commit or opened.commit == entry.commit:
+            return
+        if entry.source not in self._tags:
+            context = SourceContext(self._settings)
+            self._tags[entry.source] = self._parse_reference(entry).is_tag(context)
+        if self._tags[entry.source]:
+            before, after = (commit[:_SHORT_COMMIT] for commit in (entry.commit, opened.commit))
+            message = f"the tag of {entry.source} was moved from {before} to {after}"
+            yield Finding(Code.REF_MOVED, message, hint=_MOVED_HINT, path=entry.path)
+
+    @property
+    def _settings(self) -> Settings:
+        # Paths in a lock file are relative to the project, not to the working directory.
+        return self.project.settings._replace(working_directory=self.project.root)
+
+    def _parse_reference(self, entry: LockEntry) -> Ref:
+        is_local = bool(self.project.settings.allowed_networks)
+        return parse_source_ref(entry.source, allow_loopback_http=is_local)
 
 
 def find_outdated(
@@ -136,24 +170,27 @@ def update(
     names: Iterable[str] = (),
     *,
     conflicts: ConflictChoice | None = None,
+    unsigned: bool = False,
     progress: Progress | None = None,
 ) -> list[UpdateResult]:
     """Update skills; merge edited files, leave skills with conflicts unchanged.
 
-    With `conflicts`, all conflicts are resolved with the chosen version instead.
+    With `conflicts`, all conflicts are resolved with the chosen version instead. With `unsigned`,
+    a broken signature counts as none.
 
     Raises: LockNotFound, LockInvalid, SkillNotFound, OSError.
     """
     entries = project.read_lock_entries()
     upstream = Upstream(project, progress)
+    choices = _UpdateChoices(conflicts, unsigned)
     return [
-        _update_entry(key, entries[key], upstream, conflicts)
+        _update_entry(key, entries[key], upstream, choices)
         for key in find_entry_keys(entries, names)
     ]
 
 
 def _update_entry(
-    key: str, entry: LockEntry, upstream: Upstream, conflicts: ConflictChoice | None
+    key: str, entry: LockEntry, upstream: Upstream, choices: _UpdateChoices
 ) -> UpdateResult:
     result, upstream_skill = _compare_with_upstream(key, entry, upstream)
     if upstream_skill is None:
@@ -165,11 +202,11 @@ def _update_entry(
             if current is None:  # removed by another process while we were fetching
                 raise SkillNotFound(key)
             if current == entry:
-                return _apply_update(transaction, result, upstream_skill, base, conflicts)
+                return _apply_update(transaction, result, upstream_skill, base, choices)
     except SkillhallError as error:
         return replace(result, status=UpdateStatus.FAILED, error=error)
     # Another process changed the skill while we were fetching: start again with its new entry.
-    return _update_entry(key, current, Upstream(upstream.project, upstream.progress), conflicts)
+    return _update_entry(key, current, Upstream(upstream.project, upstream.progress), choices)
 
 
 def _compare_with_upstream(
@@ -188,9 +225,13 @@ def _compare_with_upstream(
     try:
         opened, bundle = upstream.find(entry)
         is_current = matches_entry(entry, bundle)
+        moved = LENIENT.load_policy.judge(
+            finding.with_location(key, entry.name)
+            for finding in upstream.find_moved_tag(entry, opened)
+        )
     except SkillhallError as error:
         return replace(result, status=UpdateStatus.FAILED, error=error), None
-    result = replace(result, after=opened.commit, stale=opened.stale)
+    result = replace(result, after=opened.commit, stale=opened.stale, findings=moved)
     if is_current:
         return result, None
     return replace(result, status=UpdateStatus.OUTDATED), (opened, bundle)
@@ -227,7 +268,7 @@ def _apply_update(
     result: UpdateResult,
     upstream_skill: _UpstreamSkill,
     base: Mapping[str, MergeBase],
-    conflicts: ConflictChoice | None,
+    choices: _UpdateChoices,
 ) -> UpdateResult:
     key, project = result.key, transaction.project
     entry = transaction.entries[key]
@@ -247,16 +288,28 @@ def _apply_update(
         if outcome.kind is not MergeKind.UNCHANGED
     )
     result = replace(result, outcomes=outcomes)
-    if conflicts is None and any(merge.conflicts for merge in merged.values()):
+    if choices.conflicts is None and any(merge.conflicts for merge in merged.values()):
         return replace(result, status=UpdateStatus.CONFLICT)
-    targets = {path: _resolve_conflicts(merge, theirs, conflicts) for path, merge in merged.items()}
+    targets = {
+        path: _resolve_conflicts(merge, theirs, choices.conflicts) for path, merge in merged.items()
+    }
     report = AddReport()
-    rules = load_install_rules(opened.reference, project.settings)
-    if not preflight_bundles([build_bundle(key, targets[key])], project.root, report, rules):
-        return replace(result, status=UpdateStatus.REJECTED, findings=tuple(report.findings))
-    after = update_entry(entry, bundle, read_bundle_name(bundle), opened.commit)
+    rules = load_install_rules(opened.reference, project.settings, accepts_broken=choices.unsigned)
+    ready = preflight_bundles([build_bundle(key, targets[key])], project.root, report, rules)
+    findings = (*result.findings, *report.findings)
+    if not ready:
+        return replace(result, status=UpdateStatus.REJECTED, findings=findings)
+    (checked,) = ready
+    after = update_entry(
+        entry,
+        bundle,
+        read_bundle_name(bundle),
+        opened.commit,
+        signer=checked.signer,
+        unsigned=checked.unsigned,
+    )
     transaction.apply(key, targets, after, theirs)
-    return replace(result, status=UpdateStatus.UPDATED, findings=tuple(report.findings))
+    return replace(result, status=UpdateStatus.UPDATED, findings=findings)
 
 
 def _resolve_conflicts(

@@ -6,9 +6,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from skillhall._internal.installer.install import build_bundle
+from skillhall._internal.installer.install_rules import load_install_rules
 from skillhall._internal.installer.lock import LockEntry, find_entry_keys
-from skillhall._internal.installer.project import Project, read_installed
+from skillhall._internal.installer.project import InstalledFiles, Project, read_installed
 from skillhall._internal.skill.bundle import sha256_hex
+from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
+from skillhall._internal.sources.opener import parse_source_ref
+
+_BROKEN = "signature is broken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +34,28 @@ class VerifyResult:
     changed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+    signature: str = ""  # who signed the files, or why the signature is broken
 
     @property
     def is_intact(self) -> bool:
         """Whether the target matches the lock file."""
         return self.is_there and not (self.changed or self.missing or self.extra)
+
+    @property
+    def is_signature_broken(self) -> bool:
+        """Whether the files are not those that were signed."""
+        return self.signature.startswith(_BROKEN)
+
+
+def _describe_signature(project: Project, installed: InstalledFiles, entry: LockEntry) -> str:
+    if SIGNATURE_FILE not in installed.files:
+        return ""
+    rules = load_install_rules(
+        parse_source_ref(entry.source, allow_loopback_http=True), project.settings
+    )
+    note = rules.describe_signature(build_bundle(entry.name, installed.files))
+    is_known = entry.unsigned and note.startswith(_BROKEN)
+    return f"treated as unsigned: {note}" if is_known else note
 
 
 def verify(project: Project, names: Iterable[str] = ()) -> list[VerifyResult]:
@@ -74,6 +97,7 @@ def _compare_copy(project: Project, key: str, target_path: str, entry: LockEntry
     return VerifyResult(
         key=key,
         place=target_path,
+        signature=_describe_signature(project, installed, entry),
         changed=tuple(sorted(p for p in expected if actual.get(p, expected[p]) != expected[p])),
         missing=tuple(sorted(expected.keys() - actual)),
         extra=tuple(sorted([*(actual.keys() - expected), *installed.unrestorable])),

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.manifests import Manifest, ManifestFile
     from skillhall._internal.catalog.skill_view import ViewedSkill
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
 
 JsonObject: TypeAlias = dict[str, Any]
 
 DIGEST_KEY = "skillhall/digest"  # of all files of a skill, as in lock files
+TRUST_KEY = "skillhall/trust"  # who wrote and approved it, whether it changed, and its use
 LIST_TTL_MS = 5_000  # how long clients may cache a list; subscribers are notified earlier
 _SKILL_MD_PRIORITY, _FILE_PRIORITY = 0.8, 0.3  # suggested by the skills extension
 _MARKDOWN = "text/markdown"
@@ -57,7 +59,9 @@ def serialize_page(key: str, rows: Sequence[JsonObject], next_cursor: str | None
     return with_ttl(result, LIST_TTL_MS)
 
 
-def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
+def serialize_skill(
+    row: ViewedSkill, manifest: Manifest, trust: TrustSummary | None = None
+) -> JsonObject:
     """Return a skill: its frontmatter, and its files with digests and sizes."""
     files = [
         {"uri": build_uri(row.path, file.path), "digest": file.digest, "size": file.size}
@@ -67,7 +71,10 @@ def serialize_skill(row: ViewedSkill, manifest: Manifest) -> JsonObject:
         "uri": build_uri(row.path, SKILL_MD),
         "frontmatter": manifest.frontmatter,
         "resources": files,
-        "_meta": {DIGEST_KEY: manifest.digest},
+        "_meta": {
+            DIGEST_KEY: manifest.digest,
+            **({} if trust is None else {TRUST_KEY: [*map(str, trust.lines)]}),
+        },
     }
 
 

@@ -33,7 +33,7 @@ from skillhall._internal.mcp.prompt_handlers import PromptSource
 from skillhall._internal.mcp.serializers import LIST_TTL_MS, with_ttl
 from skillhall._internal.mcp.skill_index import DirectoryParams, SkillIndex, SkillParams
 from skillhall._internal.mcp.subscriptions import MIN_POLL_INTERVAL, Subscriptions
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._version import VERSION
 
 if TYPE_CHECKING:

@@ -6,12 +6,14 @@ from bisect import bisect_right
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import unquote
 
 from mcp_types import PaginatedRequestParams, RequestParams
 
 from skillhall._internal.cache import TTL_FACTOR, AdaptiveCache
 from skillhall._internal.catalog.manifests import ManifestCache, explain_exclusion
 from skillhall._internal.catalog.skill_paths import SCHEME, quote_segment, split_uri
+from skillhall._internal.catalog.skill_view import VersionProvider
 from skillhall._internal.mcp.errors import LOG, build_invalid_params, quote_uri
 from skillhall._internal.mcp.serializers import (
     serialize_contents,
@@ -172,6 +174,7 @@ class SkillIndex:
         self._manifests = ManifestCache()
         self._view: IndexView | None = None
         self._view_cache = AdaptiveCache(self._build_view, ttl_factor)
+        self._versions = provider if isinstance(provider, VersionProvider) else None
 
     def current_view(self) -> SkillView:
         """Return the current skills, possibly from the cache."""
@@ -191,9 +194,9 @@ class SkillIndex:
         return self._view_cache.get().get_page(kind, cursor)
 
     def get_skill_entry(self, params: SkillParams) -> JsonObject:
-        """Return one skill, with current digests. Raises: MCPError."""
-        view, uri = self._view_cache.get(), params.uri
-        row, file = view.resolve_uri(uri)
+        """Return one skill, with current digests. Raises: MCPError, SkillhallError."""
+        uri = params.uri
+        view, row, file = self._resolve_uri(uri)
         manifest = view.read_manifest(row, fresh=True) if file == SKILL_MD else None
         if manifest is None:
             raise build_invalid_params(f"skill not found: {quote_uri(uri)}")
@@ -202,12 +205,14 @@ class SkillIndex:
             raise build_invalid_params(
                 f"{quote_uri(uri)} is available only as resources, file by file: {reason}", code
             )
-        return with_ttl({"skill": serialize_skill(row, manifest)})
+        # Not in lists: the summary needs the risk level, which takes a scan of all files.
+        trust = view.skill_view.summarize_trust(row.skill)
+        return with_ttl({"skill": serialize_skill(row, manifest, trust)})
 
     def read_resource(self, params: ReadResourceRequestParams) -> JsonObject:
         """Return the content of a file. Raises: MCPError, SkillhallError."""
-        view, uri = self._view_cache.get(), params.uri
-        row, file = view.resolve_uri(uri)
+        uri = params.uri
+        view, row, file = self._resolve_uri(uri)
         if not file:
             raise build_invalid_params(f"{quote_uri(uri)} is a directory", "not_a_file")
         try:
@@ -242,6 +247,25 @@ class SkillIndex:
             if file.path == path:
                 return f"{file.digest}{file.size}{file.modified}"
         return ""
+
+    def _resolve_uri(self, uri: str) -> tuple[IndexView, ViewedSkill, str]:
+        """Return the skill of a URI, with its view and the path in it.
+
+        The URI may name a version: `skill://pdf@4/SKILL.md`.
+        Raises: MCPError if not found, SkillhallError for an unknown or yanked version.
+        """
+        view = self._view_cache.get()
+        path, file = split_uri(uri) or ("", "")
+        name, _, version = unquote(path).rpartition("@")
+        if self._versions is None or not name or view.find(uri) is not None:
+            return view, *view.resolve_uri(uri)
+        served = view.find(f"{SCHEME}{quote_segment(name)}")
+        identity = served[0].id if served else name
+        pinned = self._versions.pinned_view(f"{identity}@{version}")
+        if not pinned:
+            return view, *view.resolve_uri(uri)
+        row = next(iter(pinned))._replace(path=path)
+        return IndexView(pinned, self._manifests, self._ttl_factor), row, file
 
     def _build_view(self) -> IndexView:
         view = self._provider.current_view()

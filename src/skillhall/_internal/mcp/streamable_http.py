@@ -11,7 +11,7 @@ import anyio
 from skillhall._internal.http.access import check_action
 from skillhall._internal.http.errors import error_response
 from skillhall._internal.http.request import MAX_JSON_BYTES, REQUEST_ID_KEY, ROUTE_KEY
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class AddressPolicy:
         return cls(tuple(ip_network(text) for text in networks))
 
     def is_explicitly_allowed(self, address: IpAddress) -> bool:
-        """Whether the address is in an allowed network, so that it may use plain http."""
+        """Whether the address is in an allowed network, so that plain http is acceptable."""
         inner = _embedded_ipv4(address) or address
         return _scope_id(inner) is None and any(inner in network for network in self.allowed)
 
@@ -79,7 +79,7 @@ class AddressPolicy:
         if self.is_explicitly_allowed(address):
             return None
         if _scope_id(address) is not None:
-            return "its address belongs to a single network interface"
+            return "its address is valid on one network interface only"
         inner = _embedded_ipv4(address) or address
         if isinstance(inner, IPv6Address):
             if inner not in _GLOBAL_V6:

@@ -55,6 +55,7 @@ FILE_MISMATCH_CODES = frozenset(
     {
         Code.SIGNATURE_BROKEN,
         Code.POLICY_UNMET,
+        Code.REVOKED,
         Code.MCP_ENTRY,
         Code.MCP_URI,
         Code.MCP_NAME,
@@ -78,6 +79,7 @@ ACCEPTED_BY_DEFAULT = frozenset(
         Code.NAME_MARKS,
         Code.SKIPPED,
         Code.SAME_FILE,
+        Code.SIGNATURE_UNKNOWN,
     }
 )
 # Recommendations and facts about the scan: by default no reason to reject a skill.
@@ -100,6 +102,7 @@ WARNED_BY_DEFAULT = frozenset(
         Code.SAME_NAME,
         Code.CASE_COLLISION,
         Code.NEAR_COPY,
+        Code.REF_MOVED,
         Code.INLINE_WINS,
         Code.PATTERN_UNMATCHED,
         Code.REQUIREMENT_UNMET,
@@ -199,6 +202,10 @@ class LoadPolicy(NamedTuple):
         effects |= dict.fromkeys(warn, Effect.WARN)
         effects |= dict.fromkeys(reject, Effect.REJECT)
         return cls(default_effect, effects | RISK_EFFECTS)
+
+    def warn_about(self, code: Code) -> LoadPolicy:
+        """Return the policy with a warning for this code."""
+        return self._replace(effects={**self.effects, code: Effect.WARN})
 
     def get_effect(self, code: str) -> Effect:
         """Return the effect of a `Code`, or of its value."""

@@ -109,7 +109,7 @@ class ScanPolicy(NamedTuple):
 
     @property
     def with_hidden_files(self) -> ScanPolicy:
-        """The policy for all files of a skill, which its digest covers."""
+        """A copy that includes hidden files, which digests cover."""
         return self._replace(include_hidden_files=True)
 
     @property

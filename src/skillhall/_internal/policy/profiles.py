@@ -23,7 +23,11 @@ from skillhall._internal.policy.folder_walk_rules import (
     LinkPolicy,
     ScanPolicy,
 )
-from skillhall._internal.policy.trust_action import ASK_ABOUT_PROJECTS, LOAD_EVERYTHING, TrustPolicy
+from skillhall._internal.policy.trust.trust_action import (
+    ASK_ABOUT_PROJECTS,
+    LOAD_EVERYTHING,
+    TrustPolicy,
+)
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.skill.parsed import KeyCase
 

@@ -1,4 +1,4 @@
-"""Reader of local folders: loads the files of all prompts in a folder at once."""
+"""Reader of local folders: loads the files of all prompts in a folder."""
 
 from __future__ import annotations
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import closing, contextmanager
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from skillhall._internal.fs.handles import open_root, read_below
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
 from skillhall._internal.prompt_server.prompt_model import FollowedRepository
 from skillhall._internal.prompt_server.repo_source import parse_requested_repository
-from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall.errors import (
     ConfigInvalid,
@@ -30,10 +31,12 @@ from skillhall.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import SourceSelector
     from skillhall._internal.prompt_server.repo_source import GitHosts, Repository
+    from skillhall._internal.storage.audit.file_audit import FileAudit
 
 FILE = "followed.json"
 VERSION = 1
@@ -77,8 +80,9 @@ def to_repository(followed: FollowedRepository, hosts: GitHosts) -> Repository:
 class FollowedList:
     """List of followed repositories in a file, shared by all processes of one machine."""
 
-    def __init__(self, data_directory: str) -> None:
+    def __init__(self, data_directory: str, file_audit: FileAudit | None = None) -> None:
         self._folder = data_directory
+        self._file_audit = file_audit
 
     def read(self) -> tuple[FollowedRepository, ...]:
         """Return all repositories in insertion order. Raises: ConfigInvalid, OSError."""
@@ -91,38 +95,75 @@ class FollowedList:
             raise _invalid_file_error("it is too large or not a regular file") from None
         return parse_followed_file(data)
 
-    def add(self, followed: FollowedRepository) -> tuple[FollowedRepository, ...]:
+    def add(
+        self, followed: FollowedRepository, actor: Actor = SYSTEM_ACTOR
+    ) -> tuple[FollowedRepository, ...]:
         """Append a repository; return the new list.
 
-        Raises: Conflict, FieldRefused, ConfigInvalid, OSError.
+        Raises: Conflict, FieldRefused, ConfigInvalid, OSError, DatabaseUnavailable.
         """
-        with self._edit_list() as repositories:
+
+        def append(repositories: list[FollowedRepository]) -> AuditedChange:
             check_can_add(followed, repositories)
             repositories.append(followed)
-        return tuple(repositories)
+            digests = {format_followed(followed): ("", _digest(followed))}
+            return AuditedChange(actor, "source.follow", digests)
 
-    def remove(self, key: str) -> tuple[FollowedRepository, tuple[FollowedRepository, ...]]:
+        return self._edit_list(append)
+
+    def remove(
+        self, key: str, actor: Actor = SYSTEM_ACTOR
+    ) -> tuple[FollowedRepository, tuple[FollowedRepository, ...]]:
         """Remove a repository; return it and the remaining list.
 
-        Raises: RecordNotFound, ConfigInvalid, OSError.
+        Raises: RecordNotFound, ConfigInvalid, OSError, DatabaseUnavailable.
         """
-        with self._edit_list() as repositories:
-            removed = next((repo for repo in repositories if repo.key == key), None)
-            if removed is None:
-                raise RecordNotFound("followed repository", key)
-            repositories.remove(removed)
-        return removed, tuple(repositories)
+        removed: list[FollowedRepository] = []
 
-    @contextmanager
-    def _edit_list(self) -> Iterator[list[FollowedRepository]]:
-        """Lock the list and yield it for editing; write it if the block succeeds."""
+        def remove(repositories: list[FollowedRepository]) -> AuditedChange:
+            removed[:] = [repo for repo in repositories if repo.key == key][:1]
+            if not removed:
+                raise RecordNotFound("followed repository", key)
+            repositories.remove(removed[0])
+            digests = {format_followed(removed[0]): (_digest(removed[0]), "")}
+            return AuditedChange(actor, "source.unfollow", digests)
+
+        remaining = self._edit_list(remove)
+        return removed[0], remaining
+
+    def recover(self) -> None:
+        """Record a change that a killed process made. Raises: DatabaseUnavailable, OSError."""
+        if self._file_audit is not None and os.path.isdir(self._folder):
+            with WritableFolder(self._folder) as folder, folder.lock():
+                self._file_audit.recover(self._find_digest)
+
+    def _edit_list(
+        self, edit: Callable[[list[FollowedRepository]], AuditedChange]
+    ) -> tuple[FollowedRepository, ...]:
+        """Lock the list, edit it, write it, and return it."""
         os.makedirs(self._folder, exist_ok=True)
         with WritableFolder(self._folder) as folder, folder.lock():
             repositories = [*self.read()]
-            yield repositories
+            change = edit(repositories)
             rows = [repo._asdict() for repo in repositories]
             text = json.dumps({"version": VERSION, "repositories": rows}, indent=2)
-            folder.write_file(FILE, f"{text}\n".encode("ascii"), 0o600)
+
+            def write() -> None:
+                folder.write_file(FILE, f"{text}\n".encode("ascii"), 0o600)
+
+            if self._file_audit is None:
+                write()
+            else:
+                self._file_audit.run(change, write, self._find_digest)
+        return tuple(repositories)
+
+    def _find_digest(self, name: str) -> str:
+        """Return the digest of an entry, by its display name; "" if there is none."""
+        return next((_digest(repo) for repo in self.read() if format_followed(repo) == name), "")
+
+
+def _digest(followed: FollowedRepository) -> str:
+    return f"sha256:{sha256_hex(json.dumps(followed).encode())}"
 
 
 def check_can_add(followed: FollowedRepository, existing: Sequence[FollowedRepository]) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from skillhall._internal.background import BoundedPool, PollingThread, PoolFull
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.followed_file import (
     FILE,
     MAX_FOLLOWED,
@@ -39,6 +40,7 @@ from skillhall.errors import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.checkout import CheckoutStore
     from skillhall._internal.prompt_server.prompt_model import FollowedRepository, SourceSelector
     from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
@@ -105,7 +107,7 @@ class FollowedRepositories:
         self._discard_clones = discard_clones
         self._prompt_sources = prompt_sources
         self._checkouts = checkouts
-        self._list = FollowedList(prompt_sources.data_directory)
+        self._list = FollowedList(prompt_sources.data_directory, prompt_sources.audit_file(FILE))
         self._list_lock = threading.Lock()  # keeps the file and the sources consistent
         self._sources_lock = threading.Lock()
         self._pool = BoundedPool("refresh", _MAX_CONCURRENT, 2 * MAX_FOLLOWED)
@@ -113,13 +115,15 @@ class FollowedRepositories:
         self._sources: dict[FollowedRepository, _FollowedSource] = {}
         # Why repositories cannot be added or removed.
         self.error: SkillhallError | None = None if prompt_sources.can_follow else FollowingOff()
+        with contextlib.suppress(SkillhallError, OSError):  # the next change tries again
+            self._list.recover()
         self._read_list()
         is_polling = poll and prompt_sources.can_follow
         self._poller = (
             PollingThread(self._poll, self._seconds_until_poll, _THREAD) if is_polling else None
         )
 
-    def follow(self, selector: SourceSelector) -> SourceStatus:
+    def follow(self, selector: SourceSelector, actor: Actor = SYSTEM_ACTOR) -> SourceStatus:
         """Read a repository and add it. Raises: as `PromptService.follow`."""
         self._check_enabled()
         followed = parse_followed(selector, self._prompt_sources.git_hosts)
@@ -136,18 +140,18 @@ class FollowedRepositories:
         try:
             source = self._read_source(followed)
             with self._list_lock:
-                self._set_sources(self._list.add(followed), source)
+                self._set_sources(self._list.add(followed, actor), source)
         except (SkillhallError, OSError):
             self._discard_clones(self._build_clone_keys([followed]))
             raise
         self._wake()
         return source.build_status()
 
-    def unfollow(self, key: str) -> FollowedRepository:
+    def unfollow(self, key: str, actor: Actor = SYSTEM_ACTOR) -> FollowedRepository:
         """Remove a repository. Raises: as `PromptService.unfollow`."""
         self._check_enabled()
         with self._list_lock:
-            removed, remaining = self._list.remove(key)
+            removed, remaining = self._list.remove(key, actor)
             self._set_sources(remaining)
         self._discard_clones(self._build_clone_keys([removed]))
         return removed

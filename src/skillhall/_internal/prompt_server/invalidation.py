@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_rows import SqlOutbox
+    from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
 
 MAX_URLS = 20  # per repository
 

@@ -13,6 +13,7 @@ from skillhall._internal.background import PollingThread
 from skillhall._internal.cache import LruCache
 from skillhall._internal.catalog.repository_skills import RepositoryOrigin, RepositorySkillSet
 from skillhall._internal.catalog.skip_log import log_skipped
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.checkout import CheckoutStore
 from skillhall._internal.prompt_server.followed_repos import FollowedRepositories
 from skillhall._internal.prompt_server.prompt_model import (
@@ -45,6 +46,7 @@ from skillhall.errors import PromptsSourceError, SkillhallError, SourceRejected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import (
         FollowedRepository,
         IngestResult,
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
     from skillhall._internal.sources.git.remote import GitAccess
     from skillhall._internal.sources.github.client import GitHubAccess
+    from skillhall._internal.storage.audit.file_audit import FileAudit
 
     ReadSource: TypeAlias = Callable[[RefreshingSource, Fetch], PromptSnapshot]
     PublishChange: TypeAlias = Callable[[Sequence[str], str], None]  # takes URLs and a branch
@@ -85,7 +88,12 @@ class PromptSources:
     )
     publish_change: PublishChange = lambda *_: None  # notifies other servers
     can_follow: bool = True  # whether users may add repositories
+    open_file_audit: Callable[[str], FileAudit] | None = None  # takes a name for some files
     max_wait: float = MAX_WAIT
+
+    def audit_file(self, name: str) -> FileAudit | None:
+        """Return the recorder of changes to a file; None if there is no audit log."""
+        return None if self.open_file_audit is None else self.open_file_audit(name)
 
     def git_access_for(self, repository: Repository) -> GitAccess:
         """Return how to access a repository.
@@ -132,7 +140,12 @@ class PromptService:
         self._prompt_sources = prompt_sources
         self._configured = prompt_sources.configured
         self._checkouts = CheckoutStore(prompt_sources.git_access.cache_directory)
-        self._uploads = prompt_sources.uploads or FolderUploads(prompt_sources.data_directory)
+        self._uploads = prompt_sources.uploads or FolderUploads(
+            prompt_sources.data_directory, file_audit=prompt_sources.audit_file("uploads")
+        )
+        if isinstance(self._uploads, FolderUploads):
+            with contextlib.suppress(SkillhallError, OSError):  # the next upload tries again
+                self._uploads.recover()
         self._built_in = PromptSnapshot(BUILT_IN)
         self._configured_source = RefreshingSource(
             prompt_sources.ttl, prompt_sources.clock, delay_retries=True
@@ -195,12 +208,12 @@ class PromptService:
             self._prompt_sources.publish_change([to_canonical_url(reference.url)], reference.ref)
         return snapshot
 
-    def ingest(self, upload: Upload) -> IngestResult:
+    def ingest(self, upload: Upload, *, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
         """Store an upload under its name.
 
         Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable, DatabaseFull.
         """
-        return self._uploads.ingest(upload)
+        return self._uploads.ingest(upload, actor)
 
     def handle_push(self, urls: Sequence[str], branch: str) -> bool:
         """Mark a pushed repository as due for a refresh, and notify other servers.
@@ -244,20 +257,20 @@ class PromptService:
                 self._cached_skills = snapshots, _collect_skills(snapshots)
             return self._cached_skills[1]
 
-    def follow(self, selector: SourceSelector) -> SourceStatus:
+    def follow(self, selector: SourceSelector, *, actor: Actor = SYSTEM_ACTOR) -> SourceStatus:
         """Read a repository and serve its skills from now on.
 
         Raises: FollowingOff, SourceRejected, PromptsSourceError, NoSkillThere, Conflict,
         FieldRefused, ConfigInvalid, OSError.
         """
-        return self._followed.follow(selector)
+        return self._followed.follow(selector, actor)
 
-    def unfollow(self, key: str) -> FollowedRepository:
+    def unfollow(self, key: str, *, actor: Actor = SYSTEM_ACTOR) -> FollowedRepository:
         """Stop serving the skills of a repository.
 
         Raises: FollowingOff, RecordNotFound, ConfigInvalid, OSError.
         """
-        return self._followed.unfollow(key)
+        return self._followed.unfollow(key, actor)
 
     def refresh_followed(self) -> None:
         """Refresh all followed repositories; `status` has the results.

@@ -19,7 +19,7 @@ from skillhall._internal.http.users import (
     serialize_token,
     serialize_user,
 )
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import DatabaseRoute, Json
 from skillhall._internal.rest.responses import BAD_REQUEST, describe_errors

@@ -17,13 +17,14 @@ from skillhall._internal.http.metrics import CONTENT_TYPE, Metrics
 from skillhall._internal.http.request_middleware import SERVER_LOGGER
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import WorkerPool
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.prompt_server.prompt_model import SourceStatus
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.rest import responses
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.responses import PUBLIC, describe_content, describe_errors
 from skillhall._internal.rest.route_parameters import app_state
+from skillhall._internal.wiring.database import ServerAudit
 from skillhall.errors import SkillhallError
 
 _TIMEOUT = 2.0  # seconds for a readiness check, whatever hangs
@@ -43,11 +44,13 @@ class HealthMonitor:
         metrics: Metrics,
         check_database: Callable[[], str] | None = None,
         embedding: BackgroundEmbedding | None = None,
+        audit: ServerAudit | None = None,
     ) -> None:
         """`check_database` returns why the database is unavailable, or ""."""
         self._prompt_service = prompt_service
         self._check_database = check_database
         self._embedding = embedding
+        self._audit = audit
         self._metrics = metrics
         # Pools of their own: what hangs must not make the server look dead, or block the others.
         self._workers = WorkerPool(1)
@@ -95,6 +98,9 @@ class HealthMonitor:
                 data["database"] = database_problem or "ok"
         if self._embedding is not None:
             data["embeddings"] = _serialize_job_status(self._embedding.status)
+        if self._audit is not None:
+            # No reason to stop serving: it is the same on all servers.
+            data["audit"] = "broken" if self._audit.is_broken else "ok"
         if problem:
             raise HttpError("not_ready", problem, headers=_RETRY_HEADERS, details=data)
         return {"status": "ready", **data}

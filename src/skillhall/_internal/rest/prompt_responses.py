@@ -14,7 +14,7 @@ from skillhall._internal.http.access import check_action
 from skillhall._internal.http.request import HEADERS_KEY, ROUTE_KEY
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work, WorkerPools
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.prompt_server.prompt_model import SourceSelector
 from skillhall._internal.prompt_server.prompt_snapshot import PromptSnapshot
 from skillhall._internal.prompt_server.service import PromptService
@@ -56,7 +56,7 @@ class PromptResponder:
     ) -> Response:
         """Return the list of prompts, compressed if the client accepts it, or 304."""
         cached = self._last_list
-        if cached is None or not cached.is_for(snapshot):
+        if cached is None or cached.key != (snapshot.digest, snapshot.stale is not None):
             cached = self._last_list = _ListHeaders.from_snapshot(snapshot)
         if etag_matches(if_none_match, cached.etag):
             return cached.not_modified
@@ -74,8 +74,7 @@ class PromptResponder:
 class _ListHeaders(NamedTuple):
     """The ETag and the headers of a snapshot's list."""
 
-    digest: str
-    is_stale: bool
+    key: tuple[str, bool]  # the digest of the snapshot, and whether it is stale
     etag: str
     headers: dict[str, str]
     not_modified: Response
@@ -89,11 +88,7 @@ class _ListHeaders(NamedTuple):
         etag = etag.encode("ascii", "replace").decode()
         headers = {**NO_CACHE, "vary": "accept-encoding", "etag": etag}
         not_modified = Response(status_code=304, headers=headers)
-        return cls(snapshot.digest, is_stale, etag, headers, not_modified)
-
-    def is_for(self, snapshot: PromptSnapshot) -> bool:
-        """Whether the headers are those of the snapshot."""
-        return self.digest == snapshot.digest and self.is_stale == (snapshot.stale is not None)
+        return cls((snapshot.digest, is_stale), etag, headers, not_modified)
 
 
 class _GzipResponse(SuccessResponse):

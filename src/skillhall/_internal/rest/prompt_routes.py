@@ -14,7 +14,7 @@ from skillhall._internal.http.credentials import client_id
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
 from skillhall._internal.prompt_server.prompt_model import SourceSelector, Upload, UploadedFile
 from skillhall._internal.rest import requests, responses
@@ -27,6 +27,7 @@ from skillhall._internal.rest.prompt_responses import (
 from skillhall._internal.rest.responses import NOT_MODIFIED, SOURCE_ERRORS, describe_errors
 from skillhall._internal.rest.route_parameters import (
     AcceptEncoding,
+    ActorDep,
     IfNoneMatch,
     OptionalBlankText,
     OptionalText,
@@ -164,13 +165,15 @@ def refresh_prompts(
 @waits_for(Work.STORE)
 def upload_source(
     prompts: _Prompts,
+    actor: ActorDep,
     source: _Source,
     body: Annotated[requests.UploadRequest, JsonBody(MAX_UPLOAD_BYTES)],
 ) -> Response:
     """Upload files as a source."""
     source.select()  # rejects contradictory parameters
     files = [UploadedFile(file.path, file.content, file.mode_bits) for file in body.files]
-    report = prompts.service.ingest(Upload(body.source, files, body.content_hash))
+    upload = Upload(body.source, files, body.content_hash)
+    report = prompts.service.ingest(upload, actor=actor)
     data: dict[str, object] = {"source": report.source}
     if report.content_hash:
         data["contentHash"] = report.content_hash

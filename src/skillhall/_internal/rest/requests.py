@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from skillhall._internal.policy.access_scopes import AccessScope
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.access_scopes import AccessScope
+from skillhall._internal.policy.access.roles import Role
 
 _MAX_FILE_MODE = 0o177777  # `st_mode` includes the file type
 _OCTAL_PATTERN = r"^(0o)?[0-7]{1,7}$"
@@ -113,6 +113,81 @@ class ImportSkillsRequest(BaseModel):
     source: str = Field(examples=["acme/skills/pdf@v2"])
     id: str | None = Field(None, description="Id for the skill, if the source has only one.")
     replace: bool = Field(default=False, description="Replace existing skills.")
+
+
+class RevokeSkillRequest(BaseModel):
+    """A version of a skill to revoke or to reinstate."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    digest: str = Field(
+        "", description="Digest of the files; by default, of the current files of `skill`."
+    )
+    skill: str = Field("", description="Id of the skill.")
+    reason: str = Field(description="Reason, which is public.")
+    instead: str = Field("", description="Version to use instead.", examples=["pdf@4"])
+    revoked: bool = Field(default=True, description="`false` undoes a revocation.")
+
+
+class InventoryItemRequest(BaseModel):
+    """A skill on a machine."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    name: str
+    digest: str = Field("", description="`sha256:` and 64 hexadecimal digits.")
+    source: str = Field("", examples=["github.com/acme/skills"])
+    commit: str = ""
+    signer: str = ""
+    state: str = Field("", description="`approved`, `new`, `changed` or `blocked`.")
+    risk: str = Field("", description="`L0` to `L3`.")
+
+
+class SendInventoryRequest(BaseModel):
+    """The skills of a machine."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    label: str = Field(description="Name of the machine or group.", examples=["laptop-7"])
+    skills: list[InventoryItemRequest]
+
+
+_COMMENT = Field("", max_length=2000, description="Shown to the author and to other reviewers.")
+
+
+class VersionCommentRequest(BaseModel):
+    """An optional comment on a version."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    comment: str = _COMMENT
+
+
+class ReturnVersionRequest(BaseModel):
+    """Why a version is returned to its author."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    comment: str = Field(
+        min_length=1, max_length=2000, description="What the author should change."
+    )
+
+
+class YankVersionRequest(BaseModel):
+    """Why a version must no longer be used."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    reason: str = Field(min_length=1, max_length=2000, description="Published with the revocation.")
+
+
+class UseVersionRequest(BaseModel):
+    """The approved version to serve."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    number: int = Field(ge=1)
+    comment: str = _COMMENT
 
 
 class AddUserRequest(BaseModel):

@@ -224,6 +224,29 @@ class ToolListResponse(BaseModel):
     tags: list[str] = Field(max_length=0)
 
 
+class RevocationFields(BaseModel):
+    """A revoked digest, and why."""
+
+    digest: str
+    skill: str
+    reason: str
+    at: str
+    instead: str
+
+
+class VersionResponse(BaseModel):
+    """A version of a skill. Only its state ever changes."""
+
+    number: int
+    digest: str
+    state: Literal["draft", "in-review", "approved", "yanked"]
+    author: str = Field(description="User, and token if there is one; empty for edits by hand.")
+    created: str
+    source: str = Field(description="Where it was imported from; empty if it was written here.")
+    commit: str
+    signer: str
+
+
 class SkillSummaryResponse(BaseModel):
     """A skill in a list."""
 
@@ -234,6 +257,12 @@ class SkillSummaryResponse(BaseModel):
     repository: str | None = Field(None, description="Repository of the skill.")
     copies: list[str] | None = Field(
         None, description="In search results: ids of skills with the same text."
+    )
+    revoked: RevocationFields | None = Field(
+        None, description="If neither models nor installers get the skill."
+    )
+    version: VersionResponse | None = Field(
+        None, description="If the request names a version, or asks for drafts."
     )
 
 
@@ -269,6 +298,94 @@ class FindingResponse(BaseModel):
     hint: str | None = None
 
 
+class VersionReviewResponse(BaseModel):
+    """A decision about a version, and the digest that was reviewed."""
+
+    decision: Literal["submit", "return", "approve", "yank", "use"]
+    by: str
+    at: str
+    comment: str
+    digest: str
+
+
+class ListedVersionResponse(VersionResponse):
+    """A version in the list of a skill."""
+
+    reviews: list[VersionReviewResponse]
+
+
+class VersionListResponse(BaseModel):
+    """The versions of a skill, newest first."""
+
+    id: str
+    review: Literal["off", "one", "two"]
+    current: int | None = Field(description="Number of the served version.")
+    versions: list[ListedVersionResponse]
+
+
+class WaitingVersionResponse(VersionResponse):
+    """A version that waits for a review."""
+
+    id: str
+
+
+class ReviewQueueResponse(BaseModel):
+    """The versions that wait for a review, oldest first."""
+
+    versions: list[WaitingVersionResponse]
+
+
+class VersionDetailsResponse(ListedVersionResponse):
+    """A version with its files and findings."""
+
+    id: str
+    current: bool = Field(description="Whether this version is served.")
+    risk: Literal["L0", "L1", "L2", "L3"]
+    files: list[SkillFileResponse]
+    findings: list[FindingResponse]
+
+
+class DiffLineResponse(BaseModel):
+    """A line of a diff, with its numbers in both files. A gap replaces unchanged lines."""
+
+    kind: Literal["same", "old", "new", "gap"]
+    old: int | None
+    new: int | None
+    text: str
+
+
+class FileChangeResponse(BaseModel):
+    """A change to a file; it has no lines if the file is too large or not text."""
+
+    path: str
+    kind: Literal["added", "removed", "changed"]
+    truncated: bool
+    lines: list[DiffLineResponse]
+
+
+class VersionDiffResponse(BaseModel):
+    """A version compared with another one."""
+
+    id: str
+    number: int
+    against: int | None = Field(description="The other version; null if there is none.")
+    riskBefore: Literal["L0", "L1", "L2", "L3"]  # noqa: N815 - JSON key
+    riskAfter: Literal["L0", "L1", "L2", "L3"]  # noqa: N815 - JSON key
+    newFindings: list[FindingResponse]  # noqa: N815 - JSON key
+    otherFindings: list[FindingResponse]  # noqa: N815 - JSON key
+    changes: list[FileChangeResponse]
+    modeChanges: list[str] = Field(  # noqa: N815 - JSON key
+        description="Files whose execute bit differs."
+    )
+
+
+class ChangedVersionResponse(VersionResponse):
+    """The changed version, and the version that is served afterwards."""
+
+    id: str
+    current: int | None = Field(description="Number of the served version; null if none is.")
+
+
 class SkillResponse(SkillSummaryResponse):
     """A skill with its instructions, files and findings."""
 
@@ -282,6 +399,34 @@ class SkillResponse(SkillSummaryResponse):
         description="Skills with the same id that this skill shadows."
     )
     commit: str | None = Field(None, description="Commit of the repository.")
+
+
+class SkillApprovalResponse(BaseModel):
+    """Who approved a version of a skill."""
+
+    digest: str
+    by: str
+    at: str
+    via: str
+    reason: str
+
+
+class SkillTrustResponse(BaseModel):
+    """Who wrote a skill, who approved it, whether it changed, and whether agents get it."""
+
+    name: str
+    digest: str
+    state: str = Field(description="`approved`, `new`, `changed` or `blocked`.")
+    action: str = Field(description="`load`, `warn`, `ask`, `hold` or `block`.")
+    reason: str = Field(description="The rule that decided.")
+    used: bool = Field(description="Whether agents get the skill.")
+    risk: str = Field(description="Risk level, from `L0` to `L3`.")
+    source: str
+    commit: str
+    signer: str = Field(description="Names of the known signers.")
+    signature: str = Field(description="`unsigned`, `known`, `unknown`, `unchecked` or `broken`.")
+    approval: SkillApprovalResponse | None = None
+    lines: list[str] = Field(description="The same in four sentences.")
 
 
 class AddedSkillResponse(BaseModel):
@@ -332,6 +477,108 @@ class UndoResponse(BaseModel):
     skills: list[str]
 
 
+class RevocationEntryResponse(RevocationFields):
+    """An entry of the list, which revokes or reinstates a digest."""
+
+    number: int
+    by: str
+    revoked: bool
+
+
+class RevocationListResponse(BaseModel):
+    """All entries, oldest first."""
+
+    revocations: list[RevocationEntryResponse]
+
+
+class RevocationResponse(BaseModel):
+    """The current entry."""
+
+    digest: str
+    revoked: bool
+    changed: bool
+    number: int | None = None
+    skill: str | None = None
+    reason: str | None = None
+    at: str | None = None
+    instead: str | None = None
+    by: str | None = None
+
+
+class MachineSkillResponse(BaseModel):
+    """A skill on one machine."""
+
+    label: str
+    at: str
+    name: str
+    digest: str
+    source: str
+    commit: str
+    signer: str
+    state: str
+    risk: str
+
+
+class InventoryRowResponse(BaseModel):
+    """A version of a skill, and the machines that have it."""
+
+    digest: str
+    state: str = Field(examples=["approved"])
+    names: list[str]
+    revoked: RevocationFields | None = None
+    machines: list[MachineSkillResponse]
+
+
+class MachineResponse(BaseModel):
+    """The last report of a machine."""
+
+    label: str
+    by: str
+    at: str
+    skills: int
+
+
+class InventoryResponse(BaseModel):
+    """The skills on all machines."""
+
+    skills: list[InventoryRowResponse]
+    machines: list[MachineResponse]
+
+
+class EvidenceResponse(BaseModel):
+    """Evidence for an answer: a finding, command, setting, guide or fact."""
+
+    kind: str = Field(examples=["command"])
+    name: str = Field(examples=["verify"])
+
+
+class ChecklistRowResponse(BaseModel):
+    """A question of the security checklist, and its answer."""
+
+    id: str = Field(examples=["2.2"])
+    risk: str = Field(examples=["AST02"])
+    question: str
+    answer: str = Field(description="`yes`, `in part`, `no` or `out of scope`.")
+    note: str
+    evidence: list[EvidenceResponse]
+    problems: list[EvidenceResponse]
+
+
+class ChecklistResponse(BaseModel):
+    """The answers, and how often each occurs."""
+
+    rows: list[ChecklistRowResponse]
+    counts: dict[str, int]
+
+
+class SentInventoryResponse(BaseModel):
+    """A stored report."""
+
+    label: str
+    at: str
+    skills: int
+
+
 class LivenessResponse(BaseModel):
     """The server is running."""
 
@@ -359,12 +606,15 @@ class EmbeddingStatusResponse(BaseModel):
 
 
 class ReadinessResponse(BaseModel):
-    """Status of all sources, and of the database and the embeddings if configured."""
+    """Status of all sources, of the audit log, and of the database and embeddings if used."""
 
     status: Literal["ready"]
     sources: list[SourceStatusResponse]
     database: Literal["ok"] | None = None
     embeddings: EmbeddingStatusResponse | None = None
+    audit: Literal["ok", "broken"] | None = Field(
+        None, description="`broken` if rows of the audit log were changed."
+    )
 
 
 class PushResponse(BaseModel):

@@ -12,7 +12,9 @@ from fastapi import Depends, Header, Path, Query, Request
 from pydantic import BeforeValidator, Field
 from pydantic.json_schema import SkipJsonSchema
 
+from skillhall._internal.http.access import actor_of
 from skillhall._internal.http.http_error import HttpError
+from skillhall._internal.policy.access.actor import Actor
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
@@ -57,8 +59,19 @@ def app_state(name: str) -> Any:  # noqa: ANN401 - as FastAPI's `Depends`
     return Depends(read)
 
 
+async def _read_actor(request: Request) -> Actor:
+    return actor_of(request.scope)
+
+
+async def _bind_workspace(request: Request) -> LazyWorkspace:
+    workspace: LazyWorkspace = request.app.state.workspace
+    return workspace.acting_as(actor_of(request.scope))
+
+
+ActorDep = Annotated[Actor, Depends(_read_actor)]
 CollectionDep = Annotated[Collection, app_state("collection")]
-WorkspaceDep = Annotated[LazyWorkspace, app_state("workspace")]
+# The audit log records changes by the actor of the request.
+WorkspaceDep = Annotated[LazyWorkspace, Depends(_bind_workspace)]
 
 
 def parse_version(if_match: str | None) -> int | None:

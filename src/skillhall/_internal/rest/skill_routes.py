@@ -10,14 +10,16 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from skillhall._internal.agents.collection_skills import CollectionSkills
-from skillhall._internal.http.access import may, needs
+from skillhall._internal.catalog.repository_skills import RepositoryOrigin
+from skillhall._internal.http.access import actor_of, check_action, may, needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.policy.skipped_items import skipped_data
+from skillhall._internal.policy.trust.version_review import VersionState
 from skillhall._internal.rest import requests, responses
 from skillhall._internal.rest.api_route import (
     ApiRoute,
@@ -38,6 +40,7 @@ from skillhall._internal.rest.responses import (
     describe_errors,
 )
 from skillhall._internal.rest.route_parameters import (
+    ActorDep,
     CollectionDep,
     IfNoneMatch,
     OptionalText,
@@ -53,6 +56,7 @@ from skillhall._internal.skill_store.serializers import (
     serialize_import,
     serialize_skill,
     serialize_stored,
+    serialize_version,
 )
 from skillhall._internal.skill_store.store import ImportReport
 
@@ -64,6 +68,7 @@ _MAX_FORM_PARTS = MAX_IMPORT_FILES + 8  # files and some fields
 
 NOT_FOUND = describe_errors({404: "Skill, file or change not found."})
 BAD_REQUEST = describe_errors({400: "Invalid request.", 413: "A file exceeds the size limit."})
+REVOKED = describe_errors({403: "The skill is revoked."})
 _CONFLICT = describe_errors({412: "The skill was changed by someone else."})
 _WRITE_ERRORS = describe_errors(
     {
@@ -88,7 +93,13 @@ _FORM_SCHEMA: dict[str, Any] = {
     },
     "oneOf": [{"required": ["file"]}, {"required": ["files"]}],
 }
-_SkillId = Annotated[str, path_text("Id of the skill.", alias="id")]
+_SkillId = Annotated[
+    str, path_text("Id of the skill, or of a version: `pdf@4` or `pdf@sha256:…`.", alias="id")
+]
+_State = Annotated[
+    OptionalText,
+    Query(description="`draft` returns the newest version, even if it is not approved."),
+]
 
 
 class _Import(NamedTuple):
@@ -106,6 +117,7 @@ router = APIRouter(tags=["skills"], route_class=ApiRoute)
 )
 @needs(Action.READ)
 def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
+    request: Request,
     collection: CollectionDep,
     q: Annotated[
         OptionalText, Query(description="Search text; the best match comes first.")
@@ -113,9 +125,15 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
     source: Annotated[OptionalText, Query(description="`user`, `system` or `repository`.")] = None,
     cursor: Annotated[OptionalText, Query(description="`nextCursor` of the previous page.")] = None,
     limit: PageSize = 100,
+    state: Annotated[
+        OptionalText, Query(description="`draft` lists the newest versions that are not served.")
+    ] = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """List the skills by id, or search them, best match first."""
+    if state is not None:
+        _read_state(request, collection, "", state)
+        return SuccessResponse(_list_drafts(collection))
     if q and (cursor or source):
         raise HttpError("invalid_argument", "'q' cannot be combined with 'cursor' or 'source'")
     if source and source not in SOURCES:
@@ -146,9 +164,12 @@ def list_skills(  # noqa: PLR0913, PLR0917 - the parameters of the query
 )
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
-def create_skill(collection: CollectionDep, body: Json[requests.CreateSkillRequest]) -> Response:
+def create_skill(
+    collection: CollectionDep, actor: ActorDep, body: Json[requests.CreateSkillRequest]
+) -> Response:
     """Create a user skill."""
-    skill = collection.store.add(body.id, body.name, body.description, body.body)
+    text = SkillText(body.name, body.description, body.body)
+    skill = collection.changes(actor).add(body.id, text)
     return SuccessResponse(serialize_stored(skill), 201)
 
 
@@ -161,13 +182,13 @@ async def _read_import(
     filename: Annotated[OptionalText, Query(description="File name of the archive.")] = None,
 ) -> _Import:
     """Return the import that a request asks for: an archive, a form or a source."""
-    kind = content_type(request)
+    kind, actor = content_type(request), actor_of(request.scope)
     if kind == "application/zip":
         data, name = await read_body(request, MAX_ARCHIVE_BYTES), filename or "skill.zip"
         return _Import(
             Work.STORE,
             lambda collection: collection.import_archive(
-                data, name, skill_id, replace=_parse_flag(replace)
+                data, name, skill_id, actor=actor, replace=_parse_flag(replace)
             ),
         )
     if kind != MULTIPART_TYPE:
@@ -176,7 +197,11 @@ async def _read_import(
         return _Import(
             Work.FETCH,
             lambda collection: collection.import_source(
-                body.source, body.id, replace=body.replace, allow_tokens=allow_tokens
+                body.source,
+                body.id,
+                actor=actor,
+                replace=body.replace,
+                allow_tokens=allow_tokens,
             ),
         )
     form = await read_multipart(request, MAX_ARCHIVE_BYTES, _MAX_FORM_PARTS)
@@ -190,12 +215,14 @@ async def _read_import(
     if folder:
         return _Import(
             Work.STORE,
-            lambda collection: collection.import_files(folder, identity, replace=is_replacing),
+            lambda collection: collection.import_files(
+                folder, identity, actor=actor, replace=is_replacing
+            ),
         )
     return _Import(
         Work.STORE,
         lambda collection: collection.import_file(
-            single[0].data, single[0].name, identity, replace=is_replacing
+            single[0].data, single[0].name, identity, actor=actor, replace=is_replacing
         ),
     )
 
@@ -247,14 +274,17 @@ def check_skill(collection: CollectionDep, body: Json[requests.CreateSkillReques
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def edit_skill(
-    collection: CollectionDep, skill_id: _SkillId, body: Json[requests.EditSkillRequest]
+    collection: CollectionDep,
+    actor: ActorDep,
+    skill_id: _SkillId,
+    body: Json[requests.EditSkillRequest],
 ) -> Response:
     """Change the name, description and instructions of a user skill.
 
     Other fields and files stay unchanged.
     """
     text = SkillText(body.name, body.description, body.body)
-    skill, change = collection.edit(skill_id, text, body.digest)
+    skill, change = collection.edit(skill_id, text, body.digest, actor=actor)
     return SuccessResponse({**serialize_stored(skill), **_serialize_change(change)})
 
 
@@ -266,10 +296,12 @@ def edit_skill(
 @needs(Action.WRITE_SKILLS)
 @waits_for(Work.STORE)
 def undo_change(
-    collection: CollectionDep, change_id: Annotated[str, path_text("Id of the change.", alias="id")]
+    collection: CollectionDep,
+    actor: ActorDep,
+    change_id: Annotated[str, path_text("Id of the change.", alias="id")],
 ) -> Response:
     """Undo an edit, an import or a deletion."""
-    undone = collection.changes.undo(change_id)
+    undone = collection.changes(actor).undo(change_id)
     return SuccessResponse({"undone": change_id, "skills": [*undone.entries]})
 
 
@@ -280,18 +312,39 @@ def undo_change(
 )
 @needs(Action.READ)
 def get_skill(
-    collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
+    request: Request,
+    collection: CollectionDep,
+    skill_id: _SkillId,
+    state: _State = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Return a skill with its instructions, files and findings."""
-    details, origin = collection.details(skill_id), collection.origin(skill_id)
+    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    details = collection.details(skill_id, with_drafts=with_drafts)
+    origin = RepositoryOrigin() if details.version else collection.origin(skill_id)
     # The digest of the files is not enough: the entry and the origin can change without them.
-    state = repr((details.digest, details.entry, details.shadowed, origin))
-    etag = f'W/"{sha256_hex(state.encode("utf-8", "surrogatepass"))}"'
+    content = repr((details.digest, details.entry, details.shadowed, origin))
+    if details.version:
+        content += details.version.state
+    etag = f'W/"{sha256_hex(content.encode("utf-8", "surrogatepass"))}"'
     headers = {**NO_CACHE, "etag": etag}
     if etag_matches(if_none_match, etag):
         return Response(status_code=304, headers=headers)
     commit = {"commit": origin.commit} if origin.commit else {}
     return SuccessResponse({**serialize_details(details), **commit}, headers=headers)
+
+
+@router.get(
+    f"{_SKILL_PATH}/trust",
+    response_model=responses.SkillTrustResponse,
+    responses=BAD_REQUEST | NOT_FOUND,
+)
+@needs(Action.READ)
+@waits_for(Work.DATABASE)
+def get_skill_trust(collection: CollectionDep, skill_id: _SkillId) -> Response:
+    """Return who wrote a skill, who approved it, whether it changed, and whether agents get it."""
+    summary = collection.summarize_trust(collection.find(skill_id), with_history=True)
+    return SuccessResponse(summary.serialize(), headers=NO_CACHE)
 
 
 @router.delete(
@@ -303,6 +356,7 @@ def get_skill(
 @waits_for(Work.STORE)
 def delete_skill(
     collection: CollectionDep,
+    actor: ActorDep,
     skill_id: _SkillId,
     shadowed: Annotated[
         OptionalText,
@@ -312,14 +366,14 @@ def delete_skill(
     ] = None,
 ) -> Response:
     """Delete a user skill."""
-    change = collection.delete(skill_id, shadowed=_parse_flag(shadowed))
+    change = collection.delete(skill_id, actor=actor, shadowed=_parse_flag(shadowed))
     return SuccessResponse({"deleted": skill_id, **_serialize_change(change)})
 
 
 def describe_download(description: str) -> Responses:
     """Return the OpenAPI responses of a route that sends a file."""
     content = describe_content(description, "application/octet-stream", BINARY_SCHEMA)
-    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND
+    return content | NOT_MODIFIED | BAD_REQUEST | NOT_FOUND | REVOKED
 
 
 @router.get(
@@ -327,10 +381,15 @@ def describe_download(description: str) -> Responses:
 )
 @needs(Action.READ)
 def get_skill_archive(
-    collection: CollectionDep, skill_id: _SkillId, if_none_match: IfNoneMatch = None
+    request: Request,
+    collection: CollectionDep,
+    skill_id: _SkillId,
+    state: _State = None,
+    if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a skill as a zip file."""
-    data = collection.archive(skill_id)
+    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    data = collection.archive(skill_id, with_drafts=with_drafts)
     return etag_response(data, download_headers(f"{skill_id}.zip"), if_none_match)
 
 
@@ -340,20 +399,48 @@ def get_skill_archive(
     responses=describe_download("The file."),
 )
 @needs(Action.READ)
-def get_skill_file(
+def get_skill_file(  # noqa: PLR0913, PLR0917 - the parameters of the request
+    request: Request,
     collection: CollectionDep,
     skill_id: _SkillId,
     path: Annotated[str, path_text("Path of the file in the skill.")],
+    state: _State = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response:
     """Download a file of a skill."""
-    data = collection.read_file(skill_id, path)
+    skill_id, with_drafts = _read_state(request, collection, skill_id, state)
+    data = collection.download_file(skill_id, path, with_drafts=with_drafts)
     return etag_response(data, download_headers(path), if_none_match)
 
 
 def _serialize_change(change: str) -> dict[str, object]:
     """Return the field with the id of a change; {} if it cannot be undone."""
     return {"change": change} if change else {}
+
+
+def _list_drafts(collection: Collection) -> dict[str, object]:
+    drafts = () if collection.versions is None else collection.versions.list_drafts()
+    rows = []
+    for draft in drafts:
+        pinned = f"{draft.skill}@{draft.number}"
+        entry = collection.details(pinned, with_drafts=True).entry
+        rows.append({**serialize_skill(entry), "version": serialize_version(draft)})
+    return {"skills": rows, "total": len(rows)}
+
+
+def _read_state(
+    request: Request, collection: Collection, skill_id: str, state: str | None
+) -> tuple[str, bool]:
+    """Return the id of the version that a request is about, and whether it may be a draft.
+
+    Raises: HttpError, ScopeRequired, RoleRequired, DatabaseUnavailable.
+    """
+    if state is None:
+        return skill_id, False
+    if state != VersionState.DRAFT:
+        raise HttpError("invalid_argument", "'state' must be 'draft'")
+    check_action(request.scope, Action.WRITE_SKILLS)
+    return collection.pin_draft(skill_id), True
 
 
 def _parse_flag(text: str | None) -> bool:

@@ -14,7 +14,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.access import needs
 from skillhall._internal.http.response import encode_json
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest.api_route import ApiRoute
 from skillhall._internal.rest.etag import document_response, download_headers, etag_response
 from skillhall._internal.rest.responses import NOT_MODIFIED, Responses, describe_content

@@ -1,1 +1,1 @@
-"""Signs skills, and finds out who signed them. Needs the package `cryptography`."""
+"""Signs skills, and identifies their signers. Needs the package `cryptography`."""

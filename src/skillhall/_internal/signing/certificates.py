@@ -1,7 +1,7 @@
 """Certificate chains of signatures.
 
-A chain is checked for the moment from which the signer's certificate is valid, as the reference
-tool does: a signature has no trusted time, and short-lived certificates would expire with it.
+A chain is checked as of the start of the signer certificate's validity, as the reference tool does:
+a signature has no trusted time, and would otherwise expire with a short-lived certificate.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ MAX_CHAIN = 8  # certificates between the signer and a root
 
 
 def load_certificates(data: bytes, name: str) -> list[x509.Certificate]:
-    """Load certificates in PEM; `name` says where they are from. Raises: ConfigInvalid."""
+    """Load PEM certificates; `name` is their origin in errors. Raises: ConfigInvalid."""
     try:
         return x509.load_pem_x509_certificates(data)
     except (ValueError, UnsupportedAlgorithm):
-        raise ConfigInvalid(name, "it contains no certificate in PEM", "") from None
+        raise ConfigInvalid(name, "it contains no PEM certificate", "") from None
 
 
 def verify_chain(chain: Sequence[bytes], roots: Sequence[x509.Certificate]) -> x509.Certificate:
@@ -53,7 +53,7 @@ def _check_signer(signer: x509.Certificate) -> None:
             return
     except x509.ExtensionNotFound:
         pass
-    raise SignatureInvalid("the certificate of the signer is not meant for signatures")
+    raise SignatureInvalid("the certificate of the signer is not valid for signing")
 
 
 def _check_issuers(
@@ -69,7 +69,9 @@ def _check_issuers(
         if issuer is None:
             break
         if not issuer.not_valid_before_utc <= moment <= issuer.not_valid_after_utc:
-            raise SignatureInvalid("a certificate of the chain was not valid at that time")
+            raise SignatureInvalid(
+                "a certificate authority was not valid when it issued a certificate"
+            )
         _check_authority(issuer, depth)
         current = issuer
     raise SignatureInvalid("the certificate of the signer was not issued by a known authority")
@@ -96,6 +98,6 @@ def _check_authority(issuer: x509.Certificate, depth: int) -> None:
     except x509.ExtensionNotFound:
         constraints = x509.BasicConstraints(ca=False, path_length=None)
     if not constraints.ca:
-        raise SignatureInvalid("a certificate of the chain may not issue others")
+        raise SignatureInvalid("an issuer in the certificate chain is not a certificate authority")
     if constraints.path_length is not None and depth > constraints.path_length:
-        raise SignatureInvalid("the chain of certificates is longer than its authority allows")
+        raise SignatureInvalid("the certificate chain is longer than its authority allows")

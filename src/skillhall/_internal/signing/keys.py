@@ -1,6 +1,6 @@
 """Keys for signatures: P-256, P-384, P-521 and Ed25519, in PEM.
 
-New keys are P-256, which the reference tool of OpenSSF Model Signing reads, too.
+New keys are P-256, which the reference tool of OpenSSF Model Signing also reads.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def create_key_pair(passphrase: bytes | None = None) -> KeyPair:
 
 
 def load_private_key(data: bytes, name: str, passphrase: bytes | None = None) -> PrivateKey:
-    """Load a private key; `name` says where it is from. Raises: ConfigInvalid."""
+    """Load a private key; `name` is its origin in errors. Raises: ConfigInvalid."""
     try:
         key = serialization.load_pem_private_key(data, passphrase)
     except TypeError:
@@ -60,7 +60,7 @@ def load_private_key(data: bytes, name: str, passphrase: bytes | None = None) ->
 
 
 def load_public_key(data: bytes, name: str) -> PublicKey:
-    """Load a public key; `name` says where it is from. Raises: ConfigInvalid."""
+    """Load a public key; `name` is its origin in errors. Raises: ConfigInvalid."""
     try:
         key = serialization.load_pem_public_key(data)
     except (ValueError, UnsupportedAlgorithm):
@@ -89,14 +89,14 @@ def compute_key_hint(key: PublicKey) -> str:
 
 
 def sign(key: PrivateKey, data: bytes) -> bytes:
-    """Sign some bytes."""
+    """Return the signature of `data`."""
     if isinstance(key, ed25519.Ed25519PrivateKey):
         return key.sign(data)
     return key.sign(data, ec.ECDSA(_CURVE_HASHES[key.key_size]))
 
 
 def verify(key: object, signature: bytes, data: bytes) -> None:
-    """Check the signature of some bytes. Raises: SignatureInvalid."""
+    """Check the signature of `data`. Raises: SignatureInvalid."""
     try:
         if isinstance(key, ed25519.Ed25519PublicKey):
             key.verify(signature, data)

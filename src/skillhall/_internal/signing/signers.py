@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography.exceptions import UnsupportedAlgorithm
@@ -11,12 +12,14 @@ from skillhall._internal.skill.signatures.statement import SignatureInvalid
 
 if TYPE_CHECKING:
     from cryptography import x509
+    from sigstore.verify import Verifier
 
+    from skillhall._internal.signing.sigstore_identity import IdentityPolicy
     from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 
 class KeySigner(NamedTuple):
-    """A signer with a key."""
+    """A signer identified by a public key."""
 
     name: str
     key: keys.PublicKey
@@ -39,7 +42,7 @@ class KeySigner(NamedTuple):
 
 
 class CertificateSigner(NamedTuple):
-    """A signer with certificates of a certificate authority, and a subject."""
+    """A signer identified by certificate authorities and a subject."""
 
     name: str
     roots: list[x509.Certificate]
@@ -63,4 +66,35 @@ class CertificateSigner(NamedTuple):
         return True
 
 
-Signer = KeySigner | CertificateSigner
+@dataclass(slots=True)
+class IdentitySigner:
+    """A signer with a Sigstore identity, such as a CI workflow."""
+
+    name: str
+    identity: str  # pattern
+    issuer: str
+    trusted_root: bytes = b""  # of a private Sigstore
+    path: str = "Sigstore"  # of the trusted root, for messages
+    _checker: tuple[IdentityPolicy, Verifier] | None = None
+
+    def accepts(self, bundle: SigstoreBundle) -> bool:
+        """Whether this signer made the signature.
+
+        Raises: SignatureInvalid, ConfigInvalid, ModuleNotFoundError.
+        """
+        if not bundle.is_keyless:
+            return False
+        # The package `sigstore` takes 400 ms to import, and most signers have a key.
+        from skillhall._internal.signing.sigstore_identity import (  # noqa: PLC0415
+            IdentityPolicy,
+            is_signed_by,
+            open_verifier,
+        )
+
+        if self._checker is None:
+            policy = IdentityPolicy(self.identity, self.issuer)
+            self._checker = policy, open_verifier(self.trusted_root, self.path)
+        return is_signed_by(bundle, *self._checker)
+
+
+Signer = KeySigner | CertificateSigner | IdentitySigner

@@ -1,4 +1,4 @@
-"""Approved files of a skill, with which everything that is read of it is compared."""
+"""The approved files of a skill. Everything read from the skill is compared with them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from skillhall._internal.skill.bundle import Bundle, SkillFile, compute_digest, sha256_hex
 from skillhall.errors import SkillNotApproved
 
-CHANGED_REASON = "it changed since it was approved"
+CHANGED_REASON = "it has changed since it was approved"
 
 
 class ApprovedFile(NamedTuple):
@@ -34,7 +34,7 @@ def hash_files(bundle: Bundle) -> dict[str, ApprovedFile]:
 class ApprovedFiles:
     """The files of the approved version of a skill, by path.
 
-    Files whose stat signature is in `signatures` had the approved content when it was taken.
+    A file whose stat signature is in `signatures` had the approved content at that time.
     """
 
     name: str  # of the skill, for errors
@@ -51,7 +51,8 @@ class ApprovedFiles:
     def check_bundle(self, bundle: Bundle) -> Bundle:
         """Return the bundle, with checked reads, if its files are the approved ones.
 
-        Only files with another stat signature are read. Raises: SkillNotApproved, SkillhallError.
+        Only files whose stat signature has changed are read.
+        Raises: SkillNotApproved, SkillhallError.
         """
         if bundle.files.keys() != self.files.keys():
             raise SkillNotApproved(self.name, CHANGED_REASON)

@@ -63,7 +63,7 @@ def autofix(data: bytes, folder: str) -> AutofixResult:
         change = f"changed the name {name!r} to {folder!r}"
         edit(change, Document.with_field, "name", folder)
     if (tools := _join_allowed_tools(data)) is not None:
-        change = "separated the entries of 'allowed-tools' by spaces"
+        change = "separated the entries of 'allowed-tools' with spaces"
         edit(change, Document.with_field, "allowed-tools", tools)
     return AutofixResult(data, tuple(changes))
 

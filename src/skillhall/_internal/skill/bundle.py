@@ -115,7 +115,7 @@ def is_in_version_control_folder(path: str) -> bool:
 
 
 def is_version_control_name(name: str) -> bool:
-    """Whether some system takes a file or folder name for a version control folder's."""
+    """Whether some file system treats the name as that of a version control folder."""
     # Folding takes time, and few names can be folded to one of these.
     is_candidate = name.startswith(".") or "~" in name or not name.isascii()
     return is_candidate and fold_name(name) in VERSION_CONTROL_FOLDERS
@@ -137,7 +137,7 @@ def find_collision(paths: Iterable[str]) -> PathCollision | None:
         unique.add(path)
     for path in sorted(unique):
         if any(folder in unique for folder in parent_folders(path)):
-            return PathCollision(path, "a file has the name of its folder")
+            return PathCollision(path, "one of its folders is also a file")
     return None
 
 
@@ -150,6 +150,11 @@ def compute_digest(files: Iterable[tuple[str, int, str]]) -> str:
     """Compute the digest of a skill from the path, size and SHA-256 of each file."""
     lines = (f"{path}\0{size}\0sha256:{sha256}\n" for path, size, sha256 in sorted(files))
     return f"sha256:{sha256_hex(''.join(lines).encode())}"
+
+
+def digest_files(files: Mapping[str, tuple[bytes, int]]) -> str:
+    """Compute the digest of a skill from its files: content and mode by path."""
+    return compute_digest((path, len(data), sha256_hex(data)) for path, (data, _) in files.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +191,7 @@ class Bundle:
     def digest(self) -> str:
         """Compute one digest over the paths, sizes and contents of all files.
 
-        Lock files, REST, MCP and approvals use it, for bundles with hidden files.
+        Lock files, REST, MCP and approvals use it. Their bundles include hidden files.
         """
         return compute_digest(
             (path, len(data), sha256_hex(data))

@@ -1,4 +1,4 @@
-"""Normalized words of a text, and a key that is the same for copies of a skill."""
+"""Normalized words of text, and a key that all copies of a skill share."""
 
 from __future__ import annotations
 
@@ -69,7 +69,12 @@ def copy_key(data: bytes) -> bytes:
     The key covers the description and the body, without case, punctuation or whitespace. The name
     and the other fields may differ: copies are often renamed, and registries add fields.
     """
-    text = _fold(find_copied_text(data)).translate(_LOWERCASE, _SEPARATORS)
+    return words_key(find_copied_text(data))
+
+
+def words_key(data: bytes) -> bytes:
+    """Return a key of the letters and digits in UTF-8 text; empty if there are none."""
+    text = _fold(data).translate(_LOWERCASE, _SEPARATORS)
     return blake2b(text, digest_size=KEY_SIZE).digest() if text else b""
 
 

@@ -89,7 +89,10 @@ class Code(StrEnum):
     CASE_COLLISION = "case-collision"
     NEAR_COPY = "near-copy"
     SIGNATURE_BROKEN = "signature-broken"
+    SIGNATURE_UNKNOWN = "signature-unknown"
+    REF_MOVED = "ref-moved"
     POLICY_UNMET = "policy-unmet"
+    REVOKED = "revoked"
     INLINE_WINS = "inline-wins"
     PATTERN_UNMATCHED = "pattern-unmatched"
     REQUIREMENT_UNMET = "requirement-unmet"
@@ -146,6 +149,7 @@ class Code(StrEnum):
     KNOWN_INSTALLER = "known-installer"
     LONG_BASE64 = "long-base64"
     QUOTED_RISK = "quoted-risk"
+    RISK_UNDERSTATED = "risk-understated"
 
 
 class Finding(NamedTuple):

@@ -47,7 +47,7 @@ def find_frontmatter(
     """Locate the frontmatter block in `data`, or return why there is none.
 
     With `is_complete=False`, `data` is only the start of a file. A fence at its very end does not
-    count, since its line may go on, and `UNCLOSED` means that more of the file is needed.
+    count, since its line may continue, and `UNCLOSED` means that more of the file is needed.
     """
     # Fast path for the usual file: plain fences and line breaks.
     at = data.find(b"\n---", 3)

@@ -38,7 +38,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def find_hunks(old: Sequence[str], new: Sequence[str]) -> tuple[list[Hunk], list[Hunk]] | None:
-    """Return two minimal diffs of `old` and `new`, or `None` over the work limit.
+    """Return two minimal diffs of `old` and `new`; `None` if they take too much work.
 
     One is computed from the start, the other from the end. They may differ where lines repeat.
     A hunk that fits in several positions is put in the last one.
@@ -55,7 +55,7 @@ def find_hunks(old: Sequence[str], new: Sequence[str]) -> tuple[list[Hunk], list
 def _find_equal_lines(
     old: Sequence[str], new: Sequence[str]
 ) -> tuple[_LinePairs, _LinePairs] | None:
-    """Return two longest common subsequences, or `None` over the work limit.
+    """Return two longest common subsequences; `None` if they take too much work.
 
     One is computed from the start, the other from the end. They are often the same.
     """
@@ -80,7 +80,7 @@ def _find_equal_lines(
 
 
 def _find_common_lines(old: list[str], new: list[str]) -> _LinePairs | None:
-    """Return a longest common subsequence, or `None` over the work limit.
+    """Return a longest common subsequence; `None` if it takes too much work.
 
     Myers' greedy diff: with each edit, follow every diagonal as far as it goes.
     """

@@ -9,12 +9,13 @@ from __future__ import annotations
 import gzip
 import logging
 import math
+import operator
 import os
 import threading
 import time
 from bisect import bisect_right
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property, partial
 from itertools import chain
@@ -33,11 +34,18 @@ from skillhall._internal.catalog.skill_content import (
 )
 from skillhall._internal.catalog.skill_view import SkillView
 from skillhall._internal.catalog.skip_log import log_skipped
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.server_gate import ServedClearance, ServerGate
+from skillhall._internal.catalog.trust.trust_summary import (
+    SkillApproval,
+    SkillProvenance,
+    TrustSummary,
+)
+from skillhall._internal.installer.install_rules import InstallRules, load_install_rules
 from skillhall._internal.policy.effects import JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.policy.skipped_items import collect_skipped
+from skillhall._internal.policy.trust.version_review import VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, fold_name, sha256_hex
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
@@ -51,22 +59,33 @@ from skillhall._internal.skill_store.input_checks import (
     find_skill_md,
 )
 from skillhall._internal.skill_store.skill_analysis import PUBLISHED_SCAN, FactCache
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE
+from skillhall._internal.skill_store.store import (
+    ALL_FILES_SCAN,
+    FOLDER_BY_SOURCE,
+    WRITTEN_HERE,
+    ImportOrigin,
+)
 from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
+from skillhall._internal.skill_store.versions.pinned_versions import PinnedSkill, PinnedVersions
+from skillhall._internal.skill_store.versions.skill_versions import PUBLIC_STATES, parse_pin
 from skillhall._internal.sources.archive.source import DEFAULT_ARCHIVE_LIMITS, read_archive
 from skillhall._internal.sources.archive.upload import build_bundles, read_archive_or_skill_md
 from skillhall._internal.sources.archive.zip_writer import pack_bundle
-from skillhall._internal.sources.base import OpenedSource
+from skillhall._internal.sources.base import OpenedSource, Ref
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.candidate import format_os_error
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
+from skillhall._internal.storage.server_revocations import RevokedDigests
 from skillhall.errors import (
     ReadOnly,
     SkillFileNotFound,
     SkillhallError,
+    SkillNotApproved,
     SkillNotFound,
     SourceRejected,
+    VersionYanked,
+    without_credentials,
 )
 
 if TYPE_CHECKING:
@@ -77,12 +96,16 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.catalog.search.search_index import SearchIndex
     from skillhall._internal.embeddings.semantic_ranking import SemanticRanking
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.skipped_items import SkippedItem
+    from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.settings import Settings
     from skillhall._internal.skill.bundle import Bundle, SkillFile
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillStore
     from skillhall._internal.skill_store.undoable_changes import SkillChangeResult
+    from skillhall._internal.skill_store.versions.skill_versions import SkillVersions
+    from skillhall._internal.storage.records import SkillVersion
 
     # The second item is the id that undoes the change, or "" if it cannot be undone.
     SkillImportResult: TypeAlias = tuple[ImportReport, str]
@@ -93,6 +116,7 @@ REPOSITORY_SOURCE = "repository"
 MAX_PAGE_SIZE = 1000  # skills
 MAX_IMPORT_FILES = DEFAULT_ARCHIVE_LIMITS.entries  # per import
 TOKEN_ORDER_TTL = 2.0  # seconds, while tokens are being counted
+_SOURCE_LABELS = {USER: "on this server", SYSTEM: "part of this server"}
 _UNKNOWN_ORIGIN = RepositoryOrigin("a repository")
 _LOG = logging.getLogger("skillhall.server")
 
@@ -117,6 +141,7 @@ class SkillDetails:
     files: tuple[SkillFile, ...]
     findings: tuple[JudgedFinding, ...]
     shadowed: tuple[SkillSummary, ...] = ()  # skills with the same id that are not served
+    version: SkillVersion | None = None  # that the request named
 
 
 class SkillArtifact(NamedTuple):
@@ -152,6 +177,7 @@ class CollectionSnapshot:
     origins: Mapping[str, RepositoryOrigin]
     shadowed: Mapping[str, tuple[CatalogSkill, ...]]  # skills that are not served, by id
     skipped: tuple[SkippedItem, ...]  # of the store and of repositories
+    revoked: Mapping[str, Revocation] = field(default_factory=dict)  # by id
     documents: dict[str, EncodedDocument] = field(default_factory=dict, compare=False)  # by name
     # Expiry and ids, by source.
     token_orders: dict[str, tuple[float, Sequence[str]]] = field(
@@ -165,8 +191,15 @@ class CollectionSnapshot:
 
     @property
     def published_ids(self) -> list[str]:
-        """Sorted ids of the skills that installers get: those that are not hidden."""
-        return [identity for identity in self.ids if not self.skills[identity].hidden]
+        """Sorted ids of the skills that installers get: neither hidden nor revoked."""
+        return [identity for identity in self.available_ids if not self.skills[identity].hidden]
+
+    @property
+    def available_ids(self) -> Sequence[str]:
+        """Sorted ids of the skills that are not revoked."""
+        if not self.revoked:
+            return self.ids
+        return [identity for identity in self.ids if identity not in self.revoked]
 
     @cached_property
     def _ids_by_source(self) -> Mapping[str, list[str]]:
@@ -209,8 +242,15 @@ class CollectionSnapshot:
     def summarize(self, skill: CatalogSkill) -> SkillSummary:
         """Return the list row of a served or shadowed skill."""
         name = self.origins.get(skill.root.path, RepositoryOrigin()).repository
+        revocation = self.revoked.get(skill.id) if self.skills.get(skill.id) is skill else None
         return SkillSummary(
-            skill.id, skill.name, skill.description, skill.source, skill.hidden, name
+            skill.id,
+            skill.name,
+            skill.description,
+            skill.source,
+            skill.hidden,
+            name,
+            revocation=revocation,
         )
 
     def page(self, after: str = "", limit: int = MAX_PAGE_SIZE, source: str = "") -> CollectionPage:
@@ -229,10 +269,14 @@ class Collection:
     store: SkillStore
     settings: Settings
     read_repositories: ReadRepositorySkills = field(default=RepositorySkillSet)
+    read_revoked: Callable[[], RevokedDigests] = RevokedDigests
     on_change: Callable[[Iterable[CatalogSkill]], None] = lambda _: None  # with all skills
     semantic: SemanticRanking | None = None  # for search
+    versions: SkillVersions | None = None  # None if they are not recorded
+    served: ServerGate = field(default_factory=ServerGate)  # the gate
     _snapshot: CollectionSnapshot | None = None
-    _inputs: tuple[LoadedCatalog, RepositorySkillSet] | None = None  # of the snapshot
+    # Of the snapshot.
+    _inputs: tuple[LoadedCatalog, RepositorySkillSet, RevokedDigests] | None = None
     _last_repository_skills: tuple[str, Sequence[CatalogSkill]] = ("", ())  # digest and skills
     _served_repository_skills: Sequence[CatalogSkill] = ()  # the same, as the snapshot has them
     _logged_skips: frozenset[SkippedItem] = frozenset()
@@ -252,29 +296,36 @@ class Collection:
     def watch(self) -> None:
         """Detect changes and examine skills in the background. Call `close` when done."""
         self.facts.start()
-        self.store.live_catalog.watch(self.snapshot)
+        self.store.watch(self.snapshot)
 
     def close(self) -> None:
         """Stop the work in the background. Idempotent."""
-        self.store.live_catalog.close()
+        self.store.close()
         self.facts.close()
         self._background_index.close()
 
     def snapshot(self) -> CollectionSnapshot:
         """Return the current collection. It is rebuilt only after a change."""
-        inputs = local, repositories = self.store.current(), self.read_repositories()
+        local, repositories, revoked = inputs = (
+            self.store.current(),
+            self.read_repositories(),
+            self.read_revoked(),
+        )
         snapshot, last = self._snapshot, self._inputs
         # Not `==`, which would compare every skill.
-        if snapshot and last and last[0] is local and last[1] is repositories:
+        if snapshot and last and all(map(operator.is_, inputs, last)):
             return snapshot
         with self._lock:
             digest, skills, origins = repositories
             revision = f"{local.revision}{digest}{self._move_suffix(digest, skills)}"
+            revision += f"-{revoked.number}" if revoked.number else ""
             snapshot, last = self._snapshot, self._inputs
             is_same = snapshot is not None and snapshot.revision == revision
             if snapshot is None or last is None or not is_same or last[0] is not local:
                 served = self._served_repository_skills
-                self._snapshot = _build_snapshot(revision, local.catalog, served, origins)
+                built = _build_snapshot(revision, local.catalog, served, origins)
+                found = self._find_revoked(built.skills, revoked)
+                self._snapshot = built if not found else replace(built, revoked=found)
                 if not is_same:
                     self._background_index.schedule(self._snapshot.index_input)
                 self.facts.schedule(self._snapshot.skills.values())
@@ -286,6 +337,21 @@ class Collection:
                 snapshot = self._snapshot
             self._inputs = inputs
             return snapshot
+
+    def _find_revoked(
+        self, skills: Mapping[str, CatalogSkill], revoked: RevokedDigests
+    ) -> dict[str, Revocation]:
+        """Return the skills whose files are revoked, by id."""
+        if not revoked.by_digest:
+            return {}
+        found = {}
+        for identity, skill in skills.items():
+            # A skill that cannot be read is not served either.
+            with suppress(SkillhallError, OSError):
+                for digest in self.facts.get_digests(skill):
+                    if digest in revoked.by_digest:
+                        found[identity] = revoked.by_digest[digest]
+        return found
 
     def _move_suffix(self, digest: str, skills: Sequence[CatalogSkill]) -> str:
         """Return a revision suffix that changes when equal skills move to other folders.
@@ -323,20 +389,95 @@ class Collection:
     def current_view(self) -> SkillView:
         """Return the skills that models may see, for tools and MCP."""
         snapshot = self.snapshot()
+        revision, clearance = self.clear(snapshot)
         with self._lock:
-            if self._view is None or self._view.revision != snapshot.revision:
-                index = partial(self.get_index, snapshot)
-                skills = clear_all(snapshot.skills.values())
+            if self._view is None or self._view.revision != revision:
                 self._view = SkillView(
-                    snapshot.revision, LOCAL_SKILLS, skills, snapshot.findings, index
+                    revision,
+                    LOCAL_SKILLS,
+                    clearance.cleared,
+                    snapshot.findings,
+                    partial(self.get_index, snapshot),
+                    clearance=clearance,
+                    summarize_trust=self.summarize_trust,
                 )
             return self._view
+
+    def clear(self, snapshot: CollectionSnapshot) -> ServedClearance:
+        """Return which skills of a snapshot models get."""
+        available = (snapshot.skills[identity] for identity in snapshot.available_ids)
+        return self.served.clear(snapshot.revision, available)
+
+    def summarize_trust(self, skill: CatalogSkill, *, with_history: bool = False) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether models get it.
+
+        The history of versions is in the database, which may be slow. Pages of skills and MCP work
+        without it.
+        """
+        [summary] = self.summarize_all([skill], with_history=with_history)
+        is_read = with_history or not self.has_history(skill)
+        return summary._replace(is_history_read=is_read)
+
+    def has_history(self, skill: CatalogSkill) -> bool:
+        """Whether the database has versions of a skill."""
+        return skill.source == USER and self.versions is not None
+
+    def summarize_all(
+        self, skills: Sequence[CatalogSkill], *, with_history: bool = False
+    ) -> list[TrustSummary]:
+        """Return the summaries of several skills, in order."""
+        revoked = self.snapshot().revoked
+        history: list[tuple[SkillProvenance, SkillApproval | None]] = [
+            self._find_history(skill)
+            if with_history
+            else (self._find_source(skill), self.store.find_approval(skill.id))
+            for skill in skills
+        ]
+        summaries = self.served.summarize_all(
+            skills, [origin for origin, _ in history], [approval for _, approval in history]
+        )
+        return [
+            summary.with_revocation(revoked[skill.id].describe())
+            if skill.id in revoked
+            else summary
+            for skill, summary in zip(skills, summaries, strict=True)
+        ]
+
+    def _find_history(self, skill: CatalogSkill) -> tuple[SkillProvenance, SkillApproval | None]:
+        """Return where a skill is from, and who approved the served version."""
+        origin = self._find_source(skill)
+        if skill.source != USER or self.versions is None:
+            return origin, None
+        try:
+            listed = self.versions.list(skill.id)
+        except SkillhallError:  # the database does not answer
+            return origin, None
+        version = next((one for one in listed.versions if one.number == listed.current), None)
+        if version is None:
+            return origin, None
+        origin = SkillProvenance(version.source or origin.source, version.commit)
+        reviews = [
+            one for one in listed.reviews_of(version.number) if one.decision is VersionVerb.APPROVE
+        ]
+        if not reviews:
+            return origin, None
+        by, at, digest = reviews[-1].by, reviews[-1].at, reviews[-1].digest
+        return origin, SkillApproval(digest, by, at, f"version {version.number}")
+
+    def _find_source(self, skill: CatalogSkill) -> SkillProvenance:
+        if skill.source == REPOSITORY_SOURCE:
+            folder = skill.root.path
+            origins = self.read_repositories().origins
+            origin = origins.get(folder) or self.snapshot().origins.get(folder, _UNKNOWN_ORIGIN)
+            return SkillProvenance(origin.repository, origin.commit)
+        return SkillProvenance(_SOURCE_LABELS[skill.source])
 
     def import_source(
         self,
         text: str,
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
         allow_tokens: bool = True,
     ) -> SkillImportResult:
@@ -345,7 +486,15 @@ class Collection:
         Raises: as `open_remote`, and errors from importing.
         """
         opened = self.open_remote(text, allow_tokens=allow_tokens)
-        return self._import(opened.bundles, identity, replace=replace)
+        provenance = ImportOrigin(without_credentials(text), opened.commit)
+        rules = self.load_rules(opened.reference)
+        return self._import(
+            opened.bundles, identity, actor, provenance, replace=replace, rules=rules
+        )
+
+    def load_rules(self, reference: Ref | None = None) -> InstallRules:
+        """Load the rules for skills from a source, or from an upload."""
+        return load_install_rules(reference, self.settings)
 
     def open_remote(self, text: str, *, allow_tokens: bool = True) -> OpenedSource:
         """Open a repository or URL, with the server's git tokens only if that is allowed.
@@ -366,33 +515,57 @@ class Collection:
         return open_source(path, self.settings)
 
     def import_archive(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        actor: Actor,
+        replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills of an archive. Raises: errors from reading or importing."""
-        return self._import(read_archive(data, name), identity, replace=replace)
+        return self._import(read_archive(data, name), identity, actor, replace=replace)
 
     def import_file(
-        self, data: bytes, name: str, identity: str | None = None, *, replace: bool = False
+        self,
+        data: bytes,
+        name: str,
+        identity: str | None = None,
+        *,
+        actor: Actor,
+        replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills of an archive, or a SKILL.md. Raises: as `import_archive`."""
-        return self._import(read_archive_or_skill_md(data, name), identity, replace=replace)
+        bundles = read_archive_or_skill_md(data, name)
+        return self._import(bundles, identity, actor, replace=replace)
 
     def import_files(
         self,
         files: Sequence[tuple[str, bytes]],
         identity: str | None = None,
         *,
+        actor: Actor,
         replace: bool = False,
     ) -> SkillImportResult:
         """Import the skills found in (path, content) pairs. Raises: as `import_archive`."""
-        return self._import(build_bundles(files), identity, replace=replace)
+        return self._import(build_bundles(files), identity, actor, replace=replace)
 
-    def _import(
-        self, bundles: Iterable[Bundle], identity: str | None, *, replace: bool
+    def _import(  # noqa: PLR0913 - what an import consists of
+        self,
+        bundles: Iterable[Bundle],
+        identity: str | None,
+        actor: Actor,
+        provenance: ImportOrigin = WRITTEN_HERE,
+        *,
+        replace: bool,
+        rules: InstallRules | None = None,
     ) -> SkillImportResult:
         """Import bundles, and add a finding for each near copy of another skill."""
         loaded, present = [*bundles], [*self.present_skills()]
-        report, change = self.changes.import_(loaded, identity, replace=replace)
+        rules = rules or self.load_rules()
+        report, change = self.changes(actor).import_(
+            loaded, identity, provenance, replace=replace, rules=rules
+        )
         copies = []
         for skill, bundle in zip(report.imported, loaded, strict=True):
             data = bundle.files[find_skill_md(bundle)].read()
@@ -401,20 +574,97 @@ class Collection:
         judged = LOCAL_SKILLS.load_policy.judge(copies)
         return report._replace(findings=(*report.findings, *judged)), change
 
-    def find(self, identity: str) -> CatalogSkill:
+    def find(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
         """Return the skill with this id, after checking the disk for changes.
 
-        Raises: SkillNotFound.
+        The id may name a version: `pdf@4` or `pdf@sha256:…`.
+        Raises: SkillNotFound, VersionNotFound, VersionYanked.
         """
         self.store.live_catalog.recheck(identity)
         skills = self.snapshot().skills
-        if identity not in skills:
-            raise SkillNotFound(identity, get_close_matches(identity, skills))
-        return skills[identity]
+        if identity in skills:
+            return skills[identity]
+        if pinned := self.find_pinned(identity, with_drafts=with_drafts):
+            return pinned.skill
+        pin = parse_pin(identity)
+        served = skills.get(pin.skill) if pin else None
+        # Skills of repositories have no versions, but a digest.
+        if pin and served and self.facts.get_digests(served)[0].startswith(pin.version):
+            return served
+        raise SkillNotFound(identity, get_close_matches(identity, skills))
 
-    def details(self, identity: str) -> SkillDetails:
-        """Return all details of a skill. Raises: SkillNotFound, SkillFileNotFound."""
-        skill = self.find(identity)
+    def find_pinned(self, identity: str, *, with_drafts: bool = False) -> PinnedSkill | None:
+        """Return the version that an id names; None if it names none.
+
+        Raises: VersionNotFound, VersionYanked, DatabaseUnavailable.
+        """
+        pin, skills = parse_pin(identity), self.snapshot().skills
+        if pin is None or self.versions is None or identity in skills:
+            return None
+        if pin.skill in skills and skills[pin.skill].source != USER:
+            return None
+        pinned = self._pins(self.versions).open(pin, with_drafts=with_drafts)
+        revoked = self.read_revoked().by_digest.get(pinned.version.digest)
+        if revoked is not None and not with_drafts:
+            raise VersionYanked(pin.skill, pinned.version.number, revoked.reason)
+        return pinned
+
+    def pinned_view(self, identity: str) -> SkillView | None:
+        """Return a view with the version that an id names; None if it names none.
+
+        Raises: as `find_pinned`.
+        """
+        pinned = self.find_pinned(identity)
+        if pinned is None:
+            return None
+        clearance = self.served.clear_uncached([pinned.skill])
+        return SkillView(pinned.version.digest, LOCAL_SKILLS, clearance.cleared)
+
+    def _pins(self, versions: SkillVersions) -> PinnedVersions:
+        name = sha256_hex(os.fsencode(self.store.location))[:16]
+        folder = os.path.join(self.settings.cache_directory, "versions", name)
+        return PinnedVersions(versions, folder)
+
+    @property
+    def is_reviewed(self) -> bool:
+        """Whether versions of user skills are served only after a review."""
+        return self.versions is not None and self.versions.is_on
+
+    def pin_draft(self, identity: str) -> str:
+        """Return the id of the newest version of a skill, if it is not approved yet.
+
+        Otherwise, returns the id itself. Raises: DatabaseUnavailable.
+        """
+        if self.versions is None:
+            return identity
+        versions = self.versions.list(identity).versions
+        if not versions or versions[0].state in PUBLIC_STATES:
+            return identity
+        return f"{identity}@{versions[0].number}"
+
+    def read_working_copy(self, identity: str) -> tuple[bytes, str]:
+        """Return the SKILL.md to edit, and the digest of the skill that an edit replaces.
+
+        With review, they are those of the newest draft. Raises: SkillNotFound, and as `read_file`.
+        """
+        if not self.is_reviewed:
+            data = self.read_file(identity, self.find(identity).file)
+            return data, self.details(identity).digest
+        bundle = self.store.files(identity)
+        if bundle is None:
+            raise SkillNotFound(identity)
+        loaded = load_into_memory(bundle)
+        return loaded.files[find_skill_md(loaded)].read(), loaded.digest()
+
+    def _is_only_draft(self, identity: str) -> bool:
+        """Whether a user skill exists, but no version of it is served."""
+        is_served = identity in self.snapshot().skills
+        return self.is_reviewed and not is_served and self.store.files(identity) is not None
+
+    def details(self, identity: str, *, with_drafts: bool = False) -> SkillDetails:
+        """Return all details of a skill. Raises: as `find`, SkillFileNotFound."""
+        pinned = self.find_pinned(identity, with_drafts=with_drafts)
+        skill = pinned.skill if pinned else self.find(identity)
 
         def read(bundle: Bundle) -> SkillDetails:
             examined, snapshot = examine_skill(skill, LOCAL_SKILLS), self.snapshot()
@@ -424,7 +674,7 @@ class Collection:
                 path = finding.path.removeprefix(skill.directory).lstrip("/\\") or skill.file
                 findings.append(JudgedFinding(finding._replace(path=path), effect))
             return SkillDetails(
-                snapshot.get_entry(identity),
+                snapshot.summarize(skill),
                 examined.parsed.frontmatter.fields,
                 examined.parsed.body,
                 estimate_tokens(examined.parsed.body),
@@ -432,6 +682,7 @@ class Collection:
                 tuple(remove_hidden_files(loaded).files.values()),
                 tuple(findings),
                 tuple(map(snapshot.summarize, snapshot.shadowed.get(identity, ()))),
+                pinned.version if pinned else None,
             )
 
         return with_bundle(skill, ALL_FILES_SCAN, read)
@@ -446,28 +697,47 @@ class Collection:
         origins = self.read_repositories().origins
         return origins.get(folder) or snapshot.origins.get(folder, RepositoryOrigin())
 
+    def find_available(self, identity: str, *, with_drafts: bool = False) -> CatalogSkill:
+        """Return the skill with this id, for a download or a model.
+
+        Raises: as `find`, SkillNotApproved if it is revoked.
+        """
+        skill = self.find(identity, with_drafts=with_drafts)
+        snapshot = self.snapshot()
+        is_served = snapshot.skills.get(skill.id) is skill  # not a version that the id names
+        revocation = snapshot.revoked.get(skill.id) if is_served else None
+        if revocation is not None:
+            raise SkillNotApproved(skill.name, f"it is revoked: {revocation.describe()}")
+        return skill
+
     def bundle(self, identity: str) -> Bundle:
         """Open all published files of a skill. Raises: SkillNotFound, SkillFileNotFound."""
         return open_skill_bundle(self.find(identity), PUBLISHED_SCAN)
 
     def read_file(self, identity: str, path: str) -> bytes:
-        """Read a file of a skill.
+        """Read a file of a skill, even if it is revoked.
 
-        Raises: SkillNotFound, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
+        Raises: as `find`, SkillFileNotFound, UnsafePath, NotAFile, TooLarge.
         """
         return read_published_file(self.find(identity), RelativePath.parse(path))
 
-    def archive(self, identity: str) -> bytes:
+    def download_file(self, identity: str, path: str, *, with_drafts: bool = False) -> bytes:
+        """Read a file of a skill for an installer. Raises: as `read_file` and `find_available`."""
+        skill = self.find_available(identity, with_drafts=with_drafts)
+        return read_published_file(skill, RelativePath.parse(path))
+
+    def archive(self, identity: str, *, with_drafts: bool = False) -> bytes:
         """Pack all published files of a skill as a zip file.
 
-        Raises: same as `bundle`, and errors from reading.
+        Raises: as `find_available`, and errors from reading.
         """
-        return with_bundle(self.find(identity), PUBLISHED_SCAN, pack_bundle)
+        skill = self.find_available(identity, with_drafts=with_drafts)
+        return with_bundle(skill, PUBLISHED_SCAN, pack_bundle)
 
     def sort_by_tokens(self, snapshot: CollectionSnapshot, source: str = "") -> Sequence[str]:
         """Return the ids of a source, or all if it is "", sorted by tokens, most first.
 
-        While a thread examines the skills, those that are not examined yet come last.
+        While a thread examines the skills, those that have not been examined yet come last.
         """
         is_complete, now = self.facts.progress is None, time.monotonic()
         expiry, order = snapshot.token_orders.get(source, (0.0, ()))
@@ -491,25 +761,27 @@ class Collection:
         """Return the ids of the system skills, which no user skill may have."""
         return self.snapshot().ids_of_source(SYSTEM)
 
-    @property
-    def changes(self) -> SkillStoreChanges:
-        """Undoable operations on user skills."""
-        return SkillStoreChanges(self.store, self.settings.data_directory)
+    def changes(self, actor: Actor) -> SkillStoreChanges:
+        """Return the undoable operations on user skills, by an actor."""
+        return SkillStoreChanges(self.store, self.settings.data_directory, actor)
 
-    def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
+    def edit(
+        self, identity: str, text: SkillText, digest: str, *, actor: Actor
+    ) -> SkillChangeResult:
         """Edit a user skill. Raises: ReadOnly, and as `SkillStoreChanges.edit`."""
         self.check_writable(identity)
-        return self.changes.edit(identity, text, digest)
+        return self.changes(actor).edit(identity, text, digest)
 
-    def delete(self, identity: str, *, shadowed: bool = False) -> str:
+    def delete(self, identity: str, *, actor: Actor, shadowed: bool = False) -> str:
         """Delete a user skill; return the change's id, or "" if it cannot be undone.
 
         A user skill that a system skill shadows is deleted only if `shadowed` is set.
         Raises: ReadOnly, SkillNotFound, UnsafePath, OSError.
         """
-        if self.find(identity).source == REPOSITORY_SOURCE:
+        is_draft = self._is_only_draft(identity)
+        if not is_draft and self.find(identity).source == REPOSITORY_SOURCE:
             self.check_writable(identity)
-        return self.changes.delete(identity, shadowed=shadowed)
+        return self.changes(actor).delete(identity, shadowed=shadowed)
 
     def shadowed_bundle(self, identity: str) -> Bundle:
         """Open all published files of the user skill that a system skill shadows.
@@ -527,6 +799,8 @@ class Collection:
 
     def check_writable(self, identity: str) -> None:
         """Check that a skill is a user skill. Raises: ReadOnly, SkillNotFound."""
+        if self._is_only_draft(identity):
+            return
         entry = self.snapshot().get_entry(self.find(identity).id)
         if entry.source == REPOSITORY_SOURCE:
             raise ReadOnly(identity, repository=entry.repository or "its repository")
@@ -537,7 +811,10 @@ class Collection:
     def artifacts(self, snapshot: CollectionSnapshot | None = None) -> Iterator[SkillArtifact]:
         """Iterate over the published skills as downloads, sorted by id."""
         snapshot = snapshot or self.snapshot()
+        held = self.clear(snapshot).held_ids
         for identity in snapshot.published_ids:
+            if identity in held:
+                continue
             with _skip_unreadable(identity):
                 packed = self.facts.get_packed(snapshot.skills[identity])
                 entry = snapshot.get_entry(identity)
@@ -558,18 +835,19 @@ class Collection:
     def get_document(
         self, name: str, encode: Callable[[CollectionSnapshot], bytes]
     ) -> EncodedDocument:
-        """Return a document about all skills; it is encoded once for each snapshot."""
+        """Return a document about all skills; it is encoded once for each change."""
         snapshot = self.snapshot()
-        document = snapshot.documents.get(name)
+        key = f"{name} {self.clear(snapshot).revision}"
+        document = snapshot.documents.get(key)
         if document is None:
             data = encode(snapshot)
-            document = snapshot.documents[name] = EncodedDocument(data, sha256_hex(data))
+            document = snapshot.documents[key] = EncodedDocument(data, sha256_hex(data))
         return document
 
     def read_published_file(self, identity: str, path: str) -> bytes:
         """Read a file listed by `file_lists`. Raises: as `read_file`."""
-        skill = self.find(identity)
-        if skill.hidden:
+        skill = self.find_available(identity)
+        if skill.hidden or identity in self.clear(self.snapshot()).held_ids:
             raise SkillNotFound(identity)
         real_path = skill.file if path == SKILL_MD else path
         return read_published_file(skill, RelativePath.parse(real_path))

@@ -6,33 +6,32 @@ database, but in the folders of each run directory.
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_content import open_skill_bundle
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, SkillFile
 from skillhall._internal.skill_store.input_checks import (
-    SYSTEM,
     USER,
     check_deletion,
     find_replaced_id,
     list_names,
 )
 from skillhall._internal.skill_store.mirror import EXECUTABLE_BIT
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
+from skillhall._internal.skill_store.mirrored_store import MirroredStore
+from skillhall._internal.skill_store.store import (
+    ACTIONS_BY_ORIGIN,
+    ALL_FILES_SCAN,
+)
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall._internal.sources.folder.root import Root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.catalog.catalog import Catalog
-    from skillhall._internal.catalog.live_catalog import LoadedCatalog
     from skillhall._internal.skill_store.folder_store import FolderStore
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.mirror import SkillMirror
@@ -43,14 +42,13 @@ if TYPE_CHECKING:
         SharedSkillWriter,
         SqlSharedSkillTable,
     )
+    from skillhall._internal.storage.sql.version_rows import VersionWriter
 
 _T = TypeVar("_T")
 
 
-class DatabaseStore(SkillStore):
+class DatabaseStore(MirroredStore):
     """User skills of a database, with the system skills of one run directory."""
-
-    is_in_database = True
 
     def __init__(
         self,
@@ -59,43 +57,19 @@ class DatabaseStore(SkillStore):
         mirror: SkillMirror,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        super().__init__(run_directory, mirror)
         self._store = store
-        self._mirror = mirror
         self._clock = clock
         self.location = mirror.folder
-        base = os.path.abspath(os.path.expanduser(run_directory))
-        self._system_folder = os.path.join(base, *FOLDER_BY_SOURCE[SYSTEM].split("/"))
-        self._unshared_folder = os.path.join(base, *FOLDER_BY_SOURCE[USER].split("/"))
-        self._loaded: tuple[LoadedCatalog, LoadedCatalog] | None = None  # as read, and returned
-        # The mirror reports its changes; only the system skills are compared with the disk.
-        self.live_catalog = LiveCatalog(self._roots, LOCAL_SKILLS, 1, mirror.folder_lock)
-        mirror.on_change = partial(self.live_catalog.mark_changed, 1)
-
-    @property
-    def _roots(self) -> tuple[Root, Root]:
-        return (
-            Root(self._system_folder, SYSTEM, is_required=False),
-            Root(self._mirror.folder, USER, is_required=False),
-        )
-
-    def current(self) -> LoadedCatalog:
-        """Return the current skills; the same object while nothing changes."""
-        # Read first: a change in between then changes the revision of the next call.
-        revision = self._mirror.revision
-        loaded, last = self.live_catalog.current(), self._loaded
-        revision = f"{loaded.revision}{revision}"
-        if last is None or last[0] is not loaded or last[1].revision != revision:
-            last = self._loaded = loaded, loaded._replace(revision=revision)
-        return last[1]
+        mirror.prepare_with(lambda: store.prepare(self._now()))
 
     def list_unshared_ids(self) -> Sequence[str]:
         """Ids of the user skills in the run directory, which are not shared."""
-        root = Root(self._unshared_folder, USER, is_required=False)
+        root = Root(self._user_folder, USER, is_required=False)
         return [skill.id for skill in load_roots([root], LOCAL_SKILLS)]
 
-    def catalog(self) -> Catalog:
-        """Return the current system and user skills, as one consistent catalog."""
-        return self.current().catalog
+    def record_edits(self) -> None:
+        """Do nothing: every change is made in the database."""
 
     def delete(self, id: str, *, shadowed: bool = False) -> None:  # noqa: A002 - the public name
         """Delete a user skill; set `shadowed` if and only if a system skill shadows it.
@@ -109,7 +83,7 @@ class DatabaseStore(SkillStore):
             writer.delete(id)
 
         served = self.catalog()
-        self._write(work)
+        self._write(work, "skill.delete")
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Read all files of a user skill; None if there is no such skill.
@@ -142,7 +116,7 @@ class DatabaseStore(SkillStore):
                 else:
                     writer.put(identity, files, skill.origin if skill else "imported")
 
-        self._write(work)
+        self._write(work, "skill.edit")
 
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
@@ -158,13 +132,36 @@ class DatabaseStore(SkillStore):
                 writer.put(replaced_id or item.skill.id, item.files, origin)
             return replaced_ids
 
-        return self._write(work)
+        return self._write(work, ACTIONS_BY_ORIGIN[origin])
 
-    def _write(self, work: Callable[[SharedSkillWriter], _T]) -> _T:
+    def follow_in_transaction(
+        self, writer: VersionWriter, skill: str, before: int | None, after: int | None
+    ) -> None:
+        """Update the working copy of a skill whose current version changes.
+
+        Without review, it is what is served. With review, a newer draft stays as it is.
+        """
+        if not self._store.is_reviewed or (
+            None not in (before, after) and writer.is_shared_equal(skill, before)
+        ):
+            writer.copy_to_shared(skill, after)
+
+    def follow(self, skill: str, before: int | None, after: int | None) -> None:
+        """Refresh the mirror after the current version of a skill changed."""
+        del skill
+        if before != after:
+            self._mirror.try_refresh()
+
+    def _write(self, work: Callable[[SharedSkillWriter], _T], action: str) -> _T:
         """Run a write transaction and mirror its result."""
-        result = self._store.write(work, self._clock().isoformat(timespec="seconds"))
+        result = self._store.write(
+            work, self._now(), self._actor, self._action or action, self._provenance
+        )
         self._mirror.try_refresh()
         return result
+
+    def _now(self) -> str:
+        return self._clock().isoformat(timespec="seconds")
 
 
 def _build_bundle(skill: SharedSkill, reader: SharedSkillReader) -> Bundle:

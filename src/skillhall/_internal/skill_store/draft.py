@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SkillDraft:
-    """Skill that is not saved yet."""
+    """Skill that has not been saved yet."""
 
     id: str  # "" if the input gives no valid id
     problems: tuple[str, ...]  # reasons why it cannot be saved

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.live_catalog import LiveCatalog
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.fs.handles import EntryKind
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import AuditedChange
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.visibility import is_visible_to_models
 from skillhall._internal.render.listing import render_local
-from skillhall._internal.skill.bundle import RelativePath
+from skillhall._internal.skill.bundle import RelativePath, digest_files
 from skillhall._internal.skill.frontmatter_locator import is_skill_md
 from skillhall._internal.skill_store import shipped_skills as shipped
 from skillhall._internal.skill_store.input_checks import (
@@ -24,21 +26,41 @@ from skillhall._internal.skill_store.input_checks import (
     find_replaced_id,
     list_names,
 )
-from skillhall._internal.skill_store.store import ALL_FILES_SCAN, FOLDER_BY_SOURCE, SkillStore
+from skillhall._internal.skill_store.store import (
+    ACTIONS_BY_ORIGIN,
+    ALL_FILES_SCAN,
+    FOLDER_BY_SOURCE,
+    SkillStore,
+)
 from skillhall._internal.sources.folder.bundle_reader import open_bundle
 from skillhall._internal.sources.folder.root import Root
-from skillhall.errors import Conflict, SkillFileNotFound, SkillNotFound, UnsafePath
+from skillhall.errors import (
+    Conflict,
+    DatabaseFull,
+    DatabaseUnavailable,
+    SkillFileNotFound,
+    SkillhallError,
+    SkillNotFound,
+    UnsafePath,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LoadedCatalog
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.input_checks import PreparedSkill
     from skillhall._internal.skill_store.shipped_skills import ShippedSkillsReport
-    from skillhall._internal.skill_store.store import ComputeFiles, SkillFiles
+    from skillhall._internal.skill_store.store import ComputeFiles, ImportOrigin, SkillFiles
+    from skillhall._internal.storage.audit.file_audit import FileAudit
+
+    BeforeWrite: TypeAlias = Callable[[Mapping[str, SkillFiles | None], Actor, ImportOrigin], None]
+
+_UNREADABLE = "unreadable"  # instead of a digest
 
 
 class StoreListing(NamedTuple):
@@ -67,6 +89,9 @@ class FolderStore(SkillStore):
         )
         self._follow_links = follow_links
         self.live_catalog = LiveCatalog([*map(self._root, FOLDER_BY_SOURCE)], LOCAL_SKILLS)
+        self.file_audit: FileAudit | None = None  # of a server
+        # Called before user skills are written, with their new files, while the lock is held.
+        self.before_write: BeforeWrite = lambda *_: None
 
     def current(self) -> LoadedCatalog:
         """Return the current skills; the same object while nothing changes."""
@@ -106,7 +131,7 @@ class FolderStore(SkillStore):
         with self._open_folder(USER, changed=[id]) as target:
             if target.entry_kind(id) is None:  # another process deleted it
                 raise SkillNotFound(id)
-            target.remove_atomically(id)
+            self._apply(target, "skill.delete", {id: None}, lambda: target.remove_atomically(id))
 
     def files(self, id: str) -> Bundle | None:  # noqa: A002 - the public name
         """Open all files of a user skill; None if it does not exist. Raises: UnsafePath."""
@@ -123,24 +148,18 @@ class FolderStore(SkillStore):
         """
         with self._open_folder(USER, make=True, changed=ids) as target:
             present = {identity: self.files(identity) for identity in ids}
-            for identity, files in compute_files(present).items():
-                bundle = present[identity]
-                if files is None:
-                    target.remove_atomically(identity)
-                elif bundle is None:
-                    target.create_folder(identity, files)
-                elif (path := _find_only_change(bundle, files)) is not None:
-                    # Links and files beyond the limits are not part of a bundle. Writing one file
-                    # leaves them in place.
-                    with target.open_folder(identity) as folder:
-                        folder.write_file(path, files[path][0], folder.mode(path))
-                else:
-                    target.replace_folder(identity, files)
+            computed = compute_files(present)
+
+            def apply() -> None:
+                for identity, files in computed.items():
+                    _rewrite_folder(target, identity, present[identity], files)
+
+            self._apply(target, "skill.edit", computed, apply)
 
     def sweep(self) -> None:
         """Delete leftovers of killed processes, in folders that are writable."""
         for source in FOLDER_BY_SOURCE:
-            with suppress(OSError):
+            with suppress(OSError, DatabaseUnavailable, DatabaseFull):
                 self._sweep_folder(source)
 
     def install_system_skills(self) -> ShippedSkillsReport:
@@ -196,16 +215,29 @@ class FolderStore(SkillStore):
                     parent.sync()
             stack.enter_context(folder.lock())
             folder.recover()
+            if source == USER and self.file_audit is not None:
+                self.file_audit.recover(partial(self._recover_digest, folder))
             try:
                 yield folder
             finally:
                 # After the change: a request that reads in between must not count as the next.
                 self.live_catalog.mark_changed([*FOLDER_BY_SOURCE].index(source), changed)
 
+    @contextmanager
+    def lock_user_skills(self) -> Iterator[None]:
+        """Block other writers of user skills. Raises: UnsafePath, OSError."""
+        with self._open_folder(USER):
+            yield
+
+    def write_skills(
+        self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
+    ) -> Sequence[str | None]:
+        """Write checked skills; return the replaced id of each, or None."""
+        return self._write_skills(prepared, origin, replace=replace)
+
     def _write_skills(
         self, prepared: Sequence[PreparedSkill], origin: str, *, replace: bool
     ) -> Sequence[str | None]:
-        del origin  # folders do not record it
         changed: list[str] = []
         with self._open_folder(USER, make=True, changed=changed) as target:
             user_ids = target.list_names()
@@ -214,19 +246,83 @@ class FolderStore(SkillStore):
                 find_replaced_id(item.skill.id, user_ids, system_ids, replace=replace)
                 for item in prepared
             ]
-            for item, replaced_id in zip(prepared, replaced, strict=True):
-                changed.append(replaced_id or item.skill.id)
-                if replaced_id is not None:
-                    target.replace_folder(replaced_id, item.files)
-                    continue
-                try:
-                    target.create_folder(item.skill.id, item.files)
-                except OSError:
-                    # Where the file system has no locks, another process may have created it.
-                    if target.entry_kind(item.skill.id) is not None:
-                        raise Conflict(item.skill.id) from None
-                    raise
+            ids = [old or new.skill.id for old, new in zip(replaced, prepared, strict=True)]
+
+            def apply() -> None:
+                for identity, item, old in zip(ids, prepared, replaced, strict=True):
+                    changed.append(identity)
+                    _write_folder(target, identity, item.files, is_new=old is None)
+
+            written = {identity: item.files for identity, item in zip(ids, prepared, strict=True)}
+            self._apply(target, ACTIONS_BY_ORIGIN[origin], written, apply)
         return replaced
+
+    def _apply(
+        self,
+        target: WritableFolder,
+        action: str,
+        files: Mapping[str, SkillFiles | None],
+        apply: Callable[[], None],
+    ) -> None:
+        """Change user skills with the folder locked, and record it in the audit log."""
+        self.before_write(files, self._actor, self._provenance)
+        if self.file_audit is None:
+            apply()
+            return
+        digests = {
+            identity: (self._find_digest(identity), "" if new is None else digest_files(new))
+            for identity, new in files.items()
+        }
+        change = AuditedChange(self._actor, self._action or action, digests)
+        self.file_audit.run(change, apply, partial(self._recover_digest, target))
+
+    def _recover_digest(self, target: WritableFolder, identity: str) -> str:
+        """Delete leftovers of a killed process in a user skill, and return its digest."""
+        if target.entry_kind(identity) is EntryKind.FOLDER:
+            with suppress(OSError), target.open_folder(identity) as folder:
+                folder.recover()
+        return self._find_digest(identity)
+
+    def _find_digest(self, identity: str) -> str:
+        """Return the digest of a user skill; "" if it does not exist."""
+        try:
+            bundle = self.files(identity)
+            return "" if bundle is None else bundle.digest()
+        except (SkillhallError, OSError):
+            return _UNREADABLE
+
+
+def _rewrite_folder(
+    target: WritableFolder, identity: str, bundle: Bundle | None, files: SkillFiles | None
+) -> None:
+    """Replace the files of a skill; None deletes it. Raises: OSError."""
+    if files is None:
+        target.remove_atomically(identity)
+    elif bundle is None:
+        target.create_folder(identity, files)
+    elif (path := _find_only_change(bundle, files)) is not None:
+        # Links and files beyond the limits are not part of a bundle. Writing one file leaves them
+        # in place.
+        with target.open_folder(identity) as folder:
+            folder.write_file(path, files[path][0], folder.mode(path))
+    else:
+        target.replace_folder(identity, files)
+
+
+def _write_folder(
+    target: WritableFolder, identity: str, files: SkillFiles, *, is_new: bool
+) -> None:
+    """Create or replace the folder of a skill. Raises: Conflict, OSError."""
+    if not is_new:
+        target.replace_folder(identity, files)
+        return
+    try:
+        target.create_folder(identity, files)
+    except OSError:
+        # Where the file system has no locks, another process may have created it.
+        if target.entry_kind(identity) is not None:
+            raise Conflict(identity) from None
+        raise
 
 
 def _find_only_change(present: Bundle, files: SkillFiles) -> str | None:

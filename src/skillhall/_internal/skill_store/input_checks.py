@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.authoring.scaffold import build_skill_md
 from skillhall._internal.installer.install import choose_folder_name, read_bundle_name
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle, RelativePath, fold_name
 from skillhall._internal.skill.checks import slugify, suggest_name
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_skill
-from skillhall._internal.skill.signatures.file_check import find_broken_signature
 from skillhall.errors import (
     Conflict,
     ReadOnly,
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Sequence
 
     from skillhall._internal.catalog.catalog import CatalogSkill
+    from skillhall._internal.policy.trust.revocations import Revocation
     from skillhall._internal.skill.finding import Finding
     from skillhall._internal.skill_store.store import SkillFiles
 
@@ -48,6 +49,7 @@ class SkillSummary(NamedTuple):
     hidden: bool = False
     repository: str = ""  # only for skills of a repository
     copies: tuple[str, ...] = ()  # ids of skills with the same text, only in search results
+    revocation: Revocation | None = None  # if neither models nor installers get it
 
 
 class PreparedSkill(NamedTuple):
@@ -79,8 +81,10 @@ def prepare_new_skill(identity: str, name: str, description: str, body: str) -> 
     return _prepare_skill(identity, data, {SKILL_MD: (data, FILE_MODE)})
 
 
-def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[PreparedSkill]:
-    """Read and check bundles; all of them must be skills.
+def prepare_bundles(
+    bundles: Sequence[Bundle], identity: str | None, rules: InstallRules = NO_RULES
+) -> list[PreparedSkill]:
+    """Read and check bundles; all of them must be skills that meet the rules.
 
     Raises: SkillRejected, SourceRejected, UnsafePath, Conflict, and errors from reading.
     """
@@ -96,7 +100,7 @@ def prepare_bundles(bundles: Sequence[Bundle], identity: str | None) -> list[Pre
         skill_id = parse_skill_id(suggest_id(bundle) if identity is None else identity)
         files = read_files(bundle)
         skill_md = files[find_skill_md(bundle)][0]
-        findings = (*bundle.findings, *find_broken_signature(bundle))
+        findings = (*bundle.findings, *rules.check(bundle))
         prepared.append(_prepare_skill(skill_id, skill_md, files, findings))
     taken: set[str] = set()
     for item in prepared:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import secrets
 import threading
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from skillhall._internal.background import PollingThread
 from skillhall._internal.fs.handles import FolderHandle
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from skillhall._internal.storage.records import Event, SharedSkill
-    from skillhall._internal.storage.sql.skill_rows import SharedSkillReader, SqlSharedSkillTable
+    from skillhall._internal.storage.records import Event, SharedSkill, VersionReview
+    from skillhall._internal.storage.sql.skill_rows import SharedSkillReader
 
+_T = TypeVar("_T")
 POLL_INTERVAL = 30.0  # seconds, without an event
 RETRY_INTERVAL = 1.0  # seconds, after a failure
 EXECUTABLE_BIT = 0o100
@@ -49,6 +50,14 @@ class _SyncPlan(NamedTuple):
     ids: AbstractSet[str]
     mirrored: dict[str, _MirroredSkill]
     staged_folders: dict[str, str]  # temporary folder names
+    approvals: Mapping[str, VersionReview]
+
+
+class MirroredSkills(Protocol):
+    """Skills in the database that are served."""
+
+    def read_served(self, work: Callable[[SharedSkillReader], _T]) -> _T:
+        """Run a read transaction. Raises: DatabaseUnavailable."""
 
 
 class SkillMirror:
@@ -59,19 +68,25 @@ class SkillMirror:
     """
 
     def __init__(
-        self, store: SqlSharedSkillTable, folder: str, *, retry_interval: float = RETRY_INTERVAL
+        self,
+        store: MirroredSkills,
+        folder: str,
+        *,
+        retry_interval: float = RETRY_INTERVAL,
     ) -> None:
         self.folder = folder
+        self._prepare: Callable[[], None] = lambda: None
         self._retry_interval = retry_interval
         self._store = store
         self._refresh_lock = threading.Lock()  # one refresh at a time
         self.folder_lock = threading.Lock()  # hold it while the folders are listed
         self._mirrored: Mapping[str, _MirroredSkill] = {}
         self._revision = ""
+        self.approvals: Mapping[str, VersionReview] = {}  # of the mirrored versions, by skill id
         # Called with the ids of changed skills, while the folder lock is held.
         self.on_change: Callable[[Iterable[str]], None] = lambda _: None
         self._is_stale = True
-        self._needs_full_sync = False  # whether known versions are no longer reliable
+        self._needs_full_sync = True  # whether known versions are not reliable
         self._polling_thread = PollingThread(
             self.try_refresh,
             lambda: self._retry_interval if self._is_stale else POLL_INTERVAL,
@@ -86,8 +101,13 @@ class SkillMirror:
             self._polling_thread.wake()
         return self._revision
 
+    def prepare_with(self, prepare: Callable[[], None]) -> None:
+        """Call `prepare` before the next refresh, and again after a restore."""
+        self._prepare = prepare
+        self._needs_full_sync = True
+
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if an event concerns skills.
+        """Poll immediately if an event concerns skills.
 
         An empty sequence means that events were missed, which also triggers a poll.
         """
@@ -108,11 +128,12 @@ class SkillMirror:
         """Update the folders. Raises: DatabaseUnavailable, OSError."""
         with self._refresh_lock:
             if self._needs_full_sync:
+                self._prepare()
                 self._mirrored, self._needs_full_sync = {}, False
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             with WritableFolder(self.folder) as target, target.lock():
                 target.recover()
-                plan = self._store.read(lambda reader: self._plan_sync(target, reader))
+                plan = self._store.read_served(lambda reader: self._plan_sync(target, reader))
                 with self.folder_lock:
                     for identity, staged_name in plan.staged_folders.items():
                         if target.entry_kind(identity) is None:
@@ -138,6 +159,7 @@ class SkillMirror:
                         ]
                     )
                     self._mirrored, self._is_stale = plan.mirrored, False
+                    self.approvals = plan.approvals
                     digests = [skill.digest for skill in plan.mirrored.values()]
                     self._revision = _compute_digest(digests)
                 target.recover()  # deletes the replaced and removed folders
@@ -150,7 +172,7 @@ class SkillMirror:
         """Compare the database with the mirror; stage changed skills in temporary folders."""
         target.recover()  # the transaction may be retried: drop folders staged by the last try
         versions = reader.versions()
-        plan = _SyncPlan(versions.keys(), {}, {})
+        plan = _SyncPlan(versions.keys(), {}, {}, reader.list_approvals())
         for identity, version in sorted(versions.items()):
             known = self._mirrored.get(identity)
             if known is not None and known.version == version:

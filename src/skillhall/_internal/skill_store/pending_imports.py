@@ -14,6 +14,12 @@ from skillhall._internal.installer.install import (
     read_bundle_description,
     read_bundle_name,
 )
+from skillhall._internal.installer.install_rules import (
+    NO_RULES,
+    NO_SIGNATURE,
+    CheckedSignature,
+    InstallRules,
+)
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.policy.readable_files import remove_hidden_files
@@ -23,7 +29,8 @@ from skillhall._internal.skill.risks.scanner import scan_bundle
 from skillhall._internal.skill.token_count import estimate_tokens
 from skillhall._internal.skill_store.draft import judge_skill_md, list_reasons
 from skillhall._internal.skill_store.input_checks import find_skill_md, prepare_bundles, suggest_id
-from skillhall._internal.skill_store.version_diff import compare_files, read_contents
+from skillhall._internal.skill_store.store import ImportOrigin
+from skillhall._internal.skill_store.versions.version_diff import compare_files, read_contents
 from skillhall._internal.sources.folder.bundle_reader import load_into_memory
 from skillhall.errors import SkillhallError, StaleVersionError
 
@@ -31,11 +38,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.duplicates.near_copies import PresentSkill
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill_store.store import ImportReport
     from skillhall._internal.skill_store.undoable_changes import SkillStoreChanges
-    from skillhall._internal.skill_store.version_diff import FileChange
+    from skillhall._internal.skill_store.versions.version_diff import FileChange
 
 ImportStatus: TypeAlias = Literal["new", "same", "replaces", "taken", "refused"]
 
@@ -55,6 +63,7 @@ class ImportCandidate:
     findings: tuple[JudgedFinding, ...] = ()
     changes: tuple[FileChange, ...] = ()  # compared with the skill that it replaces
     replaced_digest: str = ""  # digest of that skill
+    signature: CheckedSignature = NO_SIGNATURE
 
     @property
     def files(self) -> int:
@@ -70,6 +79,8 @@ class ImportCandidate:
 class _PendingBundles(NamedTuple):
     source: str
     bundles: tuple[Bundle, ...]
+    rules: InstallRules
+    commit: str = ""
 
 
 class PendingImport(NamedTuple):
@@ -78,6 +89,7 @@ class PendingImport(NamedTuple):
     id: str
     source: str  # for display
     candidates: tuple[ImportCandidate, ...]
+    commit: str = ""  # of a repository
 
 
 @dataclass(slots=True)
@@ -89,11 +101,17 @@ class PendingImports:
     pending: PendingStore[_PendingBundles] = field(default_factory=PendingStore)
     present_skills: Callable[[], Iterable[PresentSkill]] = tuple
 
-    def add(self, source: str, bundles: Iterable[Bundle]) -> PendingImport:
+    def add(
+        self,
+        source: str,
+        bundles: Iterable[Bundle],
+        rules: InstallRules = NO_RULES,
+        commit: str = "",
+    ) -> PendingImport:
         """Add bundles as a pending import. Raises: errors from reading them."""
         loaded = tuple(load_into_memory(bundle) for bundle in bundles)
         size = sum(file.size for bundle in loaded for file in bundle.files.values())
-        pending = _PendingBundles(source, loaded)
+        pending = _PendingBundles(source, loaded, rules, commit)
         return self._build_pending_import(self.pending.add(pending, size), pending, {})
 
     def find(self, import_id: str, ids: Mapping[str, str] | None = None) -> PendingImport:
@@ -101,11 +119,11 @@ class PendingImports:
         return self._build_pending_import(import_id, self.pending.find(import_id), ids or {})
 
     def confirm(
-        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate]
+        self, pending_import: PendingImport, chosen: Sequence[ImportCandidate], actor: Actor
     ) -> tuple[ImportReport, str]:
         """Import the chosen candidates; return the report and the change's id.
 
-        Raises: StaleVersionError if a stored skill changed since the review, and errors
+        Raises: StaleVersionError if a stored skill has changed since the review, and errors
         from importing.
         """
         for candidate in chosen:
@@ -114,7 +132,10 @@ class PendingImports:
                 raise StaleVersionError(candidate.id)
         is_replacing = any(candidate.status == "replaces" for candidate in chosen)
         bundles = [candidate.bundle for candidate in chosen]
-        report = self.changes.import_(bundles, replace=is_replacing)
+        rules = self.pending.find(pending_import.id).rules
+        changes = replace(self.changes, actor=actor)
+        provenance = ImportOrigin(pending_import.source, pending_import.commit)
+        report = changes.import_(bundles, None, provenance, replace=is_replacing, rules=rules)
         self.pending.drop(pending_import.id)
         return report
 
@@ -128,17 +149,17 @@ class PendingImports:
             key = str(number)
             new_id = ids.get(key)
             renamed = replace(bundle, folder=new_id) if new_id else bundle
-            candidate = self._build_candidate(key, renamed, present)
+            candidate = self._build_candidate(key, renamed, present, bundles.rules)
             if candidate.status != "refused" and fold_name(candidate.id) in system_ids:
                 candidate = replace(candidate, status="taken", problem=candidate.id)
             candidates.append(candidate)
-        return PendingImport(import_id, bundles.source, tuple(candidates))
+        return PendingImport(import_id, bundles.source, tuple(candidates), bundles.commit)
 
     def _build_candidate(
-        self, key: str, bundle: Bundle, others: Sequence[PresentSkill]
+        self, key: str, bundle: Bundle, others: Sequence[PresentSkill], rules: InstallRules
     ) -> ImportCandidate:
         try:
-            skill = prepare_bundles([bundle], None)[0].skill
+            skill = prepare_bundles([bundle], None, rules)[0].skill
         except SkillhallError as error:
             return ImportCandidate(
                 key,
@@ -179,4 +200,5 @@ class PendingImports:
             findings=(*judge_skill_md(skill.id, data), *other_findings),
             changes=changes,
             replaced_digest=present.digest() if present else "",
+            signature=rules.inspect_signature(bundle),
         )

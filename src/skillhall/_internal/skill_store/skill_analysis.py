@@ -1,7 +1,7 @@
 """Facts about skills that are expensive to compute, such as tokens and findings.
 
 They are computed once for each content, in the background, and saved in the cache folder. A request
-for a skill that is not examined yet computes them at once.
+for a skill that has not been examined yet computes them immediately.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from skillhall._internal.authoring.validate import examine_skill
 from skillhall._internal.background import PollingThread
 from skillhall._internal.catalog.duplicates.near_copies import summarize_text
-from skillhall._internal.catalog.skill_content import with_bundle
+from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.fs.write import WritableFolder
 from skillhall._internal.policy.effects import Effect
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
+from skillhall._internal.policy.readable_files import remove_hidden_files
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD
 from skillhall._internal.skill.token_count import estimate_tokens
@@ -46,7 +47,7 @@ _THREAD_NAME = "skillhall-facts"
 
 
 class PackedFiles(NamedTuple):
-    """What installers download: an archive, or the only file of a skill."""
+    """The download for installers: an archive, or the only file of a skill."""
 
     digest: str = ""
     paths: tuple[str, ...] = ()  # of all published files, sorted
@@ -72,7 +73,7 @@ class SkillFacts(NamedTuple):
 
 
 class FactProgress(NamedTuple):
-    """Number of skills that are examined, and of all skills."""
+    """Number of examined skills, and of all skills."""
 
     done: int
     total: int
@@ -90,10 +91,11 @@ class FactCache:
     _by_location: dict[str, tuple[CatalogSkill, SkillFacts]] = field(default_factory=dict)
     _by_content: dict[str, SkillFacts] = field(default_factory=dict)
     _packed: dict[str, tuple[CatalogSkill, PackedFiles]] = field(default_factory=dict)
+    _digests: dict[str, tuple[CatalogSkill, tuple[str, ...]]] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)  # of the contents, by location
     _skills: Sequence[CatalogSkill] = ()  # to examine
     _done: int = 0
-    _saved_keys: frozenset[str] = frozenset()  # of the contents in the saved file
+    _has_unsaved: bool = False  # facts that are not in the saved file, or the other way round
     _saved_at: float = field(default_factory=time.monotonic)
     _thread: PollingThread | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -108,17 +110,25 @@ class FactCache:
             return known[1]
         key, facts = with_bundle(skill, PUBLISHED_SCAN, lambda bundle: self._examine(skill, bundle))
         self._by_location[skill.location] = skill, facts
+        self._has_unsaved = self._has_unsaved or key not in self._by_content
         self._by_content[key], self._keys[skill.location] = facts, key
         return facts
 
     def get_packed(self, skill: CatalogSkill) -> PackedFiles:
-        """Return what installers download, without examining the skill. Raises: as `get`."""
+        """Return the download for installers, without examining the skill. Raises: as `get`."""
         facts, known = self.find(skill), self._packed.get(skill.location)
         if facts is not None:
             return facts.packed
         if known is None or known[0] is not skill:
             packed = with_bundle(skill, PUBLISHED_SCAN, lambda one: _pack(load_into_memory(one)))
             known = self._packed[skill.location] = skill, packed
+        return known[1]
+
+    def get_digests(self, skill: CatalogSkill) -> tuple[str, ...]:
+        """Return the digests of a skill, as `compute_digests`. Raises: as `get`."""
+        known = self._digests.get(skill.location)
+        if known is None or known[0] is not skill:
+            known = self._digests[skill.location] = skill, compute_digests(skill)
         return known[1]
 
     def get_or_default(self, skill: CatalogSkill) -> SkillFacts:
@@ -176,6 +186,8 @@ class FactCache:
     def _examine_all(self) -> None:
         with self._lock:
             skills = self._skills
+        if not skills:
+            return  # nothing is scheduled yet, and the loaded facts will be needed
         for number, skill in enumerate(skills, 1):
             if self._skills is not skills or self._thread is None:
                 return  # the thread was woken, or is to stop
@@ -192,7 +204,9 @@ class FactCache:
             self._keys.pop(location, None)
         self._packed.clear()  # the facts have them
         used = {*self._keys.values()}
-        self._by_content = {key: one for key, one in self._by_content.items() if key in used}
+        used_facts = {key: one for key, one in self._by_content.items() if key in used}
+        self._has_unsaved = self._has_unsaved or len(used_facts) != len(self._by_content)
+        self._by_content = used_facts
         self._save()
 
     def _load(self) -> None:
@@ -204,15 +218,17 @@ class FactCache:
                     packed = PackedFiles(str(digest), tuple(map(str, paths)))
                     facts = SkillFacts(int(tokens), int(warnings), packed, str(summary))
                     self._by_content[key] = facts
-                self._saved_keys = frozenset(self._by_content)
 
     def _save(self, *, at_once: bool = False) -> None:
         """Save the facts if there are new ones, but not too often."""
-        now, keys = time.monotonic(), frozenset(self._by_content)
-        if keys == self._saved_keys or not (at_once or now - self._saved_at > _SAVE_INTERVAL):
+        now = time.monotonic()
+        if not self._has_unsaved or not (at_once or now - self._saved_at > _SAVE_INTERVAL):
             return
-        self._saved_keys, self._saved_at = keys, now
-        data = json.dumps({"version": self._version, "facts": self._by_content}).encode()
+        self._has_unsaved, self._saved_at = False, now
+        # One call for all facts would keep requests waiting: no other thread runs during a call.
+        known = [*self._by_content.items()]
+        rows = ", ".join([f"{json.dumps(key)}: {json.dumps(facts)}" for key, facts in known])
+        data = f'{{"version": {json.dumps(self._version)}, "facts": {{{rows}}}}}'.encode()
         with suppress(OSError, SkillhallError):
             folder = os.path.join(self.directory, _FOLDER)
             os.makedirs(folder, _FOLDER_MODE, exist_ok=True)
@@ -226,6 +242,19 @@ class FactCache:
     @property
     def _version(self) -> str:
         return f"skillhall {VERSION}, facts {FORMAT}, {self.location}"
+
+
+def compute_digests(skill: CatalogSkill) -> tuple[str, ...]:
+    """Return the digest of all files, and of those that installers get, if they differ.
+
+    Raises: SkillFileNotFound, and errors from reading.
+    """
+
+    def compute(bundle: Bundle) -> tuple[str, ...]:
+        loaded = load_into_memory(bundle)
+        return tuple(dict.fromkeys((loaded.digest(), remove_hidden_files(loaded).digest())))
+
+    return with_bundle(skill, ALL_FILES_SCAN, compute)
 
 
 def _pack(bundle: Bundle) -> PackedFiles:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.input_checks import (
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
     from skillhall._internal.catalog.catalog import Catalog
     from skillhall._internal.catalog.live_catalog import LiveCatalog, LoadedCatalog
+    from skillhall._internal.catalog.trust.trust_summary import SkillApproval
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.policy.effects import JudgedFinding
     from skillhall._internal.skill_store.input_checks import PreparedSkill, SkillSummary
 
@@ -29,8 +34,21 @@ if TYPE_CHECKING:
         [Mapping[str, Bundle | None]], Mapping[str, SkillFiles | None]
     ]
 
+_S = TypeVar("_S", bound="SkillStore")
+
 ALL_FILES_SCAN = LOCAL_SKILLS.scan_policy.with_hidden_files
+ACTIONS_BY_ORIGIN = {"added": "skill.add", "imported": "skill.import"}
 FOLDER_BY_SOURCE = {source: path for path, source in LOCAL_SKILLS.roots}
+
+
+class ImportOrigin(NamedTuple):
+    """Where imported skills come from: a source without credentials, and its commit."""
+
+    source: str = ""
+    commit: str = ""
+
+
+WRITTEN_HERE = ImportOrigin()
 
 
 class ImportReport(NamedTuple):
@@ -41,11 +59,28 @@ class ImportReport(NamedTuple):
     findings: tuple[JudgedFinding, ...]
 
 
+def bind_actor(
+    store: _S, actor: Actor, action: str = "", provenance: ImportOrigin = WRITTEN_HERE
+) -> _S:
+    """Return the same store for changes by an actor, which the audit log records.
+
+    `action` is the name of the changes, if it does not follow from the method. Versions record
+    the provenance.
+    """
+    bound = copy(store)
+    bound._actor, bound._action = actor, action  # noqa: SLF001 - its own class
+    bound._provenance = provenance  # noqa: SLF001 - its own class
+    return bound
+
+
 class SkillStore(ABC):
     """Interface of skill stores; the same contract tests run on every implementation."""
 
     location: str  # path that identifies the store on this machine
     is_in_database = False  # whether changes wait for a database
+    _actor: Actor = SYSTEM_ACTOR
+    _action: str = ""  # of rows in the audit log; "" depends on the method
+    _provenance: ImportOrigin = WRITTEN_HERE
     live_catalog: LiveCatalog
 
     @abstractmethod
@@ -59,6 +94,18 @@ class SkillStore(ABC):
     def revision(self) -> str:
         """Return a string that changes when a skill is added, removed or edited."""
         return self.current().revision
+
+    def watch(self, on_change: Callable[[], object]) -> None:
+        """Detect changes in a thread, which calls `on_change`. Call `close` when done."""
+        self.live_catalog.watch(on_change)
+
+    def close(self) -> None:
+        """Stop the thread. Idempotent."""
+        self.live_catalog.close()
+
+    def find_approval(self, id: str) -> SkillApproval | None:  # noqa: A002, ARG002 - see `MirroredStore`
+        """Return who approved the served version of a skill; None if it was not reviewed."""
+        return None
 
     @abstractmethod
     def catalog(self) -> Catalog:
@@ -79,13 +126,14 @@ class SkillStore(ABC):
         id: str | None = None,  # noqa: A002 - the public name
         *,
         replace: bool = False,
+        rules: InstallRules = NO_RULES,
     ) -> ImportReport:
         """Import bundles as user skills. All are checked before the first is written.
 
         Raises: same as `add`, ReadOnly, and errors from reading.
         """
         sources = (bundles,) if isinstance(bundles, Bundle) else tuple(bundles)
-        prepared = prepare_bundles(sources, id)
+        prepared = prepare_bundles(sources, id, rules)
         replaced = self._write_skills(prepared, "imported", replace=replace)
         skills = tuple(
             item.skill._replace(id=replaced_id or item.skill.id)

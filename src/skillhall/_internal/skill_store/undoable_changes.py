@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.installer.data_cleanup import clean_up_if_due
 from skillhall._internal.installer.install import build_bundle
+from skillhall._internal.installer.install_rules import NO_RULES, InstallRules
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.skill.lossless_editor import edit_skill_md
 from skillhall._internal.skill.merge import FileState
 from skillhall._internal.skill_store.input_checks import (
@@ -25,6 +27,7 @@ from skillhall._internal.skill_store.input_checks import (
     prepare_bundles,
     read_files,
 )
+from skillhall._internal.skill_store.store import WRITTEN_HERE, ImportOrigin, bind_actor
 from skillhall._internal.storage.content_store import ContentStore
 from skillhall._internal.storage.history import History, HistoryChange, HistoryEntry, HistoryFile
 from skillhall.errors import NothingToUndo, SkillhallError, SkillNotFound, StaleVersionError
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.skill.bundle import Bundle
     from skillhall._internal.skill.lossless_editor import SkillText
     from skillhall._internal.skill_store.store import ImportReport, SkillFiles, SkillStore
@@ -58,13 +62,14 @@ class SkillChangeResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SkillStoreChanges:
-    """Undoable operations on user skills.
+    """Undoable operations on user skills, by an actor, recorded in the audit log.
 
     If `data_directory` is empty, nothing can be undone.
     """
 
     store: SkillStore
     data_directory: str
+    actor: Actor = SYSTEM_ACTOR
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def edit(self, identity: str, text: SkillText, digest: str) -> SkillChangeResult:
@@ -94,17 +99,23 @@ class SkillStoreChanges:
             return {identity: {**files, path: (data, files[path][1])}}
 
         with self._record_change() as record:
-            self.store.rewrite([identity], compute_files)
+            self._act("skill.edit").rewrite([identity], compute_files)
         return results[-1]
 
     def import_(
-        self, bundles: Sequence[Bundle], identity: str | None = None, *, replace: bool = False
+        self,
+        bundles: Sequence[Bundle],
+        identity: str | None = None,
+        provenance: ImportOrigin = WRITTEN_HERE,
+        *,
+        replace: bool = False,
+        rules: InstallRules = NO_RULES,
     ) -> tuple[ImportReport, str]:
         """Import bundles as user skills; return the report and the change's id.
 
         The id is "" if the import cannot be undone. Raises: as `SkillStore.import_`.
         """
-        prepared = prepare_bundles(bundles, identity)
+        prepared = prepare_bundles(bundles, identity, rules)
         entries = {}
         for item, bundle in zip(prepared, bundles, strict=True):
             present = self.store.files(item.skill.id)
@@ -114,7 +125,8 @@ class SkillStoreChanges:
             entries[item.skill.id] = before, None if is_lost else self._store_bundle(bundle)
         with self._record_change() as record:
             change = record("update" if replace else "add", entries)
-            report = self.store.import_(bundles, identity, replace=replace)
+            store = bind_actor(self.store, self.actor, "skill.import", provenance)
+            report = store.import_(bundles, identity, replace=replace, rules=rules)
         return report, change
 
     def delete(self, identity: str, *, shadowed: bool = False) -> str:
@@ -126,7 +138,7 @@ class SkillStoreChanges:
         before = None if present is None else self._store_bundle(present)
         with self._record_change() as record:
             change = record("remove", {identity: (before, None)})
-            self.store.delete(identity, shadowed=shadowed)
+            self._act("skill.delete").delete(identity, shadowed=shadowed)
         return change
 
     def can_undo(self, identity: str) -> bool:
@@ -153,9 +165,16 @@ class SkillStoreChanges:
                     raise StaleVersionError(key, bundle.digest() if bundle else "")
             return restored
 
-        self.store.rewrite([*change.entries], compute_files)
+        self._act("skill.undo").rewrite([*change.entries], compute_files)
         history.delete(change_id)
         return change
+
+    def add(self, identity: str, text: SkillText) -> SkillSummary:
+        """Create a user skill. Raises: as `SkillStore.add`."""
+        return self._act("skill.add").add(identity, *text)
+
+    def _act(self, action: str) -> SkillStore:
+        return bind_actor(self.store, self.actor, action)
 
     def _open_history(self) -> History:
         return History(self.data_directory, get_history_scope(self.store.location))

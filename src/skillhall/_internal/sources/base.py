@@ -78,6 +78,10 @@ class Ref(ABC):
         """Whether the reference names an immutable version."""
         return False
 
+    def is_tag(self, context: SourceContext) -> bool:  # noqa: ARG002 - only repositories have tags
+        """Whether the reference names a tag of a repository. Raises: as `open`."""
+        return False
+
     @property
     def repository(self) -> RepositoryRef | None:
         """The reference itself if it names a git repository, else `None`."""
@@ -123,6 +127,10 @@ class RepositoryRef(Ref):
     @abstractmethod
     def at(self, path: str, ref: str) -> Self:
         """Return a copy with this path and ref; an empty ref keeps the current one."""
+
+    @abstractmethod
+    def is_tag(self, context: SourceContext) -> bool:
+        """Ask the host whether the ref is a tag. Raises: as `open`."""
 
     @property
     def is_pinned(self) -> bool:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.net.url import WebUrl
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.sources.base import OpenedSource, SourceContext
 from skillhall._internal.sources.git.remote import parse_endpoint
 from skillhall._internal.sources.opener import parse_source_ref

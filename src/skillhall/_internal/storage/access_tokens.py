@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from skillhall._internal.policy.access_scopes import OPERATOR, AccessScope, expand_scopes
+from skillhall._internal.policy.access.access_scopes import OPERATOR, AccessScope, expand_scopes
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import CredentialCache
 from skillhall._internal.storage.records import StoredToken
@@ -34,10 +35,15 @@ class NewToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AccessTokens:
-    """Operations on access tokens."""
+    """Operations on access tokens, by an actor that the audit log records."""
 
     store: SqlTokenTable
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    actor: Actor = SYSTEM_ACTOR
+
+    def acting_as(self, actor: Actor) -> AccessTokens:
+        """Return the same for changes by an actor."""
+        return replace(self, actor=actor)
 
     def create(
         self,
@@ -64,7 +70,7 @@ class AccessTokens:
             expand_scopes(scopes),
             expires,
         )
-        return NewToken(text, self.store.add(stored))
+        return NewToken(text, self.store.add(stored, self.actor))
 
     def list(self, *, with_revoked: bool = False, user: str | None = None) -> Sequence[StoredToken]:
         """Return the tokens, or those of a user, oldest first. Raises: DatabaseUnavailable."""
@@ -76,7 +82,7 @@ class AccessTokens:
         Raises: TokenNotFound, DatabaseUnavailable, DatabaseFull.
         """
         at = self.clock().isoformat(timespec="microseconds")
-        if not self.store.revoke(name.strip(), at, user):
+        if not self.store.revoke(name.strip(), at, user, self.actor):
             raise TokenNotFound(name)
 
     def describe_state(self, token: StoredToken) -> str:

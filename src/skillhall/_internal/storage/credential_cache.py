@@ -71,7 +71,7 @@ class UseRecorder:
         self._thread.wake()
 
     def close(self) -> None:
-        """Write what is pending and stop."""
+        """Write the pending uses and stop."""
         self._thread.close()
         self._write()
 
@@ -128,7 +128,7 @@ class CredentialCache(Generic[_R]):
         self._subscribers = (*self._subscribers, subscriber)
 
     def handle_events(self, events: Sequence[Event]) -> None:
-        """Poll at once if events concern credentials, or were missed (`events` is empty)."""
+        """Poll immediately if events concern credentials, or were missed (`events` is empty)."""
         if not events or any(e.kind in (TOKENS_CHANGED, DATABASE_RESTORED) for e in events):
             self._polling_thread.wake()
 

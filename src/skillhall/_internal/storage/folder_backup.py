@@ -192,6 +192,10 @@ class StagedPart:
         # The plan first: without it, `apply` does nothing.
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self._path, _PLAN))
+        # One by one: `rmtree` has an object in memory for each of maybe many entries.
+        with contextlib.suppress(OSError):
+            for name in os.listdir(os.path.join(self._path, _NEW)):
+                shutil.rmtree(os.path.join(self._path, _NEW, name), ignore_errors=True)
         shutil.rmtree(self._path, ignore_errors=True)
         return not os.path.lexists(self._path)
 

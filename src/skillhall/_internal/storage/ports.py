@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import (
         Block,
         BlockContent,
@@ -147,15 +148,22 @@ class WorkspaceWriter(WorkspaceReader, Protocol):
     def prune_automatic_snapshots(self, session: str, keep: int, keep_id: str) -> None:
         """Delete automatic snapshots except the last `keep` and the one with `keep_id`."""
 
+    def add_audit_row(self, action: str, subject: str, at: str, **detail: object) -> None:
+        """Record a change in the audit log. Call it before `add_events`."""
+
     def add_events(self, *events: Event) -> int:
         """Insert events, which are delivered after the commit.
 
-        Returns a number that no other call returns.
+        The audit log gets a row for each event that creates, edits, deletes, restores or applies
+        something other than a block. Returns a number that no other call returns.
         """
 
 
 class WorkspaceStore(Protocol):
     """Storage of a workspace. `write` may call `work` more than once."""
+
+    def acting_as(self, actor: Actor) -> WorkspaceStore:
+        """Return the same store for changes by an actor, which the audit log records."""
 
     def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""

@@ -7,8 +7,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, OPERATOR
-from skillhall._internal.policy.actor import USER_OWNER_PREFIX
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX
+from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import sha256_hex
 
 if TYPE_CHECKING:
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 # Kinds of events between servers.
 SKILL_CHANGED, SKILL_DELETED = "skill-changed", "skill-deleted"
+VERSION_CHANGED = "version-changed"  # a draft or the state of a version, not what is served
 UPLOAD_CHANGED, UPLOAD_DELETED = "upload-changed", "upload-deleted"
 TOKENS_CHANGED = "tokens-changed"  # or sign-ins or users
+REVOCATIONS_CHANGED = "revocations-changed"
 REPOSITORY_CHANGED = "repository-changed"
 DATABASE_RESTORED = "database-restored"  # everything may have changed
 
@@ -201,6 +204,36 @@ class SharedSkill:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillVersion:
+    """Version of a skill; its files are stored separately. Only the state ever changes."""
+
+    skill: str
+    number: int
+    digest: str
+    state: VersionState
+    note: str
+    source: str  # where it was imported from; "" if it was written here
+    commit: str
+    signer: str
+    author: str  # name of the actor; "" if it was found in a folder
+    created: str
+
+
+@dataclass(frozen=True, slots=True)
+class VersionReview:
+    """A decision about a version, and the digest that was reviewed."""
+
+    skill: str
+    number: int
+    ordinal: int
+    decision: VersionVerb
+    by: str
+    at: str
+    comment: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredUpload:
     """Uploaded source of prompts."""
 
@@ -296,5 +329,5 @@ def has_passed(time: str | None, now: float) -> bool:
 
 
 def format_time(seconds: float) -> str:
-    """Return a time since 1970 in ISO 8601, in UTC, to the second. Such texts sort by time."""
+    """Return a time since 1970 in ISO 8601, in UTC, to the second. The results sort by time."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

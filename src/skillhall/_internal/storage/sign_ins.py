@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.background import PollingThread
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.credential_cache import RETRY_INTERVAL, CredentialCache
 from skillhall._internal.storage.records import SignIn, format_time
@@ -32,10 +33,11 @@ class NewSignIn(NamedTuple):
 
 
 class _PendingSignIn(NamedTuple):
-    """A sign-in that is not stored yet."""
+    """A sign-in that has not been stored yet."""
 
     sign_in: SignIn
     stored: threading.Event
+    actor: Actor
 
 
 class SignIns(CredentialCache[SignIn]):
@@ -88,7 +90,14 @@ class SignIns(CredentialCache[SignIn]):
                 self._add(found)
             return found
 
-    def create(self, token: str, address: str, agent: str, lifetime: float) -> NewSignIn:
+    def create(
+        self,
+        token: str,
+        address: str,
+        agent: str,
+        lifetime: float,
+        actor: Actor = SYSTEM_ACTOR,
+    ) -> NewSignIn:
         """Create a sign-in with a token. `lifetime` is in seconds.
 
         Raises: DatabaseUnavailable if too many sign-ins are waiting for the database.
@@ -106,7 +115,7 @@ class SignIns(CredentialCache[SignIn]):
             address=address,
             agent="".join(filter(str.isprintable, agent))[:_MAX_AGENT],
         )
-        pending = _PendingSignIn(sign_in, threading.Event())
+        pending = _PendingSignIn(sign_in, threading.Event(), actor)
         self._pending[sign_in.digest] = pending
         self._writer.wake()
         # Usually it is stored before the browser's next request, which may reach another server.
@@ -115,15 +124,15 @@ class SignIns(CredentialCache[SignIn]):
         return NewSignIn(cookie, sign_in)
 
     def _store_pending(self) -> None:
-        for digest, (sign_in, stored) in [*self._pending.items()]:
+        for digest, (sign_in, stored, actor) in [*self._pending.items()]:
             try:
                 # A connection that broke during the commit may have stored it already.
                 if not self._is_stuck or self._sign_in_table.find(digest) is None:
-                    self._sign_in_table.add(sign_in)
+                    self._sign_in_table.add(sign_in, actor)
                 with self._refresh_lock:
                     self._add(sign_in)
                 if self._pending.pop(digest, None) is None:  # it was ended in between
-                    self.end(sign_in.token, sign_in.id)
+                    self.end(sign_in.token, sign_in.id, actor)
             except Exception:  # noqa: BLE001 - the thread must survive any error, and tries again
                 return
             self._is_stuck = False
@@ -134,7 +143,7 @@ class SignIns(CredentialCache[SignIn]):
         now = self._clock()
         return [item for item in self._sign_in_table.list(token) if not item.is_expired(now)]
 
-    def end(self, token: str, identity: str) -> bool:
+    def end(self, token: str, identity: str, actor: Actor = SYSTEM_ACTOR) -> bool:
         """End a sign-in of a token; return whether it existed.
 
         Raises: DatabaseUnavailable, DatabaseFull.
@@ -144,7 +153,8 @@ class SignIns(CredentialCache[SignIn]):
         for sign_in in pending:
             if sign_in.id == identity:
                 is_pending = self._pending.pop(sign_in.digest, None) is not None
-        is_ended = self._sign_in_table.delete(token, identity, format_time(self._clock()))
+        at = format_time(self._clock())
+        is_ended = self._sign_in_table.delete(token, identity, at, actor)
         self.try_refresh()  # here at once, on other servers after the event
         return is_ended or is_pending
 

@@ -15,7 +15,8 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from skillhall._internal.fs.handles import open_root, read_below
-from skillhall._internal.policy.trust_decision import EVERYWHERE, ApprovalDecision, Approved
+from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE, ApprovalDecision, Approved
 from skillhall._internal.skill.approved_files import ApprovedFile, compute_approved_digest
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
@@ -30,7 +31,7 @@ _FIX_HINT: Final = "correct it, or delete the file to approve the skills again"
 
 
 class Approval(NamedTuple):
-    """What the user decided about one version of a skill, or about a folder of their own."""
+    """A user's decision about one version of a skill, or about a folder of their own."""
 
     digest: str  # "" for a folder whose edits are not asked about
     name: str
@@ -47,7 +48,7 @@ class Approval(NamedTuple):
     files: Mapping[str, ApprovedFile] = {}
 
     def applies_in(self, project: str) -> bool:
-        """Whether the record counts in a project."""
+        """Whether the record applies to a project."""
         return self.where in (project, EVERYWHERE)
 
 
@@ -55,7 +56,7 @@ _TEXT_FIELDS = tuple(field for field in Approval._fields if field not in ("decis
 
 
 class TrustRecords(NamedTuple):
-    """All records, in the order in which they were made."""
+    """All approval records, in the order in which they were made."""
 
     approvals: tuple[Approval, ...] = ()
 
@@ -64,8 +65,8 @@ class TrustRecords(NamedTuple):
     ) -> list[Approved]:
         """Return the records for `decide`, about a skill with these files or with this name.
 
-        The digest does not cover execute bits. A record with others is about another version,
-        unless it blocks the content.
+        The digest does not cover execute bits. A record with different bits is about another
+        version, unless it blocks or forgets the content.
         """
         executables = {path for path, file in files.items() if file.executable}
         rows = []
@@ -73,7 +74,8 @@ class TrustRecords(NamedTuple):
             if not one.digest or (one.digest != digest and one.name != name):
                 continue
             others = {path for path, file in one.files.items() if file.executable}
-            is_same = one.decision is not ApprovalDecision.APPROVE or others == executables
+            is_bound = one.decision in (ApprovalDecision.APPROVE, ApprovalDecision.DECLINE)
+            is_same = not is_bound or others == executables
             version = one.digest if is_same else f"{one.digest} {sorted(others)}"
             rows.append(Approved(version, one.name, one.where, one.decision))
         return rows
@@ -85,12 +87,14 @@ class TrustRecords(NamedTuple):
             for one in self.approvals
         )
 
-    def has_latest(self, approval: Approval) -> bool:
+    def has_latest(self, approval: Approval, *, same_day: bool = False) -> bool:
         """Whether the latest record about the same files or folder says the same."""
         subject = itemgetter(*map(Approval._fields.index, ("digest", "folder", "name", "where")))
         for one in reversed(self.approvals):
             if subject(one) == subject(approval):
-                return one.decision is approval.decision and one.files == approval.files
+                is_current = not same_day or one.at[:10] == approval.at[:10]
+                is_same = one.decision is approval.decision and one.files == approval.files
+                return is_same and is_current
         return False
 
     def find_own_folders(self, project: str) -> set[str]:
@@ -150,22 +154,21 @@ class TrustStore:
             raise ConfigInvalid(TRUST_FILE, "not a regular file") from None
         return TrustRecords()
 
-    def add(self, approvals: Iterable[Approval]) -> None:
+    def add(self, approvals: Iterable[Approval], *, renew: bool = False) -> None:
         """Append records. A file that cannot be read is left unchanged.
+
+        With `renew`, a record is added even if the latest one says the same, once a day.
 
         Raises: ConfigInvalid, NotAFile, OSError.
         """
         new = tuple(approvals)
         if not new or not self.directory:
             return
-        # Most commands only read, and these modules take 2 ms to import.
-        from skillhall._internal.fs.write import WritableFolder  # noqa: PLC0415
-
         os.makedirs(self.directory, exist_ok=True)
         with WritableFolder(self.directory) as folder, folder.lock():
             folder.recover()
             records = self.read()
-            added = [one for one in new if not records.has_latest(one)]
+            added = [one for one in new if not records.has_latest(one, same_day=renew)]
             if not added:
                 return
             data = render_records(TrustRecords((*records.approvals, *added)))

@@ -9,7 +9,7 @@ from skillhall._internal.http.auth_middleware import SIGN_IN_PATH
 from skillhall._internal.http.credentials import SESSION_COOKIE, Credential
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.users import create_own_token, list_own_scopes, require_user
-from skillhall._internal.policy.access_scopes import AccessScope
+from skillhall._internal.policy.access.access_scopes import AccessScope
 from skillhall._internal.web.page_request import (
     LANGUAGE_COOKIE,
     THEME_COOKIE,
@@ -147,7 +147,7 @@ def sign_out(request: PageRequest) -> Response:
     """End the sign-in and delete its cookie."""
     credential = request.credential
     if credential is not None and credential.sign_in is not None:
-        request.site.credentials.end_sign_in(credential, credential.sign_in.id)
+        request.site.credentials.end_sign_in(credential, credential.sign_in.id, request.actor)
     response = redirect(SIGN_IN_PATH)
     request.add_cookie(response, SESSION_COOKIE, "", 0)
     return response
@@ -247,7 +247,8 @@ def change_password(request: PageRequest) -> Response:
 def end_sign_in(request: PageRequest) -> Response:
     """End a sign-in with the token of the user."""
     credential, identity = request.credential, request.path_params["id"]
-    if credential is None or not request.site.credentials.end_sign_in(credential, identity):
+    credentials, actor = request.site.credentials, request.actor
+    if credential is None or not credentials.end_sign_in(credential, identity, actor):
         raise RecordNotFound("sign-in", identity)
     return request.redirect(ACCOUNT_PATH, "sign_in_ended", "")
 

@@ -18,8 +18,8 @@ from skillhall._internal.http.credentials import Credential
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.multipart import MULTIPART_TYPE, read_multipart
 from skillhall._internal.http.request import CREDENTIAL_KEY, content_type, read_body
-from skillhall._internal.policy.actor import Actor
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.actor import Actor
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import Translations, load_translations, negotiate_language
@@ -34,12 +34,13 @@ THEMES = ("auto", "light", "dark")
 # Main menu: text key below `menu`, and URL.
 SECTIONS = {
     "skills": "/skills",
+    "reviews": "/reviews",
     "sessions": "/sessions",
     "playground": "/playground",
     "sources": "/sources",
 }
 # Sections of the pages whose path does not start with the name of the section.
-_OTHER_SECTIONS = {"skill": "skills"} | dict.fromkeys(
+_OTHER_SECTIONS = {"skill": "skills", "policy": "skills"} | dict.fromkeys(
     ("session", "template", "templates"), "sessions"
 )
 _NOTICE_LIFETIME = 60  # seconds; a notice is shown by the next page or not at all
@@ -140,7 +141,7 @@ class PageRequest(Request):
         """Sessions of this server. Raises: HttpError, DatabaseUnavailable."""
         if self.site.workspace is None:
             raise HttpError("not_found", "sessions are not enabled on this server")
-        return self.site.workspace.open()
+        return self.site.workspace.acting_as(self.actor).open()
 
     def add_cookie(self, response: Response, name: str, value: str, seconds: int) -> None:
         """Set a cookie; 0 seconds deletes it."""
@@ -181,6 +182,25 @@ class PageRequest(Request):
     def may(self, action: Action) -> bool:
         """Whether the user may do an action."""
         return may(self.scope, action)
+
+    @property
+    def sections(self) -> dict[str, str]:
+        """URLs of the sections of the main menu that the user can open."""
+        site: Site | None = self.scope.get(SITE_KEY)  # None on the page for unknown paths
+        is_reviewed = site is not None and site.collection.is_reviewed
+        has_reviews = is_reviewed and self.may(Action.WRITE_SKILLS)
+        return {key: url for key, url in SECTIONS.items() if key != "reviews" or has_reviews}
+
+    @property
+    def can_read_audit(self) -> bool:
+        """Whether there is an audit log that the user may read."""
+        site: Site | None = self.scope.get(SITE_KEY)
+        return site is not None and site.audit is not None and self.may(Action.READ_AUDIT)
+
+    @property
+    def can_read_inventory(self) -> bool:
+        """Whether there are inventories that the user may read."""
+        return self.site.trust is not None and self.may(Action.READ_INVENTORY)
 
     @property
     def actor(self) -> Actor:

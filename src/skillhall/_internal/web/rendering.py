@@ -15,7 +15,8 @@ from skillhall._internal.http.errors import error_headers, error_status
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import REQUEST_ID_KEY
 from skillhall._internal.web.assets import asset_url
-from skillhall._internal.web.page_request import NOTICE_COOKIE, SECTIONS, THEMES, PageRequest
+from skillhall._internal.web.page_request import NOTICE_COOKIE, SITE_KEY, THEMES, PageRequest
+from skillhall._internal.web.site import Site
 from skillhall._internal.web.translations import LANGUAGES
 from skillhall._internal.workspace import Zone
 from skillhall._internal.workspace.block_types import BLOCK_TYPES
@@ -92,9 +93,9 @@ def render_macro(template: str, macro: str, *values: object) -> str:
     return str(getattr(jinja_environment().get_template(template).module, macro)(*values))
 
 
-def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
+def render_unrouted_page(site: Site, request: Request, error: HttpError) -> HTMLResponse:
     """Render the error page for an unknown route or an unexpected exception."""
-    page_request = PageRequest(request.scope, request.receive)
+    page_request = PageRequest({**request.scope, SITE_KEY: site}, request.receive)
     message = page_request.translations(f"error.{_UNROUTED_MESSAGES.get(error.code, 'broken')}")
     return render_error(page_request, HttpError(error.code, message, headers=error.headers))
 
@@ -102,7 +103,8 @@ def render_unrouted_page(request: Request, error: HttpError) -> HTMLResponse:
 def describe_error(request: PageRequest, error: SkillhallError) -> PageError:
     """Describe an error in the visitor's language, as far as it is translated."""
     translations = request.translations
-    code = error.code if f"error.{error.code}" in translations.messages else "other"
+    known = (name for name in (error.kind, error.code) if f"error.{name}" in translations.messages)
+    code = next(known, "other")
     key = "_".join(filter(None, (error.kind, error.variant)))
     if not error.hint and f"hint.{key}" in translations.messages:
         hint = translations(f"hint.{key}", **error.facts)
@@ -136,13 +138,13 @@ def jinja_environment() -> Environment:
         "bytes": format_file_size,
         "number": lambda number: f"{number:,}",
         "capitalized": capitalize,
+        "minute": lambda time: time[:16].replace("T", " "),
     }
     environment.globals |= {
         "asset": asset_url,
         "block_types": BLOCK_TYPES,
         "zones": Zone,
         "languages": LANGUAGES,
-        "sections": SECTIONS,
         "themes": THEMES,
     }
     return environment

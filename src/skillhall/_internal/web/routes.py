@@ -15,8 +15,15 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import ROUTE_KEY
 from skillhall._internal.http.thread_pool import Work
 from skillhall._internal.http.users import JOIN_PATH
-from skillhall._internal.policy.roles import Action
-from skillhall._internal.web import account_pages, oidc_pages, source_pages, user_pages
+from skillhall._internal.policy.access.roles import Action
+from skillhall._internal.web import (
+    account_pages,
+    audit_pages,
+    oidc_pages,
+    source_pages,
+    trust_pages,
+    user_pages,
+)
 from skillhall._internal.web.assets import STATIC_PREFIX, serve_asset
 from skillhall._internal.web.page_request import SITE_KEY, PageHandler, PageRequest, redirect
 from skillhall._internal.web.playground import playground_pages
@@ -24,12 +31,19 @@ from skillhall._internal.web.rendering import render_error
 from skillhall._internal.web.sessions import block_pages, board_pages, session_pages, template_pages
 from skillhall._internal.web.sessions import import_pages as session_imports
 from skillhall._internal.web.site import Site
-from skillhall._internal.web.skills import edit_pages, import_pages, skill_pages
+from skillhall._internal.web.skills import (
+    edit_pages,
+    import_pages,
+    policy_pages,
+    skill_pages,
+    version_pages,
+)
 from skillhall.errors import SkillhallError
 
 _DATABASE, _STORE, _FETCH = Work.DATABASE, Work.STORE, Work.FETCH
 _PUBLIC, _OWN, _READ = None, Action.MANAGE_OWN_ACCOUNT, Action.READ
 _WRITE, _SESSIONS = Action.WRITE_SKILLS, Action.WRITE_SESSIONS
+_REVIEW = Action.REVIEW_SKILLS
 _Page: TypeAlias = tuple[str, str, Action | None, PageHandler]
 _PageThatWaits: TypeAlias = tuple[str, str, Action | None, PageHandler, Work]
 # Method, path, action that the user must be allowed to do, handler, and what the handler waits
@@ -46,7 +60,9 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/skills/import/folder", _WRITE, import_pages.review_folder, _STORE),
     ("GET", "/skills/import/{review}", _WRITE, import_pages.show_review, _STORE),
     ("POST", "/skills/import/{review}", _WRITE, import_pages.confirm, _STORE),
+    ("GET", "/policy", _READ, policy_pages.show_policies),
     ("GET", "/skill/{id}", _READ, skill_pages.show_skill),
+    ("GET", "/skill/{id}/trust", _READ, skill_pages.show_trust, _DATABASE),
     ("GET", "/skill/{id}/files", _READ, skill_pages.list_files),
     ("GET", "/skill/{id}/files/{path:path}", _READ, skill_pages.show_file),
     ("GET", "/skill/{id}/edit", _WRITE, edit_pages.show_edit),
@@ -55,6 +71,14 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("GET", "/skill/{id}/delete", _WRITE, edit_pages.confirm_delete, _STORE),
     ("POST", "/skill/{id}/delete", _WRITE, edit_pages.delete, _STORE),
     ("POST", "/changes/{id}/undo", _WRITE, edit_pages.undo, _STORE),
+    ("GET", "/reviews", _WRITE, version_pages.show_queue, _DATABASE),
+    ("GET", "/skill/{id}/versions", _READ, version_pages.show_history, _DATABASE),
+    ("GET", "/skill/{id}/versions/{number}", _READ, version_pages.show_version, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/submit", _WRITE, version_pages.submit, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/approve", _REVIEW, version_pages.approve, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/return", _REVIEW, version_pages.return_, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/yank", _REVIEW, version_pages.yank, _DATABASE),
+    ("POST", "/skill/{id}/versions/{number}/use", _REVIEW, version_pages.use, _DATABASE),
     ("GET", "/sessions", _READ, session_pages.list_sessions, _DATABASE),
     ("POST", "/sessions", _SESSIONS, session_pages.create, _DATABASE),
     ("POST", "/sessions/open", _SESSIONS, session_pages.import_session, _DATABASE),
@@ -122,6 +146,10 @@ ROUTES: tuple[_Page | _PageThatWaits, ...] = (
     ("POST", "/sources/refresh", Action.MANAGE_SOURCES, source_pages.refresh, _FETCH),
     ("POST", "/sources/follow", Action.MANAGE_SOURCES, source_pages.follow, _FETCH),
     ("POST", "/sources/unfollow", Action.MANAGE_SOURCES, source_pages.unfollow),
+    ("GET", audit_pages.AUDIT_PATH, Action.READ_AUDIT, audit_pages.show_audit, _DATABASE),
+    ("GET", "/inventory", Action.READ_INVENTORY, trust_pages.show_inventory, _DATABASE),
+    ("GET", "/checklist", _READ, trust_pages.show_checklist, _DATABASE),
+    ("GET", "/skill/{id}/checklist", _READ, trust_pages.show_skill_checklist),
     ("POST", "/settings", _OWN, account_pages.save_preferences),
     ("GET", SIGN_IN_PATH, _PUBLIC, account_pages.show_sign_in),
     ("POST", SIGN_IN_PATH, _PUBLIC, account_pages.sign_in),

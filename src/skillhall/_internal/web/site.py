@@ -10,11 +10,14 @@ from skillhall._internal.agents.collection_skills import CollectionSkills
 from skillhall._internal.cache import PendingStore
 from skillhall._internal.http.credentials import Credentials
 from skillhall._internal.http.thread_pool import WorkerPools
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.settings import Settings
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.pending_imports import PendingImports
+from skillhall._internal.skill_store.trust.server_trust import ServerTrust
 from skillhall._internal.web.markdown_html import MarkdownRenderer
+from skillhall._internal.wiring.database import ServerAudit
 from skillhall._internal.workspace.importer import ImportChoices
 from skillhall._internal.workspace.workspace import LazyWorkspace
 
@@ -34,11 +37,13 @@ class Site:
     wait_for_shutdown: Callable[[], Awaitable[None]]  # returns when the server shuts down
     workspace: LazyWorkspace | None = None
     accounts: "Accounts | None" = None  # users and tokens
+    audit: ServerAudit | None = None
+    trust: ServerTrust | None = None  # revocations and inventories
 
     def __post_init__(self) -> None:
         self.markdown = MarkdownRenderer()
         self.pending_imports = PendingImports(
-            self.collection.changes,
+            self.collection.changes(SYSTEM_ACTOR),
             self.collection.system_ids,
             present_skills=self.collection.present_skills,
         )

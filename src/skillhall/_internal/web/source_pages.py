@@ -107,14 +107,15 @@ def refresh(request: PageRequest) -> Response:
 @on_error(show_sources, "follow")
 def follow(request: PageRequest) -> Response:
     """Add a repository, whose skills are listed from then on."""
-    added = request.site.prompt_service.follow(_read_selector(request))
+    added = request.site.prompt_service.follow(_read_selector(request), actor=request.actor)
     return request.redirect("/sources", "added", added.source)
 
 
 @on_error(show_sources)
 def unfollow(request: PageRequest) -> Response:
     """Remove a repository and its skills."""
-    removed = request.site.prompt_service.unfollow(request.field("key"))
+    service, key = request.site.prompt_service, request.field("key")
+    removed = service.unfollow(key, actor=request.actor)
     name, undo_query = without_credentials(removed.repo), f"?{urlencode(removed._asdict())}"
     # A URL with credentials must not be stored in the notice cookie.
     can_undo = name == removed.repo and len(undo_query) <= _MAX_QUERY_LENGTH

@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.users import build_join_link, describe_state
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
 from skillhall.errors import FieldRefused

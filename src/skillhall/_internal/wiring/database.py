@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from secrets import token_hex
 from typing import TYPE_CHECKING, NamedTuple
 
+from skillhall._internal.catalog.trust.policy_loader import load_policies
+from skillhall._internal.policy.access.actor import CLI_ACTOR
+from skillhall._internal.policy.trust.version_review import ReviewMode
 from skillhall._internal.prompt_server.invalidation import RepositoryInvalidator
 from skillhall._internal.prompt_server.uploads.database_uploads import DatabaseUploads
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.skill_store.database_store import DatabaseStore
+from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.mirror import SkillMirror
+from skillhall._internal.skill_store.versions.reviewed_folder_store import (
+    ReviewedFolderStore,
+    end_reviews,
+)
+from skillhall._internal.skill_store.versions.skill_versions import SkillVersions, WorkingCopies
 from skillhall._internal.storage.access_tokens import AccessTokens, NewToken, Token, TokenCache
 from skillhall._internal.storage.accounts.oidc_provider import (
     OidcProvider,
@@ -22,34 +32,47 @@ from skillhall._internal.storage.accounts.oidc_provider import (
 from skillhall._internal.storage.accounts.passwords import verify_password
 from skillhall._internal.storage.accounts.user_accounts import UserAccounts, UserCache
 from skillhall._internal.storage.accounts.user_rows import SqlUserTable
+from skillhall._internal.storage.audit.audit_query import AuditLog
+from skillhall._internal.storage.audit.audit_sealer import parse_retention
+from skillhall._internal.storage.audit.file_audit import FileAudit
+from skillhall._internal.storage.audit.server_audit import ServerAudit
 from skillhall._internal.storage.credential_cache import UseRecorder
-from skillhall._internal.storage.records import SignIn
+from skillhall._internal.storage.records import SignIn, SkillVersion
 from skillhall._internal.storage.records import StoredUser as User
+from skillhall._internal.storage.server_revocations import RevocationCache, Revocations
 from skillhall._internal.storage.sign_ins import NewSignIn, SignIns
 from skillhall._internal.storage.sql.backup import recover_restore
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_rows import SqlOutbox
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
+from skillhall._internal.storage.sql.revocation_rows import SqlRevocationTable
 from skillhall._internal.storage.sql.skill_rows import SqlSharedSkillTable
 from skillhall._internal.storage.sql.timeouts import parse_timeout
 from skillhall._internal.storage.sql.token_rows import SqlSignInTable, SqlTokenTable
 from skillhall._internal.storage.sql.upload_rows import SqlUploadTable
+from skillhall._internal.storage.sql.version_rows import REVIEW_VARIABLE, SqlVersionTable
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
+from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from skillhall._internal.settings import Settings
+    from skillhall._internal.skill.bundle import Bundle
 
 __all__ = [
     "AccessTokens",
     "Accounts",
+    "AuditLog",
     "DatabaseServices",
     "NewSignIn",
     "NewToken",
+    "Revocations",
+    "ServerAudit",
     "SignIn",
     "SignIns",
+    "SkillVersion",
     "Token",
     "User",
     "UserAccounts",
@@ -58,8 +81,10 @@ __all__ = [
     "get_mirror_folder",
     "new_id",
     "open_access_tokens",
+    "open_audit_log",
     "open_database",
     "open_database_services",
+    "open_revocations",
     "open_user_accounts",
     "utc_now",
 ]
@@ -78,7 +103,8 @@ class Accounts(NamedTuple):
 class DatabaseServices(NamedTuple):
     """Services on the database, which several servers may share.
 
-    `mirror`, `skill_store` and `uploads` are set only if the database is PostgreSQL.
+    `uploads` is set only if the database is PostgreSQL; `mirror`, `skill_store` and `versions`
+    also if the skills of the run directory are reviewed.
     """
 
     database: Database
@@ -88,9 +114,12 @@ class DatabaseServices(NamedTuple):
     users: UserCache
     use_recorder: UseRecorder
     invalidator: RepositoryInvalidator
+    audit: ServerAudit
+    revocations: RevocationCache
     mirror: SkillMirror | None = None
-    skill_store: DatabaseStore | None = None
+    skill_store: DatabaseStore | ReviewedFolderStore | None = None
     uploads: DatabaseUploads | None = None
+    versions: SkillVersions | None = None
 
     def open_accounts(self, settings: Settings) -> Accounts:
         """Return the operations on users and tokens. Raises: ConfigInvalid."""
@@ -109,6 +138,8 @@ class DatabaseServices(NamedTuple):
         self.sign_ins.close()
         self.users.close()
         self.use_recorder.close()
+        self.audit.close()
+        self.revocations.close()
         if self.mirror is not None:
             self.mirror.close()
         self.database.close()
@@ -120,6 +151,7 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     Succeeds even if the database is temporarily unavailable.
     Raises: ConfigInvalid, DatabaseNewer.
     """
+    mode = parse_review_mode(settings.server.review)
     may_have_users = settings.database_url is not None or os.path.exists(_database_path(settings))  # noqa: PTH110
     database = open_database(settings, allow_unavailable=True)
     feed = EventFeed(SqlWorkspaceStore(database), open_event_signal(database))
@@ -128,22 +160,88 @@ def open_database_services(settings: Settings) -> DatabaseServices:
     sign_ins = SignIns(SqlSignInTable(database), recorder)
     invalidator = RepositoryInvalidator(SqlOutbox(database))
     feed.subscribe(tokens.handle_events)
+    revocations = RevocationCache(SqlRevocationTable(database), settings.data_directory)
     feed.subscribe(sign_ins.handle_events)
     users = UserCache(SqlUserTable(database), recorder, may_have_users=may_have_users)
     feed.subscribe(users.handle_events)
+    feed.subscribe(revocations.handle_events)
     tokens.try_refresh()
     users.try_refresh()
-    services = DatabaseServices(database, feed, tokens, sign_ins, users, recorder, invalidator)
+    revocations.try_refresh()
+    audit = ServerAudit(database, parse_retention(settings.server.audit_retention))
+    feed.subscribe(audit.sealer.wake)
+    services = DatabaseServices(
+        database, feed, tokens, sign_ins, users, recorder, invalidator, audit, revocations
+    )
     if not database.is_postgres:
-        return services
-    store = SqlSharedSkillTable(database)
-    mirror = SkillMirror(store, get_mirror_folder(settings, database))
+        return _open_reviewed_folders(services, settings)
+    store = SqlSharedSkillTable(database, mode, may_end_reviews=bool(settings.server.review))
+    folder = get_mirror_folder(settings, database, mode)
+    mirror = SkillMirror(store, folder)
     uploads = DatabaseUploads(SqlUploadTable(database), settings.cache_directory)
     feed.subscribe(mirror.handle_events)
     feed.subscribe(uploads.handle_events)
-    mirror.try_refresh()
     skills = DatabaseStore(settings.working_directory, store, mirror)
-    return services._replace(mirror=mirror, skill_store=skills, uploads=uploads)
+    try:
+        mirror.refresh()
+    except ConfigInvalid:
+        services.close()
+        mirror.close()
+        raise
+    except Exception:  # noqa: BLE001 - the mirror tries again
+        mirror.try_refresh()
+    versions = _build_versions(settings, database, mode, skills)
+    return services._replace(mirror=mirror, skill_store=skills, uploads=uploads, versions=versions)
+
+
+def _open_reviewed_folders(services: DatabaseServices, settings: Settings) -> DatabaseServices:
+    """Add the store of a run directory, if its skills are reviewed."""
+    database, mode = services.database, parse_review_mode(settings.server.review)
+    table = SqlVersionTable(database)
+    if mode is ReviewMode.OFF:
+        with suppress(DatabaseUnavailable, DatabaseFull):  # the next start tries again
+            directory, may_end = settings.working_directory, bool(settings.server.review)
+            end_reviews(table, directory, utc_now(), may_end=may_end)
+        return services
+    folders = open_folder_store(settings, database)
+    mirror = SkillMirror(
+        SqlSharedSkillTable(database, mode),
+        get_mirror_folder(settings, database, mode),
+    )
+    skills = ReviewedFolderStore(folders, table, mirror, mode)
+    services.event_feed.subscribe(mirror.handle_events)
+    with suppress(DatabaseUnavailable):
+        mirror.refresh()
+    versions = _build_versions(settings, database, mode, skills)
+    return services._replace(mirror=mirror, skill_store=skills, versions=versions)
+
+
+def open_folder_store(settings: Settings, database: Database) -> FolderStore:
+    """Open the skills of the run directory, whose changes the audit log records."""
+    store = FolderStore(settings.working_directory, follow_links=settings.follow_links)
+    name = f"skills-{sha256_hex(store.location.encode())[:16]}"
+    store.file_audit = FileAudit(database, settings.data_directory, name)
+    store.is_in_database = True  # its changes wait for the audit log
+    store.sweep()  # leftovers of killed processes
+    return store
+
+
+def _build_versions(
+    settings: Settings, database: Database, mode: ReviewMode, working_copies: WorkingCopies
+) -> SkillVersions:
+    def find_signer(bundle: Bundle) -> str:
+        return load_policies(settings.policy_files).check_signature(bundle).format_signers()
+
+    return SkillVersions(SqlVersionTable(database), mode, working_copies, find_signer)
+
+
+def parse_review_mode(text: str) -> ReviewMode:
+    """Parse the value of SKILLHALL_REVIEW. Raises: ConfigInvalid."""
+    try:
+        return ReviewMode(text.strip().lower() or ReviewMode.OFF)
+    except ValueError:
+        problem, hint = f"{text!r} is not a review mode", "use off, one or two"
+        raise ConfigInvalid(REVIEW_VARIABLE, problem, hint) from None
 
 
 def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], None]]:
@@ -152,7 +250,7 @@ def open_access_tokens(settings: Settings) -> tuple[AccessTokens, Callable[[], N
     Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
     """
     database = open_database(settings)
-    return AccessTokens(SqlTokenTable(database)), database.close
+    return AccessTokens(SqlTokenTable(database), actor=CLI_ACTOR), database.close
 
 
 def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], None]]:
@@ -162,6 +260,24 @@ def open_user_accounts(settings: Settings) -> tuple[UserAccounts, Callable[[], N
     """
     database = open_database(settings)
     return UserAccounts(SqlUserTable(database)), database.close
+
+
+def open_audit_log(settings: Settings) -> tuple[AuditLog, Callable[[], None]]:
+    """Return the audit log of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return AuditLog(database), database.close
+
+
+def open_revocations(settings: Settings) -> tuple[Revocations, Callable[[], None]]:
+    """Return the revocations of the configured database, and a function to close it.
+
+    Raises: ConfigInvalid, DatabaseUnavailable, DatabaseNewer.
+    """
+    database = open_database(settings)
+    return Revocations(SqlRevocationTable(database)), database.close
 
 
 def open_database(settings: Settings, *, allow_unavailable: bool = False) -> Database:
@@ -188,9 +304,13 @@ def _database_path(settings: Settings) -> str:
     return os.path.join(settings.data_directory, DATABASE)  # noqa: PTH118
 
 
-def get_mirror_folder(settings: Settings, database: Database) -> str:
+def get_mirror_folder(
+    settings: Settings, database: Database, mode: ReviewMode = ReviewMode.OFF
+) -> str:
     """Return the folder that mirrors the skills of a database."""
     name = sha256_hex(database.location.encode())[:16]
+    if mode is not ReviewMode.OFF:  # a server without review must not write drafts into it
+        name = f"{name}-approved"
     return os.path.join(settings.cache_directory, "shared", name)  # noqa: PTH118
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.prompt_server.service import PromptService
 from skillhall._internal.prompt_server.source_settings import read_prompt_sources
+from skillhall._internal.storage.audit.file_audit import FileAudit
 
 if TYPE_CHECKING:
     from skillhall._internal.settings import Settings
@@ -22,6 +24,9 @@ def open_prompt_service(
     Raises: ConfigInvalid.
     """
     sources = read_prompt_sources(settings)
+    if services is not None:
+        audit = partial(FileAudit, services.database, settings.data_directory)
+        sources = replace(sources, open_file_audit=audit)
     if services is None or services.uploads is None:
         return PromptService(sources, poll=poll)
     invalidator = services.invalidator

@@ -1,19 +1,22 @@
-"""Builds the gate and the review of the skills of a project."""
+"""Builds the trust gate and the review for the skills of a project."""
 
 from __future__ import annotations
 
 import os
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.trust.file_hashes import FileHashes
-from skillhall._internal.catalog.trust.gate import OPEN_GATE
+from skillhall._internal.catalog.trust.gate import OpenGate
+from skillhall._internal.catalog.trust.server_gate import ServerGate
 from skillhall._internal.catalog.trust.state_cache import open_trust_cache_file
 from skillhall._internal.catalog.trust.trust_gate import TrustGate
-from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT
-from skillhall._internal.policy.trust_action import LOAD_EVERYTHING
+from skillhall._internal.policy.profiles import AGENT_FOLDERS, LENIENT, LOCAL_SKILLS
+from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall._internal.storage.trust_store import TrustStore
 from skillhall.errors import SkillhallError
 
@@ -29,9 +32,9 @@ if TYPE_CHECKING:
 def open_gate(
     settings: Settings, profile: Profile, *, can_ask: bool = False, trust_project: bool = False
 ) -> SkillGate:
-    """Return the gate for a profile; without a policy, only some profiles need one."""
+    """Return the gate for a profile; it is open if neither profile nor policies restrict it."""
     if profile.trust_policy == LOAD_EVERYTHING and not settings.has_policy:
-        return OPEN_GATE
+        return OpenGate(RevocationStore(settings.data_directory))
     return open_trust_gate(settings, profile, can_ask=can_ask, trust_project=trust_project)
 
 
@@ -56,7 +59,14 @@ def open_trust_gate(
         settings.policy_files,
         open_trust_cache_file(settings, "risks"),
         partial(_open_sources, settings),
+        RevocationStore(settings.data_directory),
     )
+
+
+def open_server_gate(settings: Settings) -> ServerGate:
+    """Return the gate for the skills of a server."""
+    gate = open_trust_gate(settings, LOCAL_SKILLS)
+    return ServerGate(replace(gate, is_server=True))
 
 
 def _open_sources(settings: Settings) -> Callable[[str], str]:
@@ -77,6 +87,9 @@ def open_review(settings: Settings, via: str) -> SkillReview:
 
 
 def approve_own_skill(settings: Settings, name: str, folder: str, via: str) -> None:
-    """Record that the user is writing a skill. Without the record, it is asked about later."""
+    """Record that the user is writing a skill, which then needs no approval.
+
+    Failures are ignored: the user is asked about the skill later.
+    """
     with suppress(SkillhallError, OSError):
         open_review(settings, via).approve_own(name, folder)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from skillhall._internal.sources.opener import open_source
 from skillhall._internal.sources.token_scope import open_client_source
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall._internal.wiring.database import DatabaseServices, new_id, open_database, utc_now
 from skillhall._internal.workspace.importer import SkillImporter

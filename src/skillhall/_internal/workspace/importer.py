@@ -228,6 +228,7 @@ class SkillImporter:
                     after = last[0] if last else ""
                     change.add_event(BLOCK_ADDED, block.id, zone=content.zone, after=after)
                     blocks.append(block)
+            change.writer.add_audit_row("session.import", session, change.at, skills=len(accepted))
             return ImportResult(tuple(blocks), tuple(replaced), skipped, findings)
 
         skipped = tuple(candidate for candidate in chosen if candidate.reasons)

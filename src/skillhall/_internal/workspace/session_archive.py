@@ -54,7 +54,7 @@ def pack_session(context: Context) -> Bundle:
         files = {f"context/{zone}.md": text.encode() for zone, text in texts.items() if text}
         intro = "Read these files, in this order, before you answer:"
         body = "\n".join(["", intro, "", *(f"- {path}" for path in files), ""])
-    description = f"The context of the session {session.name!r}. Use when it is asked for."
+    description = f"The context of the session {session.name!r}. Use when the user asks for it."
     document = Document(b"---\n---\n").with_field("name", name)
     files[SKILL_MD] = document.with_field("description", description).with_body(body).data
     parts = [*_build_parts(block.content for zone in context.zones for block in zone.blocks)]

@@ -12,6 +12,7 @@ from skillhall._internal.workspace.validation import MAX_BLOCKS
 from skillhall.errors import RecordNotFound, TooLarge, VersionConflict
 
 if TYPE_CHECKING:
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.ports import WorkspaceReader, WorkspaceStore, WorkspaceWriter
     from skillhall._internal.storage.records import Block, Session
 
@@ -27,6 +28,10 @@ class UnitOfWork:
     store: WorkspaceStore
     clock: Callable[[], str]  # UTC time as a string that sorts
     new_id: Callable[[], str]
+
+    def acting_as(self, actor: Actor) -> UnitOfWork:
+        """Return the same unit of work for changes by an actor, which the audit log records."""
+        return replace(self, store=self.store.acting_as(actor))
 
     def change_session(self, session: str, work: Callable[[SessionChange], _T]) -> _T:
         """Run `work` in a transaction that locks the session, and return its result.

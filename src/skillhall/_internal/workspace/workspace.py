@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skillhall._internal.workspace.blocks import Blocks
@@ -14,8 +15,9 @@ from skillhall._internal.workspace.templates import Templates
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import Event
-    from skillhall._internal.storage.sql.event_feed import EventFeed
+    from skillhall._internal.storage.sql.events.event_feed import EventFeed
     from skillhall._internal.workspace.importer import SkillImporter
     from skillhall._internal.workspace.unit_of_work import UnitOfWork
 
@@ -43,6 +45,12 @@ class Workspace:
         self.event_source = event_source
         self._close = close
 
+    def acting_as(self, actor: Actor) -> Workspace:
+        """Return the same workspace for changes by an actor, which the audit log records."""
+        unit_of_work = self.unit_of_work.acting_as(actor)
+        importer = replace(self.importer, unit_of_work=unit_of_work)
+        return Workspace(unit_of_work, importer, self.event_source, self._close)
+
     def events(self, after: int, session: str | None = None) -> Sequence[Event]:
         """Return a page of events after a sequence number, optionally of one session."""
         return self.unit_of_work.store.read(
@@ -67,9 +75,19 @@ class LazyWorkspace:
         self._create = create
         self._workspace: Workspace | None = None
         self._lock = threading.Lock()
+        self._bound_to: tuple[LazyWorkspace, Actor] | None = None
+
+    def acting_as(self, actor: Actor) -> LazyWorkspace:
+        """Return the same workspace for changes by an actor."""
+        bound = LazyWorkspace(self._create)
+        bound._bound_to = self, actor
+        return bound
 
     def open(self) -> Workspace:
         """Return the workspace. Raises: DatabaseUnavailable, DatabaseNewer, ConfigInvalid."""
+        if self._bound_to is not None:
+            workspace, actor = self._bound_to
+            return workspace.open().acting_as(actor)
         with self._lock:
             if self._workspace is None:
                 self._workspace = self._create()

@@ -40,6 +40,17 @@ def test_one_allowing_skill_is_enough() -> None:
     assert active.refusal("Write") is not None
 
 
+def test_unknown_skill_allows_no_tool() -> None:
+    active = guard()
+    active.activate("git-help")
+    assert active.refusal("Read") == (
+        "Error: 'Read' is not allowed: the rules of the skill 'git-help' are not known"
+    )
+    assert active.refusal("Skill") is None
+    active.activate("free")
+    assert active.refusal("Write") is not None
+
+
 def test_skill_without_allowed_tools_is_unrestricted() -> None:
     active = guard()
     active.activate("git-helper")

@@ -1,4 +1,5 @@
 from functools import partial
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -7,10 +8,14 @@ from skillhall._internal.catalog.duplicates.near_copies import (
     MIN_WORDS,
     PresentSkill,
     find_near_copy,
+    list_present_skills,
     summarize_text,
 )
 from skillhall._internal.skill.finding import Code
 from skillhall.errors import SkillFileNotFound
+from tests.support.skills import make_skill, make_skill_md
+
+BODY = "The quick brown fox jumps over the lazy dog, again and again and again.\n" * 5
 
 
 def make_data(seed: int, count: int = 300) -> bytes:
@@ -61,3 +66,23 @@ def test_skill_that_vanished_is_left_out() -> None:
 
     data = make_data(1)
     assert find_near_copy(data, "new", [PresentSkill("old", summarize_text(data), read)]) is None
+
+
+def test_skills_of_similar_size_are_listed(tmp_path: Path) -> None:
+    for name, times in (("small", 1), ("same", 4), ("large", 16)):
+        make_skill(tmp_path, name, data=make_skill_md(name, "Runs.", BODY * times))
+    (present,) = list_present_skills(str(tmp_path), [len(BODY) * 4])
+    assert (present.id, present.read()) == ("same", (tmp_path / "same/SKILL.md").read_bytes())
+    assert present.summary
+
+
+def test_links_and_folders_without_a_skill_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "skills" / "empty").mkdir(parents=True)
+    (tmp_path / "skills" / "SKILL.md").write_text(BODY, "utf-8")
+    make_skill(tmp_path, "elsewhere", data=make_skill_md("x", "Runs.", BODY))
+    (tmp_path / "skills" / "link").symlink_to(tmp_path / "elsewhere")
+    assert [*list_present_skills(str(tmp_path / "skills"), [len(BODY)])] == []
+
+
+def test_missing_folder_has_no_skills(tmp_path: Path) -> None:
+    assert [*list_present_skills(str(tmp_path / "none"), [100])] == []

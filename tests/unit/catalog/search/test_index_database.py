@@ -141,7 +141,7 @@ def test_damaged_file_is_built_again_and_reported_once(
         assert search_names(index, "beans") == ["coffee"]
         assert search_names(index, "minutes") == ["tea"]
     assert [record.message.partition(":")[0] for record in caplog.records] == [
-        "the search index was damaged and is built again"
+        "the search index was damaged and is being rebuilt"
     ]
     index.close()
     reader = Reader()
@@ -214,4 +214,4 @@ def test_search_without_full_text_search_says_what_is_missing() -> None:
         "    print(error)"
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
-    assert b"has no full-text search" in result.stdout
+    assert b"lacks full-text search" in result.stdout

@@ -261,6 +261,28 @@ def test_mistyped_name_is_found(text: str) -> None:
     assert search_names(index, text)[0] == "kubernetes-helper"
 
 
+def test_word_at_the_start_of_a_description_ranks_before_the_same_word_later() -> None:
+    late = "Plans a move with boxes, helpers and a van, or packs slides. Slides, slides."
+    index = make_index({"a": late, "b": "Makes slides for talks, with notes, layouts and themes."})
+    assert search_names(index, "slides") == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("licence check", "license-texts"),
+        ("visualize", "visualiser"),
+        ("k8s", "kubernetes-help"),
+        ("internationalization", "i18n"),
+        ("data base", "database"),
+    ],
+)
+def test_word_is_found_in_another_spelling(text: str, name: str) -> None:
+    descriptions = dict.fromkeys(["license-texts", "kubernetes-help", "i18n", "database"], "Helps.")
+    index = make_index({**descriptions, "visualiser": "Can visualise."})
+    assert search_names(index, text)[0] == name
+
+
 def test_long_prompt_finds_the_skill_with_a_fitting_section() -> None:
     skills = [make_catalog_skill(f"tool-{n}", "Helps with spreadsheets.") for n in range(30)]
     section = b"# Guide\nIntro.\n## Reconcile\nCompare bank statements with open invoices.\n"

@@ -241,6 +241,7 @@ def test_every_scan_code_has_a_risky_case() -> None:
         Code.LFS_FILES,
         Code.HOOKS_FIELD,
         Code.BROAD_TOOLS,
+        Code.RISK_UNDERSTATED,
     }
     assert {code for code, _ in RISKY} | bundle_codes == set(TIERS)
 
@@ -479,3 +480,24 @@ def test_command_in_list_of_patterns_is_a_mention(path: str) -> None:
     text = f"```python\n{code}```\n" if path == "SKILL.md" else code
     assert Code.PIPE_TO_SHELL not in codes(text, path)
     assert Code.QUOTED_RISK in codes(text, path)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ("risk_tier: L0", "declares the risk level L0, but the scan finds L2"),
+        ("metadata:\n  risk_tier: l1", "declares the risk level L1, but the scan finds L2"),
+        ("risk_tier: L2", ""),
+        ("risk_tier: L3", ""),
+        ("risk_tier: 0", ""),
+        ("license: MIT", ""),
+    ],
+)
+def test_declared_risk_level_below_that_of_the_scan_is_a_finding(
+    declared: str, message: str
+) -> None:
+    data = f"---\nname: pdf\ndescription: d\nallowed-tools: Bash\n{declared}\n---\n".encode()
+    findings = scan_bundle(make_bundle({"SKILL.md": data}), parse_skill(data).frontmatter)
+    understated = [one.message for one in findings if one.code is Code.RISK_UNDERSTATED]
+    assert len(understated) == bool(message)
+    assert message in "".join(understated)

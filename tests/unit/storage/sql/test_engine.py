@@ -43,7 +43,7 @@ def test_path_with_special_characters_works(tmp_path: Path) -> None:
 
 def test_full_disk_changes_nothing_and_keeps_reads_working(tmp_path: Path) -> None:
     def limit(connection: sqlite3.Connection, _: object) -> None:
-        connection.execute("PRAGMA max_page_count=80")
+        connection.execute("PRAGMA max_page_count=120")
 
     event.listen(Engine, "connect", limit)
     try:

@@ -8,9 +8,9 @@ import pytest
 
 from skillhall._internal.storage.records import Event
 from skillhall._internal.storage.sql.engine import Database, build_sqlite_url
-from skillhall._internal.storage.sql.event_feed import EventFeed
-from skillhall._internal.storage.sql.event_rows import SqlOutbox
-from skillhall._internal.storage.sql.event_signal import open_event_signal
+from skillhall._internal.storage.sql.events.event_feed import EventFeed
+from skillhall._internal.storage.sql.events.event_rows import SqlOutbox
+from skillhall._internal.storage.sql.events.event_signal import open_event_signal
 from skillhall._internal.storage.sql.tables import migrations
 from skillhall._internal.storage.sql.workspace_store import SqlWorkspaceStore
 from skillhall.errors import DatabaseNewer, DatabaseUnavailable

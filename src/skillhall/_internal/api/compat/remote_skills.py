@@ -1,4 +1,4 @@
-"""Skills from GitHub, in a module of their own because it imports network code."""
+"""Skills from GitHub. This is a separate module because it imports network code."""
 
 from __future__ import annotations
 

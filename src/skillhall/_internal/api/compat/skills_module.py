@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.loader import load_roots
+from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.fs.handles import FolderHandle
 from skillhall._internal.policy.effects import (
     MISSING_NAME_CODES,
@@ -19,11 +20,13 @@ from skillhall._internal.policy.effects import (
 )
 from skillhall._internal.policy.profiles import SKILLS_MODULE
 from skillhall._internal.render.listing import render_listing
+from skillhall._internal.settings import Settings
 from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.frontmatter_locator import SKILL_MD, is_skill_md
 from skillhall._internal.skill.parser import parse_frontmatter
 from skillhall._internal.sources.folder.bundle_reader import call_with_bundle
 from skillhall._internal.sources.folder.root import Root, to_paths
+from skillhall._internal.storage.revocation_store import RevocationStore
 from skillhall.errors import SkillFileNotFound, SkillParseError, TooLarge
 
 if TYPE_CHECKING:
@@ -138,11 +141,12 @@ def discover_skills(
         else:
             roots = [Root.resolve(path, base) for path in to_paths(paths)]
         catalog = load_roots(roots, SKILLS_MODULE)
+        cleared = OpenGate(RevocationStore(Settings.read().data_directory)).clear(catalog).cleared
     except OSError as error:  # the working directory is gone, or a path is invalid
         missing = Finding(Code.ROOT_MISSING, f"cannot search the folders: {error}")
         return SkillList(findings=SKILLS_MODULE.load_policy.judge([missing]))
     skills = (
-        SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in catalog
+        SkillMetadata.from_frontmatter(skill.frontmatter, skill.location) for skill in cleared
     )
     return SkillList(skills, catalog.findings)
 

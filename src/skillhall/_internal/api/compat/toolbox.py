@@ -10,10 +10,11 @@ from skillhall._internal.api.compat.skill_tool import create_skill_tool
 from skillhall._internal.api.compat.skills_module import discover_skills
 from skillhall._internal.catalog.loader import load_roots
 from skillhall._internal.catalog.skill_view import SkillView
-from skillhall._internal.catalog.trust.gate import clear_all
+from skillhall._internal.catalog.trust.gate import OpenGate
 from skillhall._internal.policy.profiles import LOCAL_SKILLS, SKILLS_MODULE
 from skillhall._internal.settings import Settings
 from skillhall._internal.sources.folder.root import Root
+from skillhall._internal.storage.revocation_store import RevocationStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,18 +39,19 @@ def tools_for(
     >>> sorted(tools_for("."))
     ['ListSkillFiles', 'ReadFile', 'ReadSkill']
     """
-    base = str(Path(run_directory).absolute())
+    base, settings = str(Path(run_directory).absolute()), settings or Settings.read()
+    gate = OpenGate(RevocationStore(settings.data_directory))
 
     def resolve_files() -> SkillFileResolver:
         """Find the files of the Skill tool's skills, wherever they are."""
         catalog = load_roots([Root.resolve(path, base) for path in _ROOTS], SKILLS_MODULE)
-        view = SkillView("", SKILLS_MODULE, clear_all(catalog))
+        view = SkillView("", SKILLS_MODULE, gate.clear(catalog).cleared)
         return SkillFileResolver(view, lambda row: row.skill.directory)
 
     read = ReadTools(
         run_directory,
         extensions,
-        settings=settings or Settings.read(),
+        settings=settings,
         resolve_extra_files=resolve_files,
     )
     tools = [*read.tools]

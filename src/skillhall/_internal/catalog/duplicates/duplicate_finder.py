@@ -142,7 +142,7 @@ def find_duplicates(
 
 
 class _GroupMembers(NamedTuple):
-    """The skills of a group that is not described yet."""
+    """The skills of a group, before their differences are described."""
 
     skills: Sequence[CatalogSkill]
     similarities: Sequence[float | None]  # with the first one; 1 for the same text, if known

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from array import array
+from bisect import bisect_left
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.duplicates.text_comparison import (
@@ -12,20 +16,24 @@ from skillhall._internal.catalog.duplicates.text_comparison import (
     read_words,
     sketch_words,
 )
-from skillhall._internal.skill.bundle import fold_name
+from skillhall._internal.fs.handles import FolderHandle
+from skillhall._internal.skill.bundle import RelativePath, fold_name
 from skillhall._internal.skill.finding import Code, Finding
+from skillhall._internal.skill.frontmatter_locator import MAX_SKILL_MD_BYTES, SKILL_MD
+from skillhall._internal.sources.folder.bundle_reader import read_file_at
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 MIN_SIMILARITY = 0.8
 MIN_WORDS = 40  # shorter texts are often alike by chance
 # Size of the shorter text relative to the longer one, if all its words are in the longer one.
-MIN_SIZE_RATIO = MIN_SIMILARITY / (2 - MIN_SIMILARITY)
+_MIN_SIZE_RATIO = MIN_SIMILARITY / (2 - MIN_SIMILARITY)
 _SUMMARY_HASHES = 10  # near copies share three or more of them on average
 _HASH_MASK = 0xFFFFFFFF
 _MAX_COMPARED = 3
+_MAX_READ = 200  # existing skills for each new one: a tenth of a second
 
 
 class PresentSkill(NamedTuple):
@@ -80,3 +88,35 @@ def find_near_copy(data: bytes, skill_id: str, present: Iterable[PresentSkill]) 
 
 def _read_summary(summary: str) -> array[int]:
     return array("I", bytes.fromhex(summary))
+
+
+def list_present_skills(folder: str, sizes: Iterable[int]) -> Iterator[PresentSkill]:
+    """Yield skills in a folder that new skills of these sizes may be near copies of.
+
+    At most `_MAX_READ` skills of similar size are read for each new skill, so that the time does
+    not grow with the number of skills. Linked and unreadable skills are left out.
+    """
+    handle, path = FolderHandle(os.path.realpath(folder)), RelativePath.parse(SKILL_MD)
+    by_size = sorted(_list_sizes(handle.path))
+    chosen: set[tuple[int, str]] = set()
+    for size in sizes:
+        at = bisect_left(by_size, (size, ""))
+        for each in by_size[max(0, at - _MAX_READ // 2) : at + _MAX_READ // 2]:
+            if _MIN_SIZE_RATIO <= each[0] / size <= 1 / _MIN_SIZE_RATIO:
+                chosen.add(each)
+    for _, name in sorted(chosen):
+        read = partial(read_file_at, handle.child(name), path, MAX_SKILL_MD_BYTES)
+        with suppress(SkillhallError, OSError):
+            yield PresentSkill(name, summarize_text(read()), read)
+
+
+def _list_sizes(folder: str) -> Iterator[tuple[int, str]]:
+    """Yield the size of each SKILL.md, and the name of its folder."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:  # it does not exist yet
+        return
+    for name in names:
+        with suppress(OSError):
+            yield os.stat(os.path.join(folder, name, SKILL_MD)).st_size, name

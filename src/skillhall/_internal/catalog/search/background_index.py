@@ -28,7 +28,7 @@ class IndexInput(NamedTuple):
 
 
 class BackgroundIndex:
-    """Search index of the latest state of some skills. Thread-safe."""
+    """Search index of the latest state of a set of skills. Thread-safe."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class BackgroundIndex:
     ) -> None:
         """Create the index, which is opened on first use.
 
-        An index of fewer than `min_stored` skills is not stored, and its texts are read at once.
+        An index of fewer than `min_stored` skills is not stored; its texts are read immediately.
         """
         self._path = path
         self._read_text = read_text

@@ -1,4 +1,4 @@
-"""Database of a search index: full-text tables of heads and of whole texts.
+"""Database of a search index: full-text tables of heads and of complete texts.
 
 Rows are identified by digests: a skill that moves, or an equal copy, is not indexed twice. Rows
 that no skill refers to remain until the index is built again, because SQLite before 3.43
@@ -8,6 +8,7 @@ cannot delete from a full-text table without the old text.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -26,15 +27,16 @@ from skillhall.errors import DatabaseUnavailable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-FORMAT = 2  # increase it if the tables or their content change
+FORMAT = 3  # increase it if the tables or their content change
 FOLDER = "search"  # in the cache folder
 MAX_AGE = 30 * 24 * 3600  # seconds; indexes that were not used for longer are deleted
-HEAD_STEMS, HEAD_WORDS, SECTION_STEMS = "head_stems", "head_words", "section_stems"
+NAME_WORDS, HEAD_STEMS, SECTION_STEMS = "name_words", "head_stems", "section_stems"
 _MEMORY = 32 * 1024 * 1024  # bytes of new rows before they are written
 _LOCK_TIMEOUT = 2.0  # seconds to wait for another process
 _BATCH = 500  # values in one statement; SQLite accepts 999 everywhere
 _CACHED_COUNTS = 4096  # numbers of matches; a server must not remember every query
 _MIN_WASTE = 1000  # unused rows that are always accepted
+_LIKE_SYNTAX = re.compile("[%_~]")
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 
 # Contentless: the texts are in the skills. No prefix index: it doubles build time and size, and
@@ -58,8 +60,8 @@ CREATE TABLE places (
 ) WITHOUT ROWID;
 CREATE INDEX places_by_head ON places (head);
 CREATE INDEX places_by_text ON places (text) WHERE text IS NOT NULL;
-CREATE VIRTUAL TABLE head_words USING fts5(
-    name, description, content='', tokenize='unicode61 remove_diacritics 2'
+CREATE VIRTUAL TABLE name_words USING fts5(
+    name, content='', tokenize='unicode61 remove_diacritics 2'
 );
 CREATE VIRTUAL TABLE head_stems USING fts5(
     name, description, content='', tokenize='porter unicode61 remove_diacritics 2'
@@ -139,7 +141,7 @@ class IndexDatabase:
             self._connection.close()
 
     def begin(self) -> None:
-        """Begin a transaction if there is none; its changes can be searched at once."""
+        """Begin a transaction if there is none; its changes can be searched before the commit."""
         with self._lock:
             self._counts = LruCache(_CACHED_COUNTS)
             if not self._connection.in_transaction:
@@ -185,9 +187,10 @@ class IndexDatabase:
         heads = [(i, r.digest, r.name_key, r.description, r.description_key) for i, r in new]
         self._execute_many(sql, heads)
         texts = [(i, separate_unspaced(r.name), separate_unspaced(r.description)) for i, r in new]
-        for table in (HEAD_WORDS, HEAD_STEMS):
-            sql = f"INSERT INTO {table} (rowid, name, description) VALUES (?, ?, ?)"  # noqa: S608 - constants
-            self._execute_many(sql, texts)
+        sql = "INSERT INTO head_stems (rowid, name, description) VALUES (?, ?, ?)"
+        self._execute_many(sql, texts)
+        sql = "INSERT INTO name_words (rowid, name) VALUES (?, ?)"
+        self._execute_many(sql, [(number, name) for number, name, _ in texts])
         return ids
 
     def add_texts(self, rows: Sequence[TextRow]) -> Mapping[bytes, int]:
@@ -203,23 +206,30 @@ class IndexDatabase:
         return ids
 
     def find_copies(self, description_keys: Iterable[bytes]) -> list[bytes]:
-        """Return the locations of skills that need a copy key: others have their description."""
+        """Return the skills without a copy key that share a description with another skill."""
         sql = (
             "SELECT description_key, location, copy_key FROM heads "
             "JOIN places ON places.head = heads.id LEFT JOIN texts ON texts.id = places.text "
             "WHERE description_key IN ({})"
         )
-        rows = [*self._execute_in_parts(sql, [*description_keys])]
+        keys = [*description_keys]
+        if len(keys) > _BATCH:  # most of them, so that one pass over all is faster
+            condition = "SELECT description_key FROM heads JOIN places ON places.head = heads.id "
+            condition += "GROUP BY description_key HAVING count(*) > 1"
+            rows = self._execute(sql.format(condition))
+        else:
+            rows = [*self._execute_in_parts(sql, keys)]
         counts = Counter(row[0] for row in rows)
         return [location for key, location, known in rows if counts[key] > 1 and known is None]
 
     def _assign_ids(
         self, table: str, rows: Mapping[bytes, Any]
     ) -> tuple[Mapping[bytes, int], list[tuple[int, Any]]]:
-        sql = f"SELECT digest, id FROM {table} WHERE digest IN ({{}})"  # noqa: S608 - constants
-        ids: dict[bytes, int] = dict(self._execute_in_parts(sql, [*rows]))
         sql = f"SELECT coalesce(max(id), 0) FROM {table}"  # noqa: S608 - constants
         first = self._execute(sql)[0][0] + 1
+        sql = f"SELECT digest, id FROM {table} WHERE digest IN ({{}})"  # noqa: S608 - constants
+        known = self._execute_in_parts(sql, [*rows]) if first > 1 else ()
+        ids: dict[bytes, int] = dict(known)
         new = [*enumerate((row for digest, row in rows.items() if digest not in ids), first)]
         ids.update((row.digest, number) for number, row in new)
         return ids, new
@@ -236,7 +246,7 @@ class IndexDatabase:
         return False
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove all rows."""
         with self._lock:
             self._connection.close()
             if self.path is not None:
@@ -285,15 +295,30 @@ class IndexDatabase:
 
     def find_heads_with_parts(self, parts: Sequence[str], limit: int) -> list[int]:
         """Return heads that contain all parts, also inside words; names come first."""
-        in_head = " AND ".join(["instr(name || char(10) || description, ?)"] * len(parts))
+        # LIKE is twice as fast as instr, but not exact for unusual characters.
+        like = "(description LIKE ? ESCAPE '~' OR name LIKE ? ESCAPE '~')"
+        in_head = " AND ".join(
+            [f"{like} AND instr(name || char(10) || description, ?)"] * len(parts)
+        )
         in_name = " AND ".join(["instr(name, ?)"] * len(parts))
+        patterns = ["%" + _LIKE_SYNTAX.sub(r"~\g<0>", part) + "%" for part in parts]
+        values = chain.from_iterable(zip(patterns, patterns, parts, strict=True))
         sql = f"SELECT id FROM heads WHERE {in_head} ORDER BY ({in_name}) DESC, name LIMIT ?"  # noqa: S608 - constants
-        return [row[0] for row in self._execute(sql, (*parts, *parts, limit))]
+        return [row[0] for row in self._execute(sql, (*values, *parts, limit))]
 
     def read_name_keys(self, rows: Sequence[int]) -> Mapping[int, str]:
-        """Return the keys of the names of some heads."""
+        """Return the name keys of these heads, by row."""
         sql = "SELECT id, name FROM heads WHERE id IN ({})"
         return dict(self._execute_in_parts(sql, rows))
+
+    def read_heads(self, locations: Sequence[bytes]) -> Mapping[bytes, tuple[str, str]]:
+        """Return the name key and the description of each of these skills, by location."""
+        sql = (
+            "SELECT location, name, description FROM places JOIN heads ON heads.id = places.head "
+            "WHERE location IN ({})"
+        )
+        rows = self._execute_in_parts(sql, locations)
+        return {location: (name, description) for location, name, description in rows}
 
     def read_names(self) -> list[str]:
         """Return the keys of all names."""
@@ -341,7 +366,7 @@ class IndexDatabase:
 
 
 def build_index_path(cache_directory: str, *identity: str) -> str:
-    """Return the path of the index of some skills; `identity` says which."""
+    """Return the path of a search index; `identity` identifies its skills."""
     digest = sha256_hex("\n".join(identity).encode("utf-8", "surrogatepass"))
     return os.path.join(cache_directory, FOLDER, f"{digest[:16]}.db")
 
@@ -359,9 +384,11 @@ def _create_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         if "no such module" not in str(error):
             raise
-        problem = "SQLite of this Python has no full-text search (FTS5), which search requires"
+        problem = (
+            "the SQLite library of this Python lacks full-text search (FTS5), which search needs"
+        )
         raise DatabaseUnavailable(problem, "use another build of Python") from None
-    for table in (HEAD_WORDS, HEAD_STEMS, SECTION_STEMS):
+    for table in (NAME_WORDS, HEAD_STEMS, SECTION_STEMS):
         sql = f"INSERT INTO {table} ({table}, rank) VALUES ('hashsize', ?)"  # noqa: S608 - constants
         connection.execute(sql, (_MEMORY,))
     return connection

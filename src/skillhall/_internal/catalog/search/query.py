@@ -29,6 +29,8 @@ _TERM = re.compile(rf"(?:[{UNSPACED_SCRIPTS}]+|(?:(?![{UNSPACED_SCRIPTS}])[^\W_]
 _SUFFIX = re.compile(r"(?:ations?|ions?|ings?|ers?|ed|es|s|e|y|ly|able)$")
 _MIN_STEM_LENGTH = 3
 _CAMEL_CASE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+# Letters and digits; everything else in ASCII separates words.
+_ASCII_WORDS = {code: chr(code) if chr(code).isalnum() else " " for code in range(128)}
 
 
 class Term(NamedTuple):
@@ -90,18 +92,24 @@ def build_name_key(name: str) -> str:
     A name without words is its own key.
     """
     folded = fold_line(name)
-    return " ".join([match[0] for match in _TERM.finditer(folded)]) or folded or name.strip()
+    if folded.isascii():
+        words = folded.translate(_ASCII_WORDS).split()
+    else:
+        words = [match[0].rstrip("*") for match in _TERM.finditer(folded)]
+    return " ".join(words) or folded or name.strip()
 
 
 def split_name(name: str) -> str:
     """Return the folded name for the index, followed by its camel-case words if any."""
     folded = fold_line(name)
+    if name == folded:
+        return folded
     words = fold_line(_CAMEL_CASE.sub(" ", name))
     return folded if words == folded else f"{folded} {words}"
 
 
 def stem_word(word: str) -> str:
-    """Return a folded English word without its ending; other forms of it start with the same."""
+    """Return the stem of a folded English word; its other forms start with the same stem."""
     stem = _SUFFIX.sub("", word)
     return stem if len(stem) >= _MIN_STEM_LENGTH else word
 

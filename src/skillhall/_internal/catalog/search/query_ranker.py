@@ -1,21 +1,26 @@
 """Query ranker: finds the skills that match a query, and scores them.
 
 Each ranking has its own strength: names and descriptions say what a skill is for, a section
-contains the rare words of a long prompt, and for a short query exact words are better than words
-with the same stem. The scores of each ranking are divided by its best score and added up.
+contains the rare words of a long prompt, and for a short query it matters where its words are: in
+the name, or early in the description. The scores of each ranking are divided by its best score and
+added up.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from heapq import nlargest
+from itertools import chain, pairwise
+from math import log
+from operator import mul
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from skillhall._internal.catalog.search.index_database import (
     HEAD_STEMS,
-    HEAD_WORDS,
+    NAME_WORDS,
     SECTION_STEMS,
 )
 from skillhall._internal.catalog.search.query import (
@@ -25,7 +30,12 @@ from skillhall._internal.catalog.search.query import (
     stem_word,
 )
 from skillhall._internal.catalog.search.sections import format_section_term, rank_texts
-from skillhall._internal.catalog.search.spelling import correct_word
+from skillhall._internal.catalog.search.spelling import (
+    correct_word,
+    is_numeronym,
+    shorten_word,
+    vary_spelling,
+)
 from skillhall._internal.embeddings.semantic_ranking import DisabledRanking
 
 if TYPE_CHECKING:
@@ -38,16 +48,25 @@ if TYPE_CHECKING:
 
     ScoredRows: TypeAlias = Sequence[tuple[int, float]]  # a higher score is better
 
+_Row = TypeVar("_Row")
+
 MIN_HITS = 10  # with fewer hits, parts of words are searched, too
 MAX_RARE_TERMS = 24  # of a long prompt; each costs time
 _CHEAP_ROW_COUNT = 1000  # up to this many rows are cheap to rank, however common the term
 # A word is common if it is in more rows than this share of the number of skills.
 _COMMON_HEADS, _COMMON_SECTIONS = 0.05, 2.0
 _MEANING_CONSTANT = 30  # rank at which the score is about half of the best
-_STEM_WEIGHT = 0.9  # of another form of a word
+_STEM_WEIGHT = 0.9  # of another form of a word in a name
+_FORM_WEIGHT = 0.7  # of another form of a word in a description
+_LATE_WEIGHT = 0.2  # of a word at the end of a long description
+_EARLY_LENGTH = 120  # characters of a description after which half of the difference is lost
+_SHORT_SECTION_WEIGHT = 0.5  # for a short query
+_EARLY_WORDS_WEIGHT = 4.0
+_EARLY_WORDS_DEPTH = 100  # best skills of the other rankings
 _UNFINISHED_WEIGHT = 0.8  # of a letter of a word that is not complete
 # Scores are below 0.8 for matches, 0.9 for names that start with the query, and 1 for exact names.
-_FUSED_SCORE, _NAME_SCORE = 0.8, 0.1
+_FUSED_SCORE, _NAME_SHARE = 0.8, 0.1
+NAME_SCORE = _FUSED_SCORE + _NAME_SHARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +75,11 @@ class Ranking:
 
     use_head_stems: bool = True  # names and descriptions, by word stems
     use_sections: bool = True  # sections of whole texts, by word stems
-    use_head_words: bool = True  # names and descriptions, by exact words, for short queries
+    use_early_words: bool = True  # where the words of a short query are in names and descriptions
     use_phrases: bool = True  # words of a short query next to each other
     use_names: bool = True  # words and prefixes of names, for short queries
     correct_spelling: bool = True
+    vary_spelling: bool = True  # British and American, joined words, `k8s`
     rare_words_only: bool = True
     fold_copies: bool = True
     depth: int = 200  # rows of each ranking; more cost time and find nothing
@@ -76,9 +96,15 @@ class ScoredSkills(NamedTuple):
     scores: Mapping[bytes, float]
     ranks: Mapping[bytes, int]
 
+    def add_to(self, sums: dict[bytes, float]) -> None:
+        """Add the weighted scores to those of other rankings."""
+        weight = self.weight
+        for location, score in self.scores.items():
+            sums[location] = sums.get(location, 0.0) + weight * score
+
 
 class RankedSkills(NamedTuple):
-    """Scores of the matching skills, by location, and the rankings that they are from."""
+    """Scores of the matching skills, by location, and the rankings that contain them."""
 
     scores: Mapping[bytes, float]  # from 0 to 1
     rankings: Mapping[str, ScoredSkills]
@@ -113,17 +139,24 @@ class QueryRanker:
     def rank(self, query: Query) -> RankedSkills:
         """Return the matching skills with their scores, in no particular order."""
         corrected = self._correct_terms(query.terms)
-        rankings = dict(self._rank_all(query, loosen_terms(corrected)))
-        total_weight = sum(ranking.weight for ranking in rankings.values()) or 1.0
-        found: dict[bytes, float] = {}
+        # A prompt has many words, so that another spelling of one makes no difference.
+        variants = self._find_variants(corrected) if query.is_short else []
+        terms = tuple(dict.fromkeys((*corrected, *chain.from_iterable(variants))))
+        rankings = dict(self._rank_all(query, loosen_terms(terms)))
+        sums: dict[bytes, float] = {}
         for ranking in rankings.values():
-            factor = ranking.weight / total_weight
-            for location, score in ranking.scores.items():
-                found[location] = found.get(location, 0.0) + factor * score
-        scores = {location: score * _FUSED_SCORE for location, score in found.items()}
+            ranking.add_to(sums)
+        if query.is_short and self._ranking.use_early_words:
+            best = nlargest(_EARLY_WORDS_DEPTH, sums, key=sums.__getitem__)
+            rankings["early words"] = self._rank_early_words(corrected, variants, best)
+            rankings["early words"].add_to(sums)
+        # A skill that is the best of all rankings has the highest score.
+        total = sum(ranking.weight for ranking in rankings.values()) or 1.0
+        factor, share = _FUSED_SCORE / total, _NAME_SHARE / total
+        scores = {location: score * factor for location, score in sums.items()}
         for rows, base in self._find_names(query, corrected):
             for location in self._locate("head", rows):
-                scores[location] = base + found.get(location, 0.0) * _NAME_SCORE
+                scores[location] = base + sums.get(location, 0.0) * share
         if len(scores) < MIN_HITS:
             for location in self._find_parts(query):
                 scores.setdefault(location, 0.0)
@@ -138,11 +171,9 @@ class QueryRanker:
             has_heads = bool(heads.scores)
             yield "head", heads
         if ranking.use_sections:
-            weight = 1.0 if query.is_short else ranking.section_weight
+            weight = _SHORT_SECTION_WEIGHT if query.is_short else ranking.section_weight
             # Common words do not tell sections apart, and take the most time.
             yield "sections", self._rank_sections(terms, weight, use_common=not has_heads)
-        if query.is_short and ranking.use_head_words:
-            yield "exact words", self._rank_heads(HEAD_WORDS, [*terms, *phrases])
         if query.is_short and ranking.use_names:
             yield "name", self._rank_names(query, terms)
         if self._semantic.is_enabled:
@@ -168,13 +199,13 @@ class QueryRanker:
             yield self._find_names_with_stems({stem_word(one.text) for one in terms}), _FUSED_SCORE
         if " " in key and query.unfinished:
             yield self._database.find_heads_with_prefix(key, self._ranking.depth), _FUSED_SCORE
-        yield self._database.find_heads(key), _FUSED_SCORE + _NAME_SCORE
+        yield self._database.find_heads(key), NAME_SCORE
 
     def _find_names_with_stems(self, stems: set[str]) -> list[int]:
         """Return the heads whose names have other forms of exactly these words."""
         prefixes = (format_term(Term(stem, is_prefix=True)) for stem in stems)
-        expression = f"name : ({' AND '.join(prefixes)})"
-        rows = self._database.rank_heads(HEAD_WORDS, expression, self._ranking.depth)
+        expression = " AND ".join(prefixes)
+        rows = self._database.rank_heads(NAME_WORDS, expression, self._ranking.depth)
         keys = self._database.read_name_keys([row for row, _ in rows])
         return [row for row, key in keys.items() if {*map(stem_word, key.split())} == stems]
 
@@ -198,13 +229,37 @@ class QueryRanker:
         if (
             term.is_unspaced
             or self._database.count_matches(SECTION_STEMS, format_section_term(term), 1)
-            or self._database.count_matches(HEAD_WORDS, prefix, 1)
+            or self._database.count_matches(NAME_WORDS, prefix, 1)
         ):
             return term
+        return Term(correct_word(term.text, self._get_name_words()) or term.text)
+
+    def _get_name_words(self) -> Mapping[str, int]:
         if self._name_words is None:
             names = self._database.read_names()
             self._name_words = Counter(word for name in names for word in name.split())
-        return Term(correct_word(term.text, self._name_words) or term.text)
+        return self._name_words
+
+    def _find_variants(self, terms: Sequence[Term]) -> list[list[Term]]:
+        """Return the other spellings of each term that occur in heads."""
+        if not self._ranking.vary_spelling:
+            return [[] for _ in terms]
+        variants = [self._vary(term.text) for term in terms]
+        for number, (first, second) in enumerate(pairwise(terms)):
+            if not first.is_unspaced and not second.is_unspaced:
+                joined = first.text + second.text
+                variants[number].append(joined)
+                variants[number + 1].append(joined)
+        return [[*filter(self._is_in_heads, map(Term, dict.fromkeys(one)))] for one in variants]
+
+    def _vary(self, word: str) -> list[str]:
+        variants = vary_spelling(word)
+        if is_numeronym(word):
+            variants += (one for one in self._get_name_words() if shorten_word(one) == word)
+        return variants
+
+    def _is_in_heads(self, term: Term) -> bool:
+        return self._database.count_matches(HEAD_STEMS, format_term(term), 1) > 0
 
     def _find_rare(
         self, table: str, terms: Sequence[Term], *, use_common: bool = True
@@ -250,8 +305,8 @@ class QueryRanker:
         expressions += [format_term(Term(one, is_prefix=True)) for one in sorted(prefixes)]
         rows: list[tuple[int, float]] = []
         if expressions:
-            expression = f"name : ({' OR '.join(expressions)})"
-            rows = self._database.rank_heads(HEAD_WORDS, expression, self._ranking.depth)
+            expression = " OR ".join(expressions)
+            rows = self._database.rank_heads(NAME_WORDS, expression, self._ranking.depth)
         keys = self._database.read_name_keys([row for row, _ in rows])
         words = dict.fromkeys((stem_word(term.text) for term in terms), _STEM_WEIGHT)
         words |= dict.fromkeys((term.text for term in terms), 1.0)
@@ -267,6 +322,30 @@ class QueryRanker:
         # Not relative to the best one, which may be a bad match.
         return self._score("head", scored, 1.0, len(query.terms) ** 2)
 
+    def _rank_early_words(
+        self,
+        terms: Sequence[Term],
+        variants: Sequence[Sequence[Term]],
+        locations: Sequence[bytes],
+    ) -> ScoredSkills:
+        """Rank skills by the words of the query in the name or early in the description."""
+        head_count = self._database.count_heads()
+        limit = max(_CHEAP_ROW_COUNT, int(head_count * _COMMON_HEADS)) + 1
+        counts = (self._database.count_matches(HEAD_STEMS, format_term(t), limit) for t in terms)
+        weights = [log(1 + head_count / max(count, 1)) for count in counts]
+        matcher = _WordMatcher(
+            [[term, *others] for term, others in zip(terms, variants, strict=True)]
+        )
+        heads = self._database.read_heads(locations)
+        total = sum(weights) or 1.0
+        scored = [
+            (location, sum(map(mul, weights, matcher.match(*head))) / total)
+            for location, head in heads.items()
+        ]
+        scored = [(location, score) for location, score in scored if score]
+        scored.sort(key=lambda pair: -pair[1])
+        return ScoredSkills(_EARLY_WORDS_WEIGHT, dict(scored), _count_ranks(scored))
+
     def _locate(self, column: str, rows: Sequence[int]) -> Iterable[bytes]:
         for locations in self._database.locate(column, rows).values():
             yield from locations
@@ -274,7 +353,7 @@ class QueryRanker:
     def _score(
         self, column: str, rows: ScoredRows, weight: float, best: float = 0.0
     ) -> ScoredSkills:
-        """Return the skills of some rows, with their ranks and scores relative to `best`.
+        """Return the skills of these rows, with their ranks and scores relative to `best`.
 
         By default, `best` is the highest score of these rows.
         """
@@ -282,10 +361,7 @@ class QueryRanker:
         best = best or (rows[0][1] if rows else 1.0)
         scores: dict[bytes, float] = {}
         ranks: dict[bytes, int] = {}
-        rank, last = 0, None
-        for number, (row, score) in enumerate(rows, 1):
-            if score != last:  # rows with equal scores have equal ranks
-                rank, last = number, score
+        for (row, score), rank in zip(rows, _count_ranks(rows).values(), strict=True):
             for location in locations.get(row, ()):
                 scores[location], ranks[location] = score / best if best else 0.0, rank
         return ScoredSkills(weight, scores, ranks)
@@ -295,6 +371,55 @@ def format_term(term: Term) -> str:
     """Return a term as an expression, quoted so that no part of it is query syntax."""
     quoted = f'"{separate_unspaced(term.text).strip()}"'
     return f"{quoted} *" if term.is_prefix else quoted
+
+
+class _WordMatcher:
+    """Finds the words of a query in heads, each given with its other spellings."""
+
+    def __init__(self, words: Sequence[Sequence[Term]]) -> None:
+        self._size = len(words)
+        self._words = [word[0].text for word in words]
+        self._forms = [{stem_word(term.text) for term in word} for word in words]
+        self._are_starts = [word[0].is_prefix or word[0].is_unspaced for word in words]
+        choices = ("|".join(map(_build_pattern, word)) for word in words)
+        self._pattern = re.compile("|".join(rf"({choice})[^\W_]*" for choice in choices) or "(?!)")
+
+    def match(self, name: str, description: str) -> list[float]:
+        """Return a score for each word: 1 in the name, less in the description, 0 if missing."""
+        best = [0.0] * self._size
+        for match in self._pattern.finditer(name):
+            self._improve(best, match, 1.0)
+        for match in self._pattern.finditer(description):
+            early = _EARLY_LENGTH / (_EARLY_LENGTH + match.start())
+            self._improve(best, match, _LATE_WEIGHT + (1 - _LATE_WEIGHT) * early)
+        return best
+
+    def _improve(self, best: list[float], match: re.Match[str], weight: float) -> None:
+        number = (match.lastindex or 1) - 1
+        if weight <= best[number]:
+            return
+        word = match[0]
+        if not self._are_starts[number] and word != self._words[number]:
+            weight *= _FORM_WEIGHT if stem_word(word) in self._forms[number] else 0.0
+        best[number] = max(best[number], weight)
+
+
+def _build_pattern(term: Term) -> str:
+    """Return a pattern of the start of a word, or of any part for unspaced scripts."""
+    if term.is_unspaced:
+        return re.escape(term.text)
+    return rf"(?<![^\W_]){re.escape(term.text if term.is_prefix else stem_word(term.text))}"
+
+
+def _count_ranks(rows: Sequence[tuple[_Row, float]]) -> dict[_Row, int]:
+    """Return the ranks of sorted rows, from 1; rows with equal scores have equal ranks."""
+    ranks: dict[_Row, int] = {}
+    rank, last = 0, None
+    for number, (row, score) in enumerate(rows, 1):
+        if score != last:
+            rank, last = number, score
+        ranks[row] = rank
+    return ranks
 
 
 def _pair_words(terms: Sequence[Term]) -> Iterator[Term]:

@@ -1,7 +1,7 @@
 """Search index: the skills of one catalog, searched the same way by every command and API.
 
-Names and descriptions are indexed at once, whole texts when they have been read. The index of many
-skills is stored in a file, by digest, so that a restart reads only files that have changed.
+Names and descriptions are indexed immediately, complete texts when they have been read. The index
+of many skills is stored in a file, by digest, so that a restart reads only files that have changed.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from skillhall._internal.catalog.search.query import (
 )
 from skillhall._internal.catalog.search.query_ranker import (
     DEFAULT_RANKING,
+    NAME_SCORE,
     QueryRanker,
     RankedSkills,
     Ranking,
@@ -44,7 +45,7 @@ from skillhall._internal.embeddings.embedding_text import (
     build_embedding_text,
     compute_text_digest,
 )
-from skillhall._internal.skill.copy_key import copy_key
+from skillhall._internal.skill.copy_key import copy_key, words_key
 from skillhall._internal.skill.frontmatter_locator import FrontmatterBlock, find_frontmatter
 from skillhall.errors import SkillhallError
 
@@ -134,7 +135,7 @@ class SearchIndex:
     def build(
         cls, skills: Iterable[CatalogSkill], read_text: TextReader = read_skill_md
     ) -> SearchIndex:
-        """Build the complete index of some skills in memory."""
+        """Build the complete index of these skills in memory."""
         index = cls(None, read_text)
         index.update(skills)
         index.read_texts()
@@ -154,7 +155,7 @@ class SearchIndex:
 
     @property
     def pending_count(self) -> int:
-        """The number of skills whose texts are not read yet."""
+        """The number of skills whose texts have not been read yet."""
         return len(self._pending)
 
     def update(self, skills: Iterable[CatalogSkill]) -> None:
@@ -308,8 +309,9 @@ class SearchIndex:
         Skills for which `keep` is false are left out.
         """
         query = parse_query(text)
-        matches = self._find_or_rebuild(query, keep)
-        limit, offset, total = max(0, limit), max(0, offset), len(matches.groups)
+        limit, offset = max(0, limit), max(0, offset)
+        matches = self._find_or_rebuild(query, offset + limit, keep)
+        total = len(matches.groups)
         page = matches.groups[offset : offset + limit]
         hits = tuple(self._build_hits(query, matches, page))
         return SearchResult(hits, total, offset + len(hits) < total)
@@ -327,25 +329,26 @@ class SearchIndex:
 
     def find(self, text: str, limit: int = DEFAULT_LIMIT) -> tuple[list[list[CatalogSkill]], int]:
         """Return the best skills, each with its copies, and the total number of matches."""
-        _, skills, groups = self._find_or_rebuild(parse_query(text))
-        page = [[skills[location] for location in group] for group in groups[: max(0, limit)]]
+        limit = max(0, limit)
+        _, skills, groups = self._find_or_rebuild(parse_query(text), limit)
+        page = [[skills[location] for location in group] for group in groups[:limit]]
         return page, len(groups)
 
     def _find_or_rebuild(
-        self, query: Query, keep: Callable[[CatalogSkill], bool] | None = None
+        self, query: Query, end: int, keep: Callable[[CatalogSkill], bool] | None = None
     ) -> _Matches:
         try:
-            return self._find_matches(query, keep)
+            return self._find_matches(query, end, keep)
         except sqlite3.Error as error:
             self._replace_database(error)
             self._update([*self._skills.values()])
             self.read_texts()
-            return self._find_matches(query, keep)
+            return self._find_matches(query, end, keep)
 
     def _find_matches(
-        self, query: Query, keep: Callable[[CatalogSkill], bool] | None = None
+        self, query: Query, end: int, keep: Callable[[CatalogSkill], bool] | None = None
     ) -> _Matches:
-        """Return all matches in order; copies are in one group."""
+        """Return all matches; copies are in one group. The first `end` groups are in order."""
         skills = self._skills
         if query.folded_text:
             ranked = self._ranker.rank(query)
@@ -357,17 +360,18 @@ class SearchIndex:
         groups: dict[bytes, list[bytes]] = {}
         use_keys = self._ranking.fold_copies and query.folded_text
         keys = self._database.read_copy_keys(found) if use_keys else {}
-        text = query.text
-
-        def rank_key(location: bytes) -> tuple[bool, float]:
-            is_written_so = bool(text) and skills[location].name.strip() == text
-            return is_written_so, ranked.scores[location]
-
+        text, rank_keys = query.text, {**ranked.scores}
+        least = NAME_SCORE if query.folded_text else 0.0
+        for location in found if text else ():
+            # The name as it was written is before other names with the same words.
+            if rank_keys[location] >= least and skills[location].name.strip() == text:
+                rank_keys[location] += 1
+        rank_key = rank_keys.__getitem__
         found.sort(key=rank_key, reverse=True)
-        # Keys of names are slow to build, and few skills have the same rank.
         for _, equal in groupby(found, rank_key):
             run = [*equal]
-            if len(run) > 1:
+            # Keys of names are slow to build, and no one sees the order after the page.
+            if len(run) > 1 and len(groups) < end:
                 run.sort(key=lambda location: _sort_key(skills[location]))
             for location in run:
                 groups.setdefault(keys.get(location) or location, []).append(location)
@@ -392,7 +396,7 @@ class SearchIndex:
         return body if body.marks else description
 
     def _read_body(self, skill: CatalogSkill) -> str:
-        """Read the body of a skill; "" if it was deleted since it was indexed."""
+        """Read the body of a skill; "" if it has been deleted since it was indexed."""
         try:
             data = self._read_text(skill)
         except SkillhallError:
@@ -440,7 +444,7 @@ def _recreate_database(path: str, error: sqlite3.Error) -> IndexDatabase:
     if "locked" in str(error):
         _LOG.debug("another process is changing the search index %s", path)
         return IndexDatabase()
-    _LOG.warning("the search index was damaged and is built again: %s (%s)", path, error)
+    _LOG.warning("the search index was damaged and is being rebuilt: %s (%s)", path, error)
     try:
         for suffix in ("", "-journal"):
             with suppress(FileNotFoundError):
@@ -454,7 +458,7 @@ def _build_head(skill: CatalogSkill) -> HeadRow:
     content = f"{skill.name}\0{skill.description}".encode("utf-8", "surrogatepass")
     digest = hashlib.sha256(content).digest()[:16]
     description = fold_text(skill.description)
-    key = copy_key(description.encode("utf-8", "surrogatepass"))
+    key = words_key(description.encode("utf-8", "surrogatepass"))
     return HeadRow(digest, build_name_key(skill.name), split_name(skill.name), description, key)
 
 

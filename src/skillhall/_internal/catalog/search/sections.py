@@ -1,4 +1,4 @@
-"""Sections of whole texts: how they are numbered in the index, and how they are ranked.
+"""Sections of texts: how they are numbered in the index, and how they are ranked.
 
 A prompt is about one thing that a skill can do, and often one section is about that. The table of
 sections stores neither positions nor lengths: most of the time and space of an index would be
@@ -46,8 +46,8 @@ def split_sections(data: bytes) -> list[str]:
     Unspaced scripts are split into pairs of characters. The tokenizer folds case and accents.
     """
     text = data.decode("utf-8", "replace")
-    others = data.translate(None, _ASCII)  # usually few, so that the search is cheap
-    if _UNSPACED_LEAD_BYTE.search(others):
+    # Most texts have few other characters, so that the search is cheap.
+    if not text.isascii() and _UNSPACED_LEAD_BYTE.search(data.translate(None, _ASCII)):
         text = _UNSPACED_RUN.sub(_split_into_pairs, text)
     return text.split("\n##", MAX_SECTIONS - 1)
 
@@ -69,13 +69,13 @@ def format_section_term(term: Term) -> str:
     return f"({pairs})"
 
 
-def number_sections(text_number: int, sections: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Yield the sections of a text with the numbers of their rows."""
-    # Not a list: hundreds of tuples at once would start the garbage collector again and again.
-    row = text_number * _ROWS_PER_TEXT
-    for section in sections:
-        yield row + _SIZE_OF_BITS[len(section).bit_length()], section
-        row += _SIZES
+def number_sections(text_number: int, sections: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Return the sections of a text with the numbers of their rows."""
+    # Neither a loop, which would take longer, nor a list: hundreds of tuples at once would start
+    # the garbage collector again and again.
+    first = text_number * _ROWS_PER_TEXT
+    sizes = map(_SIZE_OF_BITS.__getitem__, map(int.bit_length, map(len, sections)))
+    return zip(map(add, range(first, first + _ROWS_PER_TEXT, _SIZES), sizes), sections, strict=True)
 
 
 def rank_texts(

@@ -29,7 +29,10 @@ _MAX_MARKS = 20
 _ELLIPSIS = "…"
 
 _WORD = re.compile(rf"(?:[^\W_]|[{ACCENTS}])+")
-_WHITESPACE_OR_INVISIBLE = re.compile(rf"({EMOJI_FLAG})|[\s{INVISIBLE_CHARACTERS}]+")
+# Not a single space, which would be replaced by itself.
+_WHITESPACE_OR_INVISIBLE = re.compile(
+    rf"({EMOJI_FLAG})|[\s{INVISIBLE_CHARACTERS}]{{2,}}|[^\S ]|[{INVISIBLE_CHARACTERS}]"
+)
 
 
 class Snippet(NamedTuple):

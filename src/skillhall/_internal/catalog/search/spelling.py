@@ -1,7 +1,8 @@
-"""Spelling: finds the known word that a mistyped word was meant to be."""
+"""Spelling: the word that a mistyped word was meant to be, and other spellings of a word."""
 
 from __future__ import annotations
 
+import re
 from operator import ne
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,17 @@ if TYPE_CHECKING:
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _MIN_LENGTH = 4  # shorter words have too many neighbors
 _MIN_LENGTH_FOR_TWO = 8  # two mistakes are corrected from this length
+_MIN_LENGTH_OF_VARIANT = 5  # `color`
+_MIN_LENGTH_OF_LONG = 10  # `kubernetes`
+_ENDING = r"(?=(?:e?s|e?d|ing|ings|able|ful|ist|ite|ites|al|ally|e)?$)"
+# Endings in British and in American spelling. Words that do not exist are harmless.
+_SPELLINGS = [
+    (re.compile(rf"{british}{_ENDING}"), re.compile(rf"{american}{_ENDING}"), british, american)
+    for british, american in (
+        *(("our", "or"), ("enc", "ens"), ("is", "iz"), ("ys", "yz"), ("tre", "ter")),
+        *(("ogue", "og"), ("isation", "ization"), ("ll", "l"), ("mme", "m")),
+    )
+]
 
 
 def correct_word(word: str, known: Mapping[str, int]) -> str | None:
@@ -36,6 +48,33 @@ def correct_word(word: str, known: Mapping[str, int]) -> str | None:
             )
         }
     return min(found, key=lambda other: (-known[other], other), default=None)
+
+
+def vary_spelling(word: str) -> list[str]:
+    """Return the word as it may be written in British or American English, or shortened.
+
+    Most of the returned words do not exist: check that they occur.
+    """
+    if len(word) < _MIN_LENGTH_OF_VARIANT:
+        return []
+    variants = {
+        pattern.sub(other, word)
+        for british, american, one, another in _SPELLINGS
+        for pattern, other in ((british, another), (american, one))
+    }
+    if len(word) >= _MIN_LENGTH_OF_LONG:
+        variants.add(shorten_word(word))
+    return sorted(variants - {word})
+
+
+def shorten_word(word: str) -> str:
+    """Return the numeronym of a word: `k8s` for `kubernetes`."""
+    return f"{word[0]}{len(word) - 2}{word[-1]}"
+
+
+def is_numeronym(word: str) -> bool:
+    """Whether the word is a number between two letters, as in `k8s` and `i18n`."""
+    return word[1:-1].isdecimal() and word[0].isalpha() and word[-1].isalpha()
 
 
 def _vary(word: str) -> Iterator[str]:

@@ -6,8 +6,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
-from skillhall._internal.policy.policies import SignatureCheck
-from skillhall._internal.policy.risk_level import RiskLevel, rate_risk
+from skillhall._internal.catalog.trust.policy_loader import NO_POLICIES
+from skillhall._internal.policy.trust.policies import SignatureCheck
+from skillhall._internal.policy.trust.risk_level import RiskLevel, rate_risk
 from skillhall._internal.skill.approved_files import ApprovedFiles
 from skillhall._internal.skill.parser import parse_skill
 from skillhall._internal.skill.risks.scanner import scan_bundle
@@ -36,7 +37,7 @@ class EvidenceFinder:
         risks_file: TrustCacheFile | None,
         open_sources: Callable[[], Callable[[str], str]],
     ) -> None:
-        """`open_sources` returns a function from the folder of a skill to its source."""
+        """Create a finder. `open_sources` returns a function that maps a folder to a source."""
         self._loaded = loaded
         self._risks_file = risks_file
         self._open_sources = open_sources
@@ -44,7 +45,7 @@ class EvidenceFinder:
         self._is_changed = False
 
     def examine(self, skill: CatalogSkill, hashed: HashedFiles) -> FoundEvidence:
-        """Return the evidence about the files that were hashed, computed when it is read."""
+        """Return evidence about the hashed files, computed on access."""
         return FoundEvidence(self, skill, hashed)
 
     def save(self) -> None:
@@ -56,14 +57,12 @@ class EvidenceFinder:
 
     @cached_property
     def find_source(self) -> Callable[[str], str]:
-        """Function from the folder of a skill to its source; opened on first use."""
+        """The function that maps the folder of a skill to its source; opened on first use."""
         return self._open_sources()
 
     def check_signature(self, bundle: Bundle) -> SignatureCheck:
         """Return who signed the files of a skill. Raises: SkillhallError."""
-        if self._loaded is None:
-            return SignatureCheck(problem="no policy names signers")
-        return self._loaded.check_signature(bundle)
+        return (self._loaded or NO_POLICIES).check_signature(bundle)
 
     def find_risk(self, hashed: HashedFiles, rate: Callable[[], RiskLevel]) -> RiskLevel:
         """Return the risk level of files; `rate` computes it. Raises: as `rate`."""
@@ -79,7 +78,7 @@ class EvidenceFinder:
 
 
 class FoundEvidence:
-    """Evidence about the files that were hashed, computed when it is read."""
+    """Evidence about the hashed files of a skill, computed on access."""
 
     def __init__(self, finder: EvidenceFinder, skill: CatalogSkill, hashed: HashedFiles) -> None:
         # Reading other files than the hashed ones is an error.
@@ -94,7 +93,7 @@ class FoundEvidence:
 
     @cached_property
     def risk(self) -> RiskLevel:
-        """The risk level; the highest if the files changed since they were hashed."""
+        """The risk level; the highest if the files have changed since they were hashed."""
         try:
             return self._finder.find_risk(self._hashed, self._rate)
         except (SkillhallError, OSError):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.fingerprint import Fingerprint, are_signatures_current
 from skillhall._internal.catalog.head_cache import now_ns
+from skillhall._internal.catalog.manifests import take_signatures
+from skillhall._internal.catalog.skill_content import ALL_FILES_SCAN, with_bundle
 from skillhall._internal.skill.approved_files import (
     ApprovedFile,
     compute_approved_digest,
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class HashedFiles(NamedTuple):
-    """The files of a skill, and the signatures that are unchanged as long as they are."""
+    """The files of a skill, and stat signatures that change with them."""
 
     files: Mapping[str, ApprovedFile]
     signatures: Mapping[str, Signature | None]  # of files and folders, by absolute path
@@ -63,13 +65,6 @@ class FileHashes:
         known = self._known.get(skill.location)
         if known is not None and are_signatures_current(known.signatures.items()):
             return known
-        # Skills that did not change need neither the parser nor the reader of bundles.
-        from skillhall._internal.catalog.manifests import take_signatures  # noqa: PLC0415
-        from skillhall._internal.catalog.skill_content import (  # noqa: PLC0415
-            ALL_FILES_SCAN,
-            with_bundle,
-        )
-
         started = now_ns()
         bundle, files = with_bundle(skill, ALL_FILES_SCAN, lambda one: (one, hash_files(one)))
         hashed = HashedFiles(files, take_signatures(skill, bundle))
@@ -82,7 +77,7 @@ class FileHashes:
         return hashed
 
     def is_stable(self, skill: CatalogSkill) -> bool:
-        """Whether a change of the skill would change its signatures."""
+        """Whether every change to the skill would change its signatures."""
         return self._known is not None and skill.location in self._known
 
     def save(self) -> None:

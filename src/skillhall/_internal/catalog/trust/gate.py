@@ -10,14 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, NewType, Protocol, cast
 
 from skillhall._internal.catalog.catalog import CatalogSkill
-from skillhall._internal.policy.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.settings import is_present
+from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from skillhall._internal.catalog.trust.file_hashes import HashedFiles
-    from skillhall._internal.policy.trust_decision import Decision
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
+    from skillhall._internal.policy.duplicate_precedence import DuplicateSkill
+    from skillhall._internal.policy.trust.trust_decision import Decision
     from skillhall._internal.sources.folder.candidate import Signature
+    from skillhall._internal.storage.revocation_store import RevocationStore
 
 # A type only for mypy: a second object for each of 60,000 skills would take 10 MB.
 ClearedSkill = NewType("ClearedSkill", CatalogSkill)
@@ -32,12 +37,12 @@ class HeldSkill(NamedTuple):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the user can still decide; a blocked skill is no news."""
+        """Whether the user can still decide; a blocked skill is already decided."""
         return not self.decision.is_cleared and self.decision.action is not TrustAction.BLOCK
 
 
 class Clearance(NamedTuple):
-    """Skills that models may get, and others that they may not even know of."""
+    """Skills that models may get, and skills that are held back, even from listings."""
 
     cleared: Sequence[ClearedSkill]
     held: tuple[HeldSkill, ...] = ()
@@ -53,7 +58,7 @@ class Clearance(NamedTuple):
         return {path: signature for one in hashed for path, signature in one.signatures.items()}
 
     def add(self, other: Clearance) -> Clearance:
-        """Return what is known about both, without the cleared skills."""
+        """Return the held skills, problem and warnings of both, without the cleared skills."""
         return Clearance(
             (),
             (*self.held, *other.held),
@@ -76,22 +81,89 @@ class SkillGate(Protocol):
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
         """Clear the skills that models may get, in order."""
 
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:
+        """Return who wrote and approved a skill; None if nothing is known about it."""
+
 
 class OpenGate:
-    """Clears every skill: of a server, or in folders that the caller named."""
+    """Gate that clears every skill that is not revoked.
 
-    watched_paths: Sequence[str] = ()
+    For servers, and for folders that the caller named.
+    """
+
+    def __init__(self, revocations: RevocationStore | None = None) -> None:
+        self._revocations = revocations
+
+    @property
+    def watched_paths(self) -> Sequence[str]:
+        """The file of the revocations."""
+        path = "" if self._revocations is None else self._revocations.path
+        return (path,) if path else ()
 
     def find_linked_folders(self) -> Sequence[str]:
         """Return no folders."""
         return ()
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
-        """Clear all skills."""
-        return Clearance(clear_all(skills))
+        """Clear all skills that are not revoked."""
+        path, problem = "".join(self.watched_paths), ""
+        if self._revocations is None or not path or not is_present(path):
+            return Clearance(clear_all(skills))
+        # Most machines have no lists of revocations.
+        from skillhall._internal.catalog.trust.revoked_skills import (  # noqa: PLC0415
+            hold_revoked,
+        )
+
+        try:
+            reasons = self._revocations.read().reasons
+        except (SkillhallError, OSError) as error:
+            reasons, problem = {}, str(error)
+        allowed, held = hold_revoked(skills, reasons)
+        return Clearance(clear_all(allowed), tuple(held), problem)
+
+    def summarize(self, skill: CatalogSkill) -> TrustSummary | None:  # noqa: ARG002 - as `SkillGate`
+        """Return None."""
+        return None
 
 
 OPEN_GATE = OpenGate()
+
+
+def clear_with_fallbacks(
+    gate: SkillGate,
+    skills: Sequence[CatalogSkill],
+    shadowed: Sequence[DuplicateSkill[CatalogSkill]],
+) -> Clearance:
+    """Clear skills; replace a held one with the next cleared skill of the same name.
+
+    Otherwise, a cloned project could disable skills in the home folder by using their names.
+    """
+    clearance = gate.clear(skills)
+    held = {one.skill.location for one in clearance.held}
+    losers = [
+        one
+        for one in shadowed
+        if one.winner.location in held and (one.winner.hidden or not one.skill.hidden)
+    ]
+    if not losers:
+        return clearance
+    usable = gate.clear([one.skill for one in losers])
+    by_location = {skill.location: skill for skill in usable.cleared}
+    fallbacks: dict[str, ClearedSkill] = {}  # by the location of the held skill
+    for one in losers:
+        if one.skill.location in by_location:
+            fallbacks.setdefault(one.winner.location, by_location[one.skill.location])
+    cleared = {skill.location: skill for skill in clearance.cleared} | fallbacks
+    ordered = [cleared[skill.location] for skill in skills if skill.location in cleared]
+    warnings = [
+        f"{skill.name!r} of the project is not approved; agents get {skill.location} instead"
+        for skill in fallbacks.values()
+    ]
+    return clearance._replace(
+        cleared=ordered,
+        warnings=(*clearance.warnings, *warnings),
+        examined=(*clearance.examined, *usable.examined),
+    )
 
 
 def clear_all(skills: Iterable[CatalogSkill]) -> Sequence[ClearedSkill]:

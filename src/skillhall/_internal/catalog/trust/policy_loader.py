@@ -10,19 +10,21 @@ import os
 import stat
 from contextlib import closing
 from functools import cached_property
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from skillhall._internal.config_file.nodes import MAX_CONFIG_BYTES, parse_config_document
 from skillhall._internal.fs.handles import open_root, read_below, real_path
-from skillhall._internal.policy.policies import (
+from skillhall._internal.policy.trust.policies import (
     UNKNOWN_SIGNER,
     KnownSigner,
     LevelPolicy,
     Policies,
     PolicyLevel,
     SignatureCheck,
+    SignatureStatus,
 )
-from skillhall._internal.policy.policy_file import parse_policy
+from skillhall._internal.policy.trust.policy_file import parse_policy
 from skillhall._internal.settings import is_present
 from skillhall._internal.skill.bundle import RelativePath
 from skillhall._internal.skill.signatures.file_check import read_signature
@@ -32,12 +34,17 @@ from skillhall.errors import ConfigInvalid, SkillhallError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from skillhall._internal.policy.policy_file import SignerEntry
+    from skillhall._internal.policy.trust.policy_file import SignerEntry
     from skillhall._internal.signing.signers import Signer
     from skillhall._internal.skill.bundle import Bundle
+    from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle
 
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _INSTALL = "signatures cannot be checked; to install it: pip install 'skillhall[signing]'"
+_SIGSTORE = (
+    "the package 'sigstore' is not installed, so signatures with an identity cannot be checked; "
+    "to install it: pip install 'skillhall[sigstore]'"
+)
 
 
 class LoadedPolicies:
@@ -53,11 +60,45 @@ class LoadedPolicies:
             return SignatureCheck()
         try:
             signature = read_signature(bundle)
-            signers, problem = self._signers
-            known = frozenset(one for one in signers if signers[one].accepts(signature))
+            known, problem = self._find_signers(signature)
         except SignatureInvalid as error:
-            return SignatureCheck(problem=f"its signature is broken: {error}")
-        return SignatureCheck(known, "" if known else problem or UNKNOWN_SIGNER)
+            problem = f"its signature is broken: {error}"
+            return SignatureCheck(problem=problem, status=SignatureStatus.BROKEN)
+        if known:
+            return SignatureCheck(known, "", SignatureStatus.KNOWN)
+        can_check = find_spec("cryptography") is not None and _SIGSTORE not in problem
+        status = SignatureStatus.UNKNOWN if can_check else SignatureStatus.UNCHECKED
+        return SignatureCheck(problem=problem or UNKNOWN_SIGNER, status=status)
+
+    def _find_signers(self, signature: SigstoreBundle) -> tuple[frozenset[KnownSigner], str]:
+        """Return who made a signature, and why others cannot be checked.
+
+        Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        known = set()
+        for one, signer in signers.items():
+            try:
+                if signer.accepts(signature):
+                    known.add(one)
+            except ConfigInvalid as error:
+                problem = problem or str(error)
+            except ModuleNotFoundError as error:
+                if (error.name or "").partition(".")[0] != "sigstore":
+                    raise
+                problem = _SIGSTORE
+        return frozenset(known), problem
+
+    def find_document_signers(self, signed: SigstoreBundle) -> list[str]:
+        """Return the known signers of a document other than a skill, sorted.
+
+        Signers of a project are left out. Raises: SignatureInvalid.
+        """
+        signers, problem = self._signers
+        if problem and not signers:
+            raise SignatureInvalid(problem)
+        known = frozenset(one for one in signers if signers[one].accepts(signed))
+        return SignatureCheck(known).find_names(PolicyLevel.USER)
 
     @cached_property
     def _signers(self) -> tuple[Mapping[KnownSigner, Signer], str]:
@@ -75,9 +116,11 @@ class LoadedPolicies:
                         raise
                     return {}, f"the package 'cryptography' is not installed, so {_INSTALL}"
                 else:
-                    if signer is not None:
-                        signers[KnownSigner(policy.level, entry.name)] = signer
+                    signers[KnownSigner(policy.level, entry.name)] = signer
         return signers, problem
+
+
+NO_POLICIES = LoadedPolicies(Policies())
 
 
 def load_policies(paths: Mapping[str, str]) -> LoadedPolicies:
@@ -96,23 +139,24 @@ def load_policies(paths: Mapping[str, str]) -> LoadedPolicies:
     return LoadedPolicies(Policies(tuple(files)), "; ".join(problems))
 
 
-def _load_signer(policy: LevelPolicy, entry: SignerEntry) -> Signer | None:
-    """Return a signer; `None` for Sigstore identities, which are not supported yet.
-
-    Raises: ConfigInvalid, ModuleNotFoundError.
-    """
+def _load_signer(policy: LevelPolicy, entry: SignerEntry) -> Signer:
+    """Return a signer. Raises: ConfigInvalid, ModuleNotFoundError."""
     # Only this package needs `cryptography`, which takes 60 ms to import.
     from skillhall._internal.signing import certificates, keys  # noqa: PLC0415
     from skillhall._internal.signing.signers import (  # noqa: PLC0415
         CertificateSigner,
+        IdentitySigner,
         KeySigner,
     )
 
     folder, name = os.path.dirname(policy.path), entry.key or entry.certificate
-    if not name:
-        return None
+    if entry.identity and not entry.trusted_root:
+        return IdentitySigner(entry.name, entry.identity, entry.issuer)
+    name = name or entry.trusted_root
     path = os.path.join(folder, name)
     data = _read_file(policy.level, folder, name)
+    if entry.identity:
+        return IdentitySigner(entry.name, entry.identity, entry.issuer, data, path)
     if entry.key:
         return KeySigner(entry.name, keys.load_public_key(data, path))
     roots = certificates.load_certificates(data, path)
@@ -146,6 +190,6 @@ def _check_writers(path: str, target: str) -> None:
     for subject in (target, os.path.dirname(target)):
         status = os.stat(subject)
         if status.st_uid not in (0, os.geteuid()) or status.st_mode & _WRITABLE_BY_OTHERS:
-            problem = f"others may write {'it' if subject == target else 'its folder'}"
-            hint = "let only the administrator write the file and its folder"
+            problem = f"others can write to {'it' if subject == target else 'its folder'}"
+            hint = "allow only the administrator to write to the file and its folder"
             raise ConfigInvalid(path, problem, hint)

@@ -1,4 +1,4 @@
-"""States of a project's skills for listings, read without the approvals and the files.
+"""Cache of the trust states of a project's skills, so that listings need no gate.
 
 A listing takes 30 ms of CPU; the modules of the gate would add 20 ms. The states on disk are valid
 while the signatures of the approvals and of all files and folders of the skills are unchanged.
@@ -36,7 +36,7 @@ _TRUST_FILE = "trust.json"  # as in `trust_store`, which a listing does not impo
 
 
 class TrustCacheFile:
-    """A checked cache file of one project: data that `marshal` can write."""
+    """Cache file of one project with `marshal` data, verified before use."""
 
     def __init__(self, cache_directory: str, kind: str, project: str) -> None:
         """`kind` says what the file contains. Without a directory, there is no file."""
@@ -108,7 +108,7 @@ class StateCache:
         return states
 
     def save(self, states: SkillStates) -> None:
-        """Store states that are certain not to change without a trace."""
+        """Store the states, with the signatures that must still match when they are used."""
         rows = {at: (state, [*known.items()]) for at, (state, known) in states.items()}
         self._file.save((self._trust_signature, rows))
 

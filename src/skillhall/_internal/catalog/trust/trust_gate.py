@@ -1,14 +1,15 @@
-"""The gate for skills that may come from strangers: it clears what was approved."""
+"""The gate for skills that may come from strangers: it clears only approved ones."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.catalog.trust.gate import Clearance, ClearedSkill, HeldSkill
 from skillhall._internal.fs.handles import real_path
-from skillhall._internal.policy.trust_action import TrustAction
-from skillhall._internal.policy.trust_decision import (
+from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_decision import (
     Decision,
     Origin,
     TrustFacts,
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.trust.file_hashes import FileHashes, HashedFiles
     from skillhall._internal.catalog.trust.policy_loader import LoadedPolicies
     from skillhall._internal.catalog.trust.state_cache import SkillStates, TrustCacheFile
-    from skillhall._internal.policy.policies import Policies, SkillEvidence
-    from skillhall._internal.policy.trust_action import TrustPolicy
+    from skillhall._internal.catalog.trust.trust_summary import TrustSummary
+    from skillhall._internal.policy.trust.policies import Policies, SkillEvidence
+    from skillhall._internal.policy.trust.trust_action import TrustPolicy
     from skillhall._internal.sources.folder.candidate import Signature
+    from skillhall._internal.storage.revocation_store import RevocationStore
     from skillhall._internal.storage.trust_store import TrustRecords, TrustStore
 
 PROJECT_SOURCE = "project"  # the label of roots that a stranger may have written
@@ -37,7 +40,7 @@ NAMED_SOURCE = "given"  # the label of roots that the user named
 
 
 class _Context(NamedTuple):
-    """What a decision depends on, read once for all skills."""
+    """Approvals, policies and settings that decisions depend on, read once for all skills."""
 
     records: TrustRecords | None  # `None` if they cannot be read
     problem: str
@@ -47,6 +50,8 @@ class _Context(NamedTuple):
     loaded: LoadedPolicies | None  # `None` if there are no policy files
     finder: EvidenceFinder | None  # for policies
     trusts_project: bool
+    revoked: Mapping[str, str] = {}  # reasons by digest
+    revocation_problem: str = ""  # why a list cannot be used
 
     @property
     def policies(self) -> Policies | None:
@@ -55,6 +60,11 @@ class _Context(NamedTuple):
     @property
     def policy_problem(self) -> str:
         return "" if self.loaded is None else self.loaded.problem
+
+    @property
+    def hold_rule(self) -> str:
+        """Why every skill is held that the user neither wrote nor named; "" if none is."""
+        return "a policy cannot be read" if self.policy_problem else self.revocation_problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +81,14 @@ class TrustGate:
     policy_files: Mapping[str, str] = field(default_factory=dict)  # paths by level
     risks_file: TrustCacheFile | None = None
     open_sources: Callable[[], Callable[[str], str]] = lambda: lambda _: ""  # by folder
+    revocations: RevocationStore | None = None
+    is_server: bool = False  # whether the skills are those of a server
 
     @property
     def watched_paths(self) -> Sequence[str]:
-        """The files of the approvals and of the policies."""
-        return (self.store.path, *self.policy_files.values())
+        """The files of the approvals, of the policies and of the revocations."""
+        revocations = () if self.revocations is None else (self.revocations.path,)
+        return (self.store.path, *self.policy_files.values(), *revocations)
 
     def find_linked_folders(self) -> Sequence[str]:
         """Return the approved targets of links that lead out of the searched folders."""
@@ -83,13 +96,15 @@ class TrustGate:
         return () if records is None else sorted(records.find_linked_folders(self.project))
 
     def clear(self, skills: Iterable[CatalogSkill]) -> Clearance:
-        """Clear the skills that models may get. Without readable approvals, hold the found ones."""
+        """Clear the skills that models may get; hold project skills if approvals are unreadable."""
         cleared: list[ClearedSkill] = []
         held: list[HeldSkill] = []
         examined: list[HashedFiles] = []
         warned: list[str] = []
         context = self._read_context()
-        can_block = context.policies is not None and context.policies.can_block
+        can_block = bool(context.revoked) or (
+            context.policies is not None and context.policies.can_block
+        )
         for skill in skills:
             origin = self._find_origin(skill, context)
             needs_approval = origin in (Origin.PROJECT, Origin.LINK)
@@ -109,7 +124,8 @@ class TrustGate:
             approved = self._get_approved_files(one) if needs_approval or is_examined else None
             cleared.append(ClearedSkill(skill.with_approved(approved)))
         self._save(context)
-        problem = "; ".join(filter(None, (context.problem, context.policy_problem)))
+        problems = (context.problem, context.policy_problem, context.revocation_problem)
+        problem = "; ".join(filter(None, problems))
         warnings = [] if context.policies is None else context.policies.find_warnings(self.policy)
         if warned:
             warnings.append(f"used without an approval: {', '.join(warned)}")
@@ -119,16 +135,17 @@ class TrustGate:
         """Whether a skill that needs no approval may still be held."""
         if context.records is None:
             return origin is not Origin.NAMED
-        return context.has_blocks or bool(context.policy_problem)
+        return context.has_blocks or bool(context.hold_rule)
 
     def find_states(self, skills: Iterable[CatalogSkill]) -> SkillStates:
         """Return the states of skills by location, with the signatures of their files.
 
-        Those of files that may change without a trace are missing, so that no cache keeps them.
-        Without readable approvals, all skills are new.
+        A state that could change unnoticed gets a signature that never matches, so that it is not
+        reused. If the approvals cannot be read, all skills are new.
         """
         context = self._read_context()
-        if context.loaded is not None:  # the states depend on the policies, too
+        # The states depend on the policies and on the revocations, too.
+        if context.loaded is not None or context.revoked or context.revocation_problem:
             judged = self._judge_all(skills, context)
             return {
                 one.skill.location: (one.decision.state.value, {one.skill.location: None})
@@ -151,7 +168,30 @@ class TrustGate:
     def judge_all(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
         """Return the decision about each skill, held or not. Raises: ConfigInvalid, OSError."""
         self.store.read()
+        return self.judge_each(skills)
+
+    def judge_each(self, skills: Iterable[CatalogSkill]) -> list[HeldSkill]:
+        """Return the decision about each skill; without readable approvals, most are held."""
         return self._judge_all(skills, self._read_context())
+
+    def summarize(self, skill: CatalogSkill) -> TrustSummary:
+        """Return who wrote and approved a skill, and whether agents of the project get it."""
+        # Only some commands show summaries.
+        from skillhall._internal.catalog.trust.trust_summary import (  # noqa: PLC0415
+            SkillApproval,
+            SkillProvenance,
+            summarize_trust,
+        )
+
+        [judged] = self.judge_each([skill])
+        [evidence] = self.examine_all([judged])
+        records, _ = self._read_records()
+        base = None if records is None else records.find_base(skill.name, self.project)
+        origin, approval = SkillProvenance(), None
+        if base is not None:
+            origin = SkillProvenance(base.source, base.commit)
+            approval = SkillApproval(base.digest, base.by, base.at, base.via, base.reason)
+        return summarize_trust(judged, evidence, "agents of this project", origin, approval)
 
     def examine_all(self, judged: Iterable[HeldSkill]) -> list[SkillEvidence | None]:
         """Return the evidence about skills; `None` if their files cannot be read."""
@@ -186,7 +226,26 @@ class TrustGate:
             loaded,
             None if loaded is None else self._open_evidence(loaded),
             self.trust_project and not is_forbidden,
+            *self._read_revoked(loaded),
         )
+
+    def _read_revoked(self, loaded: LoadedPolicies | None) -> tuple[Mapping[str, str], str]:
+        """Return the revoked digests, and why a list cannot be used."""
+        # Most machines have no lists.
+        if self.revocations is None or not is_present(self.revocations.path):
+            return {}, ""
+        try:
+            known = self.revocations.read()
+        except ConfigInvalid as error:
+            return {}, str(error)
+        except OSError as error:
+            return {}, f"the revocations cannot be read: {error.strerror}"
+        problem = ""
+        if loaded is not None and loaded.policies.holds_stale:
+            now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+            expired = ", ".join(known.find_expired(now))
+            problem = f"the list of revocations has expired: {expired}" if expired else ""
+        return known.reasons, problem
 
     def _save(self, context: _Context) -> None:
         self.hashes.save()
@@ -220,11 +279,11 @@ class TrustGate:
         if context.finder is not None:
             facts = facts._replace(evidence=context.finder.examine(skill, hashed))
         approvals = () if records is None else records.list_approved(digest, name, hashed.files)
-        decision = decide(facts, approvals, context.policies)
+        decision = decide(facts, approvals, context.policies, context.revoked)
         is_exempt = origin in (Origin.OWN, Origin.NAMED) or decision.action is TrustAction.BLOCK
-        if context.policy_problem and not is_exempt:
+        if context.hold_rule and not is_exempt:
             state = TrustState.NEW if decision.is_cleared else decision.state
-            decision = Decision(TrustAction.HOLD, state, "a policy cannot be read")
+            decision = Decision(TrustAction.HOLD, state, context.hold_rule)
         return HeldSkill(skill, decision, hashed)
 
     def _get_approved_files(self, one: HeldSkill) -> ApprovedFiles | None:
@@ -234,6 +293,8 @@ class TrustGate:
         return ApprovedFiles(one.skill.name, one.hashed.files, signatures)
 
     def _find_origin(self, skill: CatalogSkill, context: _Context) -> Origin:
+        if self.is_server:
+            return Origin.SERVER
         if skill.real_folder is not None and skill.real_folder.path in context.linked:
             return Origin.LINK
         root, own = skill.root, context.own

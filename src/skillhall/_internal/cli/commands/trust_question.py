@@ -8,15 +8,20 @@ from typing import NamedTuple
 
 import click
 
-from skillhall._internal.catalog.catalog import CatalogSkill
-from skillhall._internal.catalog.trust.gate import Clearance, HeldSkill, SkillGate
+from skillhall._internal.catalog.catalog import Catalog, CatalogSkill
+from skillhall._internal.catalog.trust.gate import (
+    Clearance,
+    HeldSkill,
+    SkillGate,
+    clear_with_fallbacks,
+)
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import CommandFailed
 from skillhall._internal.cli.options import Command, can_ask, flag
 from skillhall._internal.cli.terminal import format_count, print_message, sanitize_line
 from skillhall._internal.policy.profiles import Profile
-from skillhall._internal.policy.trust_action import TrustAction
-from skillhall._internal.policy.trust_decision import TrustState
+from skillhall._internal.policy.trust.trust_action import TrustAction
+from skillhall._internal.policy.trust.trust_decision import TrustState
 from skillhall._internal.settings import Settings
 from skillhall._internal.wiring.skill_gate import open_gate, open_review
 
@@ -40,7 +45,7 @@ def trust_options(function: Command) -> Command:
         return function(trust=TrustOptions(trust_project, require_trusted), **others)
 
     trust_project = flag(
-        "--trust-project", help="Use the skills of this project without an approval, this time."
+        "--trust-project", help="Use the skills of this project without approval, this time only."
     )
     require_trusted = flag("--require-trusted", help="Fail if a skill is not approved.")
     return trust_project(require_trusted(run))
@@ -52,11 +57,13 @@ def open_command_gate(settings: Settings, profile: Profile, trust: TrustOptions)
 
 
 def clear_for_model(
-    gate: SkillGate, skills: Sequence[CatalogSkill], settings: Settings
+    gate: SkillGate, skills: Sequence[CatalogSkill], catalog: Catalog, settings: Settings
 ) -> Clearance:
-    """Clear skills, after asking about those that are not approved."""
-    clearance = gate.clear(skills)
-    return gate.clear(skills) if ask_about_held(clearance.held, settings) else clearance
+    """Clear skills of a catalog, after asking about those that are not approved."""
+    clearance = clear_with_fallbacks(gate, skills, catalog.shadowed)
+    if ask_about_held(clearance.held, settings):
+        return clear_with_fallbacks(gate, skills, catalog.shadowed)
+    return clearance
 
 
 def ask_about_held(held: Sequence[HeldSkill], settings: Settings) -> bool:
@@ -79,6 +86,7 @@ def ask_about_held(held: Sequence[HeldSkill], settings: Settings) -> bool:
                     print_message(line)
             continue
         if answer.strip().lower() not in ("y", "yes"):
+            review.decline(asked)
             return False
         review.approve(asked)
         return True

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.folder_reader import read_folder
 from skillhall._internal.prompt_server.prompt_model import IngestResult
@@ -59,7 +60,7 @@ class DatabaseUploads:
         self._versions: dict[str, _CachedVersion] = {}
         self._invalidation_count = 0
 
-    def ingest(self, upload: Upload) -> IngestResult:
+    def ingest(self, upload: Upload, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
         """Store an upload under its name. A rejected upload changes nothing.
 
         Raises: UploadRejected, TooLarge, DatabaseUnavailable, DatabaseFull.
@@ -68,7 +69,7 @@ class DatabaseUploads:
         files = validate_upload(upload)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         source, content_hash = upload.source, upload.content_hash
-        is_new = self._store.put(source, files, content_hash, now, self._max_sources)
+        is_new = self._store.put(source, files, content_hash, now, self._max_sources, actor)
         self._invalidate(source)
         return IngestResult(source, content_hash, len(files), "ingested" if is_new else "unchanged")
 

@@ -16,21 +16,26 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.fs.write import WritableFolder
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
 from skillhall._internal.policy.folder_walk_rules import STAGING_PREFIX
 from skillhall._internal.prompt_server.folder_reader import read_folder
 from skillhall._internal.prompt_server.prompt_model import IngestResult
 from skillhall._internal.prompt_server.uploads.rules import normalize_source_name, validate_upload
+from skillhall._internal.skill.bundle import digest_files
 from skillhall.errors import SourceUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.prompt_server.prompt_model import Upload
     from skillhall._internal.sources.repo_layout import FileTree
+    from skillhall._internal.storage.audit.file_audit import FileAudit
 
 MAX_SOURCES = 50
 MANIFEST = "manifest.json"
 FILES = "files"
+UPLOAD_ACTION = "source.upload"  # in the audit log; a digest of "" means that it was deleted
 _FILE_MODE = 0o600
 _MAX_MANIFEST_BYTES = 4096
 
@@ -59,16 +64,22 @@ class UploadManifest(NamedTuple):
 class FolderUploads:
     """Uploads in folders, shared by the processes of one machine."""
 
-    def __init__(self, data_directory: str, max_sources: int = MAX_SOURCES) -> None:
+    def __init__(
+        self,
+        data_directory: str,
+        max_sources: int = MAX_SOURCES,
+        file_audit: FileAudit | None = None,
+    ) -> None:
         self._folder = os.path.join(data_directory, "uploads")
         self._max_sources = max_sources
+        self._file_audit = file_audit
         self._lock = threading.Lock()
         self._last_use_ns = 0  # nanoseconds since 1970
 
-    def ingest(self, upload: Upload) -> IngestResult:
+    def ingest(self, upload: Upload, actor: Actor = SYSTEM_ACTOR) -> IngestResult:
         """Store an upload under its name. A rejected upload changes nothing.
 
-        Raises: UploadRejected, TooLarge, OSError.
+        Raises: UploadRejected, TooLarge, OSError, DatabaseUnavailable.
         """
         upload = upload._replace(source=normalize_source_name(upload.source))
         checked = validate_upload(upload)
@@ -82,16 +93,34 @@ class FolderUploads:
             new_manifest = UploadManifest(upload.source, content_hash, secrets.token_hex(8))
             files = {f"{FILES}/{path}": file for path, file in checked.items()}
             files[MANIFEST] = new_manifest.serialize(), _FILE_MODE
-            if folder.entry_kind(name) is None:
-                folder.create_folder(name, files)
+            others = [each for each in folder.list_names() if not each.startswith(STAGING_PREFIX)]
+            others = sorted({*others} - {name}, key=self._last_used_at, reverse=True)
+            unused = others[self._max_sources - 1 :]
+
+            def write() -> None:
+                if folder.entry_kind(name) is None:
+                    folder.create_folder(name, files)
+                else:
+                    folder.replace_folder(name, files)
+                self._mark_used(name)
+                for each in unused:
+                    folder.remove_atomically(each)
+
+            if self._file_audit is None:
+                write()
             else:
-                folder.replace_folder(name, files)
-            self._mark_used(name)
-            names = [name for name in folder.list_names() if not name.startswith(STAGING_PREFIX)]
-            names.sort(key=self._last_used_at, reverse=True)
-            for unused in names[self._max_sources :]:
-                folder.remove_atomically(unused)
+                digests = {upload.source: (self._find_digest(upload.source), digest_files(checked))}
+                for gone in filter(None, map(self._read_manifest, unused)):
+                    digests[gone.source] = self._find_digest(gone.source), ""
+                change = AuditedChange(actor, UPLOAD_ACTION, digests)
+                self._file_audit.run(change, write, self._find_digest)
         return IngestResult(upload.source, content_hash, len(checked), "ingested")
+
+    def recover(self) -> None:
+        """Record an upload of a killed process. Raises: DatabaseUnavailable, OSError."""
+        if self._file_audit is not None and os.path.isdir(self._folder):
+            with self._lock_folder():
+                self._file_audit.recover(self._find_digest)
 
     def version(self, source: str) -> str:
         """Return a string that changes with each upload. Raises: SourceUnknown."""
@@ -116,6 +145,17 @@ class FolderUploads:
         with WritableFolder(self._folder) as folder, folder.lock():
             folder.recover()
             yield folder
+
+    def _find_digest(self, source: str) -> str:
+        """Return the digest of an uploaded source; "" if there is none."""
+        base = os.path.join(self._folder, upload_folder_name(source), FILES)
+        files: dict[str, tuple[bytes, int]] = {}
+        for parent, _, names in os.walk(base):
+            for name in names:
+                path = os.path.join(parent, name)
+                with open(path, "rb") as file:
+                    files[os.path.relpath(path, base).replace(os.sep, "/")] = file.read(), 0
+        return digest_files(files) if files else ""
 
     def _read_manifest(self, name: str) -> UploadManifest | None:
         try:

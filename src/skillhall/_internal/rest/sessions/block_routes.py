@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from skillhall._internal.http.access import needs
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute, JsonBody
 from skillhall._internal.rest.etag import versioned_response
 from skillhall._internal.rest.responses import BAD_REQUEST

@@ -20,7 +20,7 @@ from skillhall._internal.http.request import HEAD_REQUEST_KEY, REQUEST_ID_KEY
 from skillhall._internal.http.response import encode_json
 from skillhall._internal.http.streaming import OpenStreams, run_until_disconnect
 from skillhall._internal.http.thread_pool import Work, WorkerPool
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute
 from skillhall._internal.rest.responses import BAD_REQUEST, describe_content
 from skillhall._internal.rest.route_parameters import OptionalBlankText, OptionalText, WorkspaceDep

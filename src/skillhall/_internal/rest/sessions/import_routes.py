@@ -12,7 +12,7 @@ from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.request import content_type, read_body
 from skillhall._internal.http.response import SuccessResponse
 from skillhall._internal.http.thread_pool import Work
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest.api_route import (
     DatabaseRoute,
     describe_json,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, Field
 
@@ -231,17 +231,6 @@ class ContextResponse(BaseModel):
     total: TotalTokensResponse
     tokensAreEstimates: Literal[True]  # noqa: N815 - JSON key
     text: str
-
-
-class EventResponse(BaseModel):
-    """The data of an event in the stream."""
-
-    kind: str
-    subject: str
-    session: str
-    revision: int
-    data: dict[str, Any]
-    at: str
 
 
 DATABASE_ERRORS = describe_errors({503: "The server is busy, or the database is unavailable."})

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from skillhall._internal.http.access import needs
 from skillhall._internal.http.http_error import HttpError
 from skillhall._internal.http.response import SuccessResponse
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.rest.api_route import DatabaseRoute, Json, JsonBody
 from skillhall._internal.rest.etag import (
     NO_CACHE,

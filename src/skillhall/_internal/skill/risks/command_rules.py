@@ -53,7 +53,7 @@ _KNOWN_INSTALLERS = split_words(
 
 
 def has_only_known_installers(line: str) -> bool:
-    """Whether a lowercase line has URLs, all of them URLs of known installers."""
+    """Whether a lowercase line has URLs, and all of them are those of known installers."""
     urls = _DOWNLOADED_URL.findall(line)
     return bool(urls) and all(map(_is_known_installer, urls))
 
@@ -331,7 +331,7 @@ _REMOTE_URL = re.compile(r"https?://(?!localhost|127\.)")
 
 
 def find_paste_requests(lines: ScannedText, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
-    """Find requests to paste a command that is hidden, or downloads or decodes data."""
+    """Find requests to paste a command that is hidden or that downloads or decodes data."""
     text = lines.lower
     for match in islice(_PASTE_REQUEST.finditer(text), _MAX_REQUESTS):
         # The slices bound the work on files with very long lines.

@@ -1,4 +1,4 @@
-"""Use or mention: does a text instruct the reader, or only talk about an attack?
+"""Distinguishes text that instructs the reader from text that mentions an attack.
 
 A skill about security quotes attacks, lists them in tables and says "never run …". Such matches
 are mentions. They are reported in the info tier, which raises no alarm. They are not dropped, since
@@ -247,7 +247,7 @@ class MentionDetector:
         return opened_at is not None and re.search(r"\w[.!?,…]{0,3}'(?!\w)", after) is not None
 
     def _go_up(self, number: int, belongs: Callable[[_MarkdownLine], bool]) -> int:
-        """Return the first line number of the table or quotation that line `number` is in."""
+        """Return the number of the first line of the table or quotation around a line."""
         top = max(0, number - _MAX_ROWS)
         while number > top and belongs(self._lines[number - 1]):
             number -= 1

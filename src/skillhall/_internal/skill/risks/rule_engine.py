@@ -105,8 +105,8 @@ class RiskRule(NamedTuple):
 class ScannedText:
     """Text and its lines. A backslash at the end of a line joins it with the next.
 
-    Most texts have nothing to report, which a few passes over their bytes show. These passes are
-    made at once, and not on demand: cached properties take longer than some of them.
+    A few passes over the bytes show that most files contain nothing to report. The constructor
+    makes them all, since cached properties would take longer than some of them.
     """
 
     def __init__(self, text: str, original: str | None = None) -> None:
@@ -175,7 +175,7 @@ class ScannedText:
         return start, end if end >= 0 else min(len(self.text), at + MAX_PIECE_LENGTH + 1)
 
     def apply_rule(self, rule: RiskRule, is_mention: Callable[[int], bool]) -> Iterator[RuleHit]:
-        """Yield the hits of a rule; a mention only if the piece has no real use."""
+        """Yield the hits of a rule; a mention only counts if its piece has no actual use."""
         searched: set[int] = set()
         reported: set[int] = set()
         for needle in rule.needles:

@@ -32,6 +32,7 @@ from skillhall._internal.skill.risks.hidden_text_rules import (
     has_base64_run,
     has_invisible_characters,
 )
+from skillhall._internal.skill.risks.levels import RiskLevel, rate_risk
 from skillhall._internal.skill.risks.phrase_rules import LINK_RULES, PHRASE_RULES
 from skillhall._internal.skill.risks.quoted_attack_detector import MentionDetector
 from skillhall._internal.skill.risks.remote_instruction_rules import (
@@ -136,13 +137,25 @@ def scan_bundle(bundle: Bundle, front: Frontmatter) -> tuple[Finding, ...]:
     if unread:
         message = f"too large or unreadable, not scanned: {_format_names(unread)}"
         findings.append(Finding(Code.SCAN_INCOMPLETE, message, hint="check them yourself"))
+    findings += check_declared_level(front, (*findings, *bundle.findings))
     return tuple(sorted(findings, key=lambda f: (f.path, f.line or 0, f.code.value, f.message)))
+
+
+def check_declared_level(front: Frontmatter, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield a finding if `risk_tier` is below the level of the other findings."""
+    declared = front.fields.get("risk_tier") or front.metadata.get("risk_tier")
+    text = declared.strip().upper() if isinstance(declared, str) else ""
+    level = rate_risk(finding.code for finding in findings)
+    if text in [*RiskLevel] and RiskLevel(text) < level:
+        message = f"the skill declares the risk level {text}, but the scan finds {level.value}"
+        hint = f"set risk_tier to {level.value}, or remove what raises the level"
+        yield Finding(Code.RISK_UNDERSTATED, message, hint=hint)
 
 
 def finding_id(finding: Finding) -> str:
     """Return the id by which users dismiss a finding of `scan_bundle`.
 
-    It depends on the code, the path and the excerpt, so it is the same when lines move.
+    It depends on the code, the path and the excerpt, so it stays the same when lines move.
     """
     excerpt = finding.message.partition(": ")[2]
     normal = " ".join(unicodedata.normalize("NFC", excerpt).casefold().split())
@@ -181,7 +194,7 @@ def _read_files(bundle: Bundle) -> tuple[dict[str, bytes], dict[str, bytes], lis
 def _scan_file(path: str, data: bytes, front: Frontmatter) -> Iterator[RuleHit]:
     # Shells also run scripts that are not UTF-8, so invalid bytes must not hide a script.
     text = normalize_newlines(data.replace(b"\0", b"").decode("utf-8", "replace"))
-    lines = ScannedText(unicodedata.normalize("NFC", text))
+    lines = ScannedText(text if text.isascii() else unicodedata.normalize("NFC", text))
     has_invisible = has_invisible_characters(lines)
     if has_invisible:
         yield from find_invisible_characters(lines)
@@ -301,7 +314,7 @@ def _build_finding(hit: RuleHit, path: str, hint: str) -> Finding:
 def _check_bundle(
     bundle: Bundle, heads: Mapping[str, bytes], front: Frontmatter
 ) -> Iterator[Finding]:
-    """Yield a finding for each risky kind of file, judged by its head, and each field."""
+    """Yield findings about risky kinds of files, detected by their heads, and fields."""
     paths_by_code: dict[Code, list[str]] = {}
     for path, file in bundle.files.items():
         for code in _classify_file(path, heads.get(path, b"")):

@@ -1,4 +1,4 @@
-"""Rules for hardcoded secrets, which are reported without being repeated."""
+"""Rules for hardcoded secrets. A finding shows only the start of a secret."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ _MEDIUM = (
     Code.HIDDEN_COMMENT,
     Code.TERMINAL_CONTROL,
     Code.SCAN_INCOMPLETE,
+    Code.RISK_UNDERSTATED,
 )
 # Facts that most skills have some of.
 _INFO = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill.finding import Code, Finding
 from skillhall._internal.skill.signatures.sigstore_bundle import SigstoreBundle, parse_bundle
 from skillhall._internal.skill.signatures.statement import (
     SIGNATURE_FILE,
@@ -18,26 +17,18 @@ from skillhall._internal.skill.signatures.statement import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from skillhall._internal.skill.bundle import Bundle
 
 _MAX_NAMES = 5  # paths in a message
-_HINT = "get the skill from its author again, or delete the signature file if you changed the skill"
-
-
-def find_broken_signature(bundle: Bundle) -> Iterator[Finding]:
-    """Yield a finding if the signature of a skill is malformed or of other files."""
-    if SIGNATURE_FILE in bundle.files:
-        try:
-            read_signature(bundle)
-        except SignatureInvalid as error:
-            message = f"the signature is broken: {error}"
-            yield Finding(Code.SIGNATURE_BROKEN, message, hint=_HINT, path=SIGNATURE_FILE)
 
 
 def read_signature(bundle: Bundle) -> SigstoreBundle:
-    """Return the signature of a signed skill, whose files match. Raises: SignatureInvalid."""
+    """Return the signature of a signed skill if it matches the files.
+
+    Raises: SignatureInvalid.
+    """
     signature = parse_bundle(bundle.files[SIGNATURE_FILE].read())
     _compare(hash_files(bundle), parse_statement(signature.statement).digests)
     return signature

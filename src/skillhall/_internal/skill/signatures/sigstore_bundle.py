@@ -1,4 +1,4 @@
-"""Sigstore bundle, version 0.3: the file that holds a signature and who made it."""
+"""Sigstore bundle, version 0.3: a file with a signature and its signer."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ MAX_CERTIFICATES = 8
 
 
 class SigstoreBundle(NamedTuple):
-    """A signed statement, with what is needed to check it."""
+    """A signed statement, and the data needed to verify the signature."""
 
     statement: bytes
     signature: bytes
     key_hint: str = ""  # SHA-256 of the public key in PEM, if signed with a key
     certificates: tuple[bytes, ...] = ()  # in DER, the signer's first
     is_keyless: bool = False  # signed with a Sigstore identity
+    payload_type: str = PAYLOAD_TYPE
+    data: bytes = b""  # the file
 
     @property
     def signed_bytes(self) -> bytes:
-        """What the signature is of: the pre-authentication encoding of DSSE."""
+        """The bytes that are signed: the pre-authentication encoding of DSSE."""
         size = len(self.statement)
-        head = f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {size} "
+        head = f"DSSEv1 {len(self.payload_type)} {self.payload_type} {size} "
         return head.encode("ascii") + self.statement
 
 
@@ -37,7 +39,7 @@ def parse_bundle(data: bytes) -> SigstoreBundle:
     if len(data) > MAX_BUNDLE_SIZE:
         raise SignatureInvalid(f"the file is larger than {MAX_BUNDLE_SIZE} bytes")
     try:
-        return _read_bundle(parse_json(data, unique_keys=True))
+        return _read_bundle(parse_json(data, unique_keys=True))._replace(data=data)
     except InvalidJson as error:
         raise SignatureInvalid(f"the file is not valid JSON: {error}") from None
     except (KeyError, TypeError, AttributeError):
@@ -62,7 +64,8 @@ def _read_bundle(bundle: Any) -> SigstoreBundle:  # noqa: ANN401 - untrusted JSO
     if "x509CertificateChain" in material:
         chain = material["x509CertificateChain"]["certificates"]
         if not 1 <= len(chain) <= MAX_CERTIFICATES:
-            raise SignatureInvalid(f"the file has {len(chain)} certificates")
+            supported = f"1 to {MAX_CERTIFICATES} are supported"
+            raise SignatureInvalid(f"the file has {len(chain)} certificates; {supported}")
         certificates = tuple(_decode(one["rawBytes"]) for one in chain)
         return SigstoreBundle(statement, signature, certificates=certificates)
     if "publicKey" in material:

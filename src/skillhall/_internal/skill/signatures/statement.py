@@ -74,7 +74,7 @@ def parse_statement(data: bytes) -> SignedFiles:
 
 def _read_statement(statement: Any) -> SignedFiles:  # noqa: ANN401 - untrusted JSON
     if (statement["_type"], statement["predicateType"]) != (STATEMENT_TYPE, PREDICATE_TYPE):
-        raise SignatureInvalid("the signed statement is of another type")
+        raise SignatureInvalid("the type of the signed statement is not supported")
     serialization = statement["predicate"]["serialization"]
     if (serialization["method"], serialization["hash_type"]) != ("files", "sha256"):
         raise SignatureInvalid("the files are not signed by their SHA-256 digests")
@@ -96,7 +96,7 @@ def _read_statement(statement: Any) -> SignedFiles:  # noqa: ANN401 - untrusted 
 
 def _require_list(value: object, count: int | None = None) -> list[Any]:
     if not isinstance(value, list) or (count is not None and len(value) != count):
-        raise SignatureInvalid("the signed statement has an unexpected number of values")
+        raise SignatureInvalid("a list in the signed statement is invalid")
     return value
 
 
@@ -106,7 +106,7 @@ def _read_resource(resource: Mapping[str, str]) -> tuple[str, str]:
         raise SignatureInvalid(f"the signed digest of {path[:200]!r} is not a SHA-256 digest")
     try:
         if RelativePath.parse(path).text != path:
-            raise SignatureInvalid(f"the signed path {path[:200]!r} is not in its normal form")
+            raise SignatureInvalid(f"the signed path {path[:200]!r} is not normalized")
     except UnsafePath as error:
         raise SignatureInvalid(f"the signed path is not safe: {error}") from None
     return path, digest

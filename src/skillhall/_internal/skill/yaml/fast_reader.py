@@ -216,7 +216,7 @@ def _label(key: str, margin: int, *, in_metadata: bool) -> str:
 class _SimpleYamlReader:
     """Reads the lines of a block in order.
 
-    `position` is the index of the next line. Since indexes count from 0, it is also the line number
+    `position` is the index of the next line. Since indexes start at 0, it is also the line number
     of the line that was read last.
     """
 

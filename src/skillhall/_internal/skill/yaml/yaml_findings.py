@@ -34,7 +34,7 @@ class YamlReadError(Exception):
 
 
 class YamlResult(NamedTuple):
-    """The fields of a block and its findings; lines count from 1."""
+    """The fields of a block and its findings; lines are numbered from 1."""
 
     fields: Fields
     findings: list[Finding]

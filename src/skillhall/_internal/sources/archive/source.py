@@ -1,7 +1,7 @@
 """Archives: bundles from zip, tar.gz and tar files, read into memory with limits.
 
-`zip_format` and `tar_format` parse the two formats and pass entries to an `ArchiveExtraction`, with
-the checks that both need. Nothing is ever unpacked to disk.
+`zip_format` and `tar_format` parse the two formats and pass entries to an `ArchiveExtraction`,
+which makes the checks that both need. Nothing is ever unpacked to disk.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def _call_with_current_bundle(
     """
     reader = None
     try:
-        folder = open_folder_at(location)
+        folder = open_folder_at(location, will_list=True)
     except OSError:
         raise SkillFileNotFound(location.name) from None
     try:
@@ -276,7 +276,7 @@ class _BundleLister:
     ) -> None:
         """List the files of this pass in an open folder; their paths start with `prefix`.
 
-        Raises: OSError, _FolderReplaced, if it is a Kubernetes volume.
+        Raises: OSError, or _FolderReplaced if the folder is a Kubernetes volume.
         """
         try:
             entries = folder.list_entries()
@@ -312,7 +312,7 @@ class _BundleLister:
                 self._report_skipped(f"it cannot be read ({format_os_error(error)})", prefix + name)
 
     def _open_volume(self, folder: Folder) -> None:
-        """Open the dated folder if it is a Kubernetes volume. Raises: OSError, _FolderReplaced."""
+        """Open the dated folder of a Kubernetes volume. Raises: OSError, _FolderReplaced."""
         try:
             version = read_volume_version(folder)
         except OSError:

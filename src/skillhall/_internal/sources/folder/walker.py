@@ -12,6 +12,7 @@ import re
 import stat
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from unicodedata import normalize
 
 from skillhall._internal.fs.handles import (
     REPLACED_PREFIX,
@@ -171,7 +172,7 @@ class _FolderWalker:
         self.is_repository = False
 
     def walk(self) -> None:
-        """Walk the root; report it if it cannot be opened, unless optional and missing."""
+        """Walk the root; report it if it cannot be opened, unless it is optional and missing."""
         with ExitStack() as stack:
             try:
                 folder = stack.enter_context(folder_at(self.root.location))
@@ -271,7 +272,7 @@ class _FolderWalker:
         limit = self.policy.max_folders
         if len(self.visited_folders) >= limit:
             message = f"the search stopped after {limit} folders; the rest was not searched"
-            hint = "as roots, use the folders that contain the skills"
+            hint = "use the folders that contain the skills as roots"
             self._report(Code.BOUND_REACHED, message, step.path, hint)
             return
         self.visited_folders.add(identity or folder.device_and_inode())
@@ -283,7 +284,7 @@ class _FolderWalker:
         self._visit_entries(folder, step, entries)
 
     def _visit_entries(self, folder: Folder, step: _FolderStep, entries: Entries) -> None:
-        """Visit the entries in order, and empty the list: a large one is not needed any longer."""
+        """Visit the entries in order, and empty the list to free its memory."""
         prefix = f"{step.path}/" if step.path else ""
         is_plain = step.real_folder is None and not self.policy.search_inside_skills
         entries.reverse()
@@ -612,9 +613,6 @@ class _FolderWalker:
     def _check_collisions(self, names: list[str], path: str) -> None:
         if len({name.lower() for name in names}) == len(names) and all(map(str.isascii, names)):
             return
-        # Few folders need it, and it would add 2 ms of CPU to the 45 ms of a small listing.
-        from unicodedata import normalize  # noqa: PLC0415
-
         folded: dict[str, str] = {}
         for name in sorted(names):
             other = folded.setdefault(normalize("NFC", name).casefold(), name)

@@ -71,6 +71,12 @@ class GitRef(RepositoryRef):
 
         return self.to_opened_source(open_git(self, context, self.text))
 
+    def is_tag(self, context: SourceContext) -> bool:
+        """Ask the host whether the ref is a tag. Raises: as `open`."""
+        from skillhall._internal.sources.git.source import is_git_tag  # noqa: PLC0415
+
+        return is_git_tag(self, context)
+
 
 def parse_git(source: SourceText) -> GitRef | None:
     """Parse the URL of a repository or of a page in it. Raises: SourceRejected."""

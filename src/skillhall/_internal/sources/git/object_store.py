@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillhall._internal.sources.commit_tree import TreeEntry
 from skillhall._internal.sources.git.clone_cache import ref_file_name
@@ -42,6 +42,18 @@ _MAX_OBJECT_HEADER = 200  # bytes that git writes before and after an object
 
 class CorruptRepository(Exception):
     """Objects are missing from the local repository."""
+
+
+class RemoteRef(NamedTuple):
+    """A branch, a tag or another ref of a remote."""
+
+    name: str  # such as `refs/tags/v1`, or `refs/tags/v1^{}` for the commit of an annotated tag
+    commit: str
+
+    @property
+    def is_tag(self) -> bool:
+        """Whether it is a tag, which authors are expected not to move."""
+        return self.name.startswith("refs/tags/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +164,8 @@ class ObjectStore:
             raise CorruptRepository
         return lines
 
-    def resolve_remote_ref(self, ref: str) -> str | None:
-        """Return the commit of a ref on the remote, or `None` if the ref does not exist.
+    def find_remote_ref(self, ref: str) -> RemoteRef | None:
+        """Return a ref of the remote as git resolves it; `None` if it does not exist.
 
         Raises: GitCommandError.
         """
@@ -161,7 +173,8 @@ class ObjectStore:
         listing = self._run_remote(("ls-remote", "--", "origin", *names), is_partial=False)
         lines = (line.split("\t") for line in listing.decode("ascii", "replace").splitlines())
         commits = {line[1]: line[0] for line in lines if len(line) == 2}  # noqa: PLR2004
-        return next((commits[name] for name in names if name in commits), None)
+        found = (RemoteRef(name, commits[name]) for name in names if name in commits)
+        return next(found, None)
 
     def _run_local(
         self, *arguments: str, stdin: bytes | None = None, max_stdout: int = 64 * _MIB

@@ -86,6 +86,10 @@ def open_git(reference: GitRef, context: SourceContext, source_text: str) -> Rep
 
     Raises: as `read_git`.
     """
+    return read_git(reference, _build_access(context), source_text=source_text)
+
+
+def _build_access(context: SourceContext) -> GitAccess:
     settings = context.settings
     access = GitAccess(
         settings.cache_directory,
@@ -95,8 +99,7 @@ def open_git(reference: GitRef, context: SourceContext, source_text: str) -> Rep
         progress=context.progress,
         github_host=urlsplit(settings.github_url).netloc.lower(),
     )
-    access = access if context.with_credentials else access.without_credentials()
-    return read_git(reference, access, source_text=source_text)
+    return access if context.with_credentials else access.without_credentials()
 
 
 def _read_selected(
@@ -127,13 +130,25 @@ def resolve_commit(reference: GitRef, access: GitAccess) -> str:
         return reference.ref
     store = ObjectStore(_NO_REPOSITORY, repository)
     try:
-        commits = (store.resolve_remote_ref(ref.ref) for ref in reference.interpretations())
-        commit = next((commit for commit in commits if commit is not None), None)
+        refs = (store.find_remote_ref(ref.ref) for ref in reference.interpretations())
+        found = next((ref for ref in refs if ref is not None), None)
     except GitCommandError as failure:
         raise repository.to_source_error(failure) from None
-    if commit is None:
+    if found is None:
         raise SourceNotFound(reference.text)
-    return commit
+    return found.commit
+
+
+def is_git_tag(reference: GitRef, context: SourceContext) -> bool:
+    """Whether the reference's ref is a tag now. Raises: as `resolve_commit`."""
+    if not reference.ref or reference.is_pinned:
+        return False
+    repository = _open_repository(reference, _build_access(context), reference.text)
+    try:
+        found = ObjectStore(_NO_REPOSITORY, repository).find_remote_ref(reference.ref)
+    except GitCommandError as failure:
+        raise repository.to_source_error(failure) from None
+    return found is not None and found.is_tag
 
 
 def _open_repository(reference: GitRef, access: GitAccess, source_text: str) -> RemoteRepository:

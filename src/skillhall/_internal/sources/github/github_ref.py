@@ -76,6 +76,12 @@ class GitHubRef(RepositoryRef):
 
         return self.to_opened_source(open_github(self, context))
 
+    def is_tag(self, context: SourceContext) -> bool:
+        """Ask GitHub whether the ref is a tag. Raises: as `open`."""
+        from skillhall._internal.sources.github.source import is_github_tag  # noqa: PLC0415
+
+        return is_github_tag(self, context)
+
 
 def parse_github(source: SourceText) -> GitHubRef | None:
     """Parse owner/repo, or the URL of a repository or page. Raises: SourceRejected."""

@@ -28,7 +28,7 @@ from skillhall._internal.sources.commit_tree import (
 )
 from skillhall._internal.sources.git.git_ref import GitRef
 from skillhall._internal.sources.git.process import is_git_available
-from skillhall._internal.sources.git.source import open_git
+from skillhall._internal.sources.git.source import is_git_tag, open_git
 from skillhall._internal.sources.github.client import GitHubAccess, GitHubClient
 from skillhall._internal.sources.github.response_cache import GitHubCache
 from skillhall._internal.sources.github.tree import (
@@ -70,18 +70,37 @@ def open_github(reference: GitHubRef, context: SourceContext) -> RepositorySkill
 
     Raises: as `read_git` and `read_github`.
     """
+    if (git_ref := _find_git_ref(reference, context)) is not None:
+        return open_git(git_ref, context, reference.text)
+    return read_github(reference, _build_access(context), source_text=reference.text)
+
+
+def is_github_tag(reference: GitHubRef, context: SourceContext) -> bool:
+    """Whether the reference's ref is a tag now. Raises: as `open_github`."""
+    if (git_ref := _find_git_ref(reference, context)) is not None:
+        return is_git_tag(git_ref, context)
+    if not reference.ref or reference.is_pinned:
+        return False
+    return _open_reader(reference, _build_access(context), reference.text).is_tag()
+
+
+def _find_git_ref(reference: GitHubRef, context: SourceContext) -> GitRef | None:
+    """Return the reference for git; `None` where git is not available."""
     settings = context.settings
-    if settings.use_git and is_git_available():
-        url = reference.git_url(settings.github_url)
-        return open_git(GitRef(url, reference.path, reference.ref), context, reference.text)
-    access = GitHubAccess(
+    if not (settings.use_git and is_git_available()):
+        return None
+    return GitRef(reference.git_url(settings.github_url), reference.path, reference.ref)
+
+
+def _build_access(context: SourceContext) -> GitHubAccess:
+    settings = context.settings
+    return GitHubAccess(
         settings.github_api_url,
         context.address_policy,
         settings.tokens if context.with_credentials else {},
         settings.cache_directory,
         progress=context.get_progress("Downloading"),
     )
-    return read_github(reference, access, source_text=reference.text)
 
 
 def read_github(
@@ -175,6 +194,15 @@ class _GitHubRepositoryReader:
             except SourceNotFound:
                 continue
         raise self.api.build_not_found_error(self.reference.ref)
+
+    def is_tag(self) -> bool:
+        """Whether the ref of the reference is a tag. Raises: as `read_github`."""
+        name = self.reference.ref.removeprefix("refs/").removeprefix("tags/")
+        try:
+            self.api.get(f"git/ref/tags/{quote(name)}", FetchOptions(accept=_JSON), _MIB)
+        except SourceNotFound:
+            return False
+        return True
 
     def _resolve_commit(self, ref: str) -> str:
         if is_commit_id(ref):

@@ -148,9 +148,11 @@ class McpSkillClient:
         }
         result = self._call("initialize", params, _MAX_SMALL_RESPONSE, self.timeouts.startup)
         version, capabilities = result.get("protocolVersion"), result.get("capabilities")
-        if version not in LEGACY_PROTOCOLS or not isinstance(capabilities, dict):
+        if version not in LEGACY_PROTOCOLS:
             problem = "it shares no MCP protocol version with this client"
             raise SourceUnavailable(self.transport.host, problem, _VERSION_HINT)
+        if not isinstance(capabilities, dict):
+            raise self._build_malformed_response_error("'capabilities' is not an object")
         self.transport.protocol_version = str(version)
         notification: Message = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         self.transport.notify(notification, Timeout(self.timeouts.response))

@@ -84,7 +84,7 @@ def parse_server(
         return _check_server(McpServer(label, url=arguments[0], token_variable=token_variable))
     if token_variable:
         raise ConfigInvalid(
-            label, "a token needs a server URL; pass it to a command as an environment variable"
+            label, "a token can be set only for a URL; a command gets it as an environment variable"
         )
     command = tuple(arguments)
     if command and os.path.dirname(command[0]):

@@ -30,7 +30,7 @@ from skillhall._internal.net.connection import (
     serialize_request,
 )
 from skillhall._internal.net.url import WebUrl
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.roles import Role
 from skillhall.errors import ConfigInvalid, IdentityRefused, ProviderUnavailable, SourceError
 
 if TYPE_CHECKING:

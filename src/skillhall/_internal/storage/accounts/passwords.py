@@ -8,7 +8,7 @@ import secrets
 import threading
 from typing import NamedTuple, Self
 
-from skillhall._internal.policy.token_strength import MIN_PASSWORD_LENGTH, is_weak_password
+from skillhall._internal.policy.access.token_strength import MIN_PASSWORD_LENGTH, is_weak_password
 from skillhall.errors import Busy, FieldRefused
 
 MAX_LENGTH = 200  # characters
@@ -57,7 +57,8 @@ def hash_password(password: str) -> str:
 def verify_password(password: str, stored: str) -> bool:
     """Whether a password is the stored one.
 
-    Takes as long if there is none, so that the time does not tell which users exist. Raises: Busy.
+    Takes as long if none is stored, so that the time does not reveal which users exist.
+    Raises: Busy.
     """
     parsed = PasswordHash.parse(stored)
     if len(password) > MAX_LENGTH:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
-from skillhall._internal.policy.access_scopes import OPERATOR
-from skillhall._internal.policy.actor import SYSTEM_ACTOR, Via
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.access_scopes import OPERATOR
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Via
+from skillhall._internal.policy.access.roles import Role
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.accounts.passwords import (
     check_new_password,
@@ -24,7 +24,7 @@ from skillhall.errors import Conflict, FieldRefused, IdentityRefused, LinkExpire
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.accounts.oidc_provider import ProviderIdentity
     from skillhall._internal.storage.accounts.user_rows import SqlUserTable
     from skillhall._internal.storage.credential_cache import UseRecorder
@@ -182,7 +182,7 @@ class UserAccounts:
         self.table.remove(self._find_other(name, actor, "name"), actor, self._now())
 
     def create_link(self, name: str, actor: Actor) -> NewLink:
-        """Create a link to set a password; earlier links of the user end.
+        """Create a link to set a password; earlier links of the user become invalid.
 
         Raises: UserNotFound, FieldRefused if the user is disabled or has no password here,
         DatabaseUnavailable.
@@ -218,7 +218,7 @@ class UserAccounts:
     def change_password(
         self, user: StoredUser, current: str, new: str, actor: Actor, sign_in: str = ""
     ) -> StoredUser:
-        """Change the password of a user and end all other sign-ins than `sign_in`.
+        """Change the password of a user and end all sign-ins except `sign_in`.
 
         Raises: FieldRefused, Busy, DatabaseUnavailable.
         """

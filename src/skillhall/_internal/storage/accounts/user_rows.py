@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, delete, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.policy.actor import USER_OWNER_PREFIX
+from skillhall._internal.policy.access.actor import USER_OWNER_PREFIX
 from skillhall._internal.storage.records import TOKENS_CHANGED, StoredUser
 from skillhall._internal.storage.sql.audit_rows import add_audit_row
-from skillhall._internal.storage.sql.event_rows import publish_event
+from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import (
     sign_ins,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import UserLink
     from skillhall._internal.storage.sql.engine import Database
 
@@ -122,7 +122,7 @@ class SqlUserTable:
         self._database.write(work)
 
     def add_link(self, user: StoredUser, actor: Actor, link: UserLink) -> None:
-        """Add a link that sets a password; earlier ones of the user end."""
+        """Add a link that sets a password; earlier links of the user become invalid."""
 
         def work(connection: Connection) -> None:
             connection.execute(delete(user_links).where(user_links.c.user == user.id))
@@ -153,7 +153,7 @@ class SqlUserTable:
         return self._database.write(work)
 
     def change_password(self, user: StoredUser, actor: Actor, at: str, sign_in: str) -> None:
-        """Store the password of `user` and end all other sign-ins than `sign_in`."""
+        """Store the password of `user` and end all sign-ins except `sign_in`."""
 
         def work(connection: Connection) -> None:
             _store_password(connection, user, sign_in)
@@ -195,6 +195,6 @@ def _record(  # noqa: PLR0913, PLR0917 - what an audit log needs
     at: str,
     detail: Mapping[str, object] | None = None,
 ) -> None:
-    """Add a change of a user to the audit log, and tell all servers."""
+    """Add a change to a user to the audit log, and notify all servers."""
     add_audit_row(connection, actor, f"user.{action}", user.name, at=at, detail=detail)
     publish_event(connection, TOKENS_CHANGED, at)

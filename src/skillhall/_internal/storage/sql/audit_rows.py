@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from sqlalchemy import insert, text
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from skillhall._internal.policy.actor import Actor
+    from skillhall._internal.policy.access.actor import Actor, AuditedChange
 
 MAX_TEXT = 500  # characters of a value, which may come from outside
 MAX_DETAILS = 20
@@ -36,9 +37,12 @@ def add_audit_row(  # noqa: PLR0913 - one for each column
 ) -> None:
     """Add a row to the audit log in the open transaction, before its events.
 
-    `action` is a name such as `skill.edit`, `subject` the id of the changed thing, `outcome` is
-    `done` or `refused`. Long texts are shortened. Pass neither contents nor secrets.
+    `action` is a name such as `skill.edit`, `subject` the id of the changed thing, `at` a time in
+    ISO 8601, `outcome` is `done` or `refused`. Long texts are shortened. Pass neither contents nor
+    secrets.
     """
+    with suppress(ValueError):
+        at = format_audit_time(datetime.fromisoformat(at))
     details = {name: _shorten_detail(value) for name, value in (detail or {}).items()}
     texts = {
         "at": at,
@@ -59,6 +63,31 @@ def add_audit_row(  # noqa: PLR0913 - one for each column
         # Until the commit, a row has a negative number, which no other transaction can see.
         row["id"] = -1 - secrets.randbits(62)
     connection.execute(insert(audit), row)
+
+
+def add_change_rows(
+    connection: Connection,
+    change: AuditedChange,
+    at: str,
+    detail: Mapping[str, object] | None = None,
+) -> None:
+    """Add a row for each subject of a change."""
+    for subject, (before, after) in change.digests.items():
+        add_audit_row(
+            connection,
+            change.actor,
+            change.action,
+            subject,
+            at=at,
+            digest_before=before,
+            digest_after=after,
+            detail=detail,
+        )
+
+
+def format_audit_time(time: datetime) -> str:
+    """Format a time for rows: in UTC, to the millisecond. The results sort as text."""
+    return time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sqlalchemy import MetaData, delete, func, insert, select, text
 from sqlalchemy.exc import DataError, IntegrityError, InterfaceError, ProgrammingError
 
+from skillhall._internal.storage.audit.audit_chain import read_head
 from skillhall._internal.storage.backup_format import BackupHeader, FileChunk, TableStart
 from skillhall._internal.storage.folder_backup import (
     FolderPart,
@@ -16,10 +17,10 @@ from skillhall._internal.storage.folder_backup import (
     lock_parts,
 )
 from skillhall._internal.storage.records import DATABASE_RESTORED, Event
-from skillhall._internal.storage.sql.audit_rows import allow_audit_deletion
+from skillhall._internal.storage.sql.audit_rows import add_audit_row, allow_audit_deletion
 from skillhall._internal.storage.sql.backup_validation import validate_row
 from skillhall._internal.storage.sql.engine import lift_limits
-from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
+from skillhall._internal.storage.sql.events.event_rows import add_events, read_event_range
 from skillhall._internal.storage.sql.file_rows import lock_files
 from skillhall._internal.storage.sql.migrations import (
     LATEST_VERSION,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Column, Connection, Table
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.backup_format import BackupEntry, BackupWriter
     from skillhall._internal.storage.sql.engine import Database
 
@@ -69,6 +71,7 @@ class RestorePlan(NamedTuple):
     id: str  # subject of the event, which tells later whether the restore was committed
     at: str
     skipped_tables: frozenset[str] = frozenset()
+    actor: Actor | None = None  # for the audit log; None adds no row
 
 
 def dump_tables(connection: Connection, writer: BackupWriter) -> None:
@@ -155,7 +158,7 @@ def replace_rows(
     lock_schema(connection)
     lock_files(connection)
     _lock_tables(connection)
-    last_seq = read_event_range(connection)[1]
+    last_seq, replaced = read_event_range(connection)[1], read_head(connection)
     _empty_tables(connection, plan)
     try:
         _insert_all_rows(connection, plan, entries, handle_chunk)
@@ -166,6 +169,11 @@ def replace_rows(
     migrate(connection, plan.at)
     last_id = connection.execute(select(func.max(audit.c.id))).scalar() or 0
     _set_next_number(connection, audit.c.id, int(last_id) + 1)
+    if plan.actor is not None:
+        # The newest hash of the log that this one replaces, for comparison with logs of servers.
+        detail = {"position": replaced.position, "hash": replaced.hash}
+        made = plan.header.at
+        add_audit_row(connection, plan.actor, "backup.restore", made, at=plan.at, detail=detail)
     return _publish_reset(connection, last_seq, plan)
 
 
@@ -334,7 +342,7 @@ def _publish_reset(connection: Connection, last_seq: int, plan: RestorePlan) -> 
 
 
 def _set_next_number(connection: Connection, column: Column[int], number: int) -> None:
-    """Let the next row of a table get this number."""
+    """Set the number of the next row of a table."""
     values: dict[str, object] = {"table": column.table.name, "column": column.name, "next": number}
     if connection.dialect.name == "postgresql":
         # With "false", the next number is :next itself.

@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.roles import Role
+from skillhall._internal.policy.trust.version_review import VersionState, VersionVerb
 from skillhall._internal.skill.bundle import RelativePath, sha256_hex
 from skillhall._internal.storage.records import Zone
 from skillhall.errors import BackupRejected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from sqlalchemy import Column, Table
 
 _MAX_INTEGER = 2**63 - 1  # of BIGINT
 _MAX_MODE = 0o777
 _ZONES = frozenset(Zone)
+_STATES = frozenset(VersionState)
+_DECISIONS = frozenset(VersionVerb)
 _ROLES = frozenset(Role)
 
 
@@ -53,18 +56,8 @@ def _has_valid_values(table: str, row: Mapping[str, object]) -> bool:
         mode = row.get("mode", 0)
         path = RelativePath.parse(str(row["path"]))
         return path.text == row["path"] and isinstance(mode, int) and 0 <= mode <= _MAX_MODE
-    if table == "shared_skills":  # the id is the name of a folder
-        return len(RelativePath.parse(str(row["id"])).parts) == 1
-    if table == "events":
-        return _is_json_object(row["data"])
-    if table == "audit":
-        number = row["id"]
-        return isinstance(number, int) and number > 0 and _is_json_object(row["detail"])
-    data = row.get("data")  # of a blob
-    return not isinstance(data, bytes) or (len(data), sha256_hex(data)) == (
-        row["size"],
-        row["digest"],
-    )
+    check = _CHECKS.get(table)
+    return check is None or check(row)
 
 
 def _is_json_object(value: object) -> bool:
@@ -72,3 +65,30 @@ def _is_json_object(value: object) -> bool:
         return isinstance(json.loads(str(value)), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def _is_folder_name(value: object) -> bool:
+    return len(RelativePath.parse(str(value)).parts) == 1
+
+
+def _is_valid_audit(row: Mapping[str, object]) -> bool:
+    number = row["id"]
+    return isinstance(number, int) and number > 0 and _is_json_object(row["detail"])
+
+
+def _is_valid_blob(row: Mapping[str, object]) -> bool:
+    data = row["data"]
+    if not isinstance(data, bytes):
+        return False
+    return (len(data), sha256_hex(data)) == (row["size"], row["digest"])
+
+
+# The id of a skill is the name of a folder.
+_CHECKS: Mapping[str, Callable[[Mapping[str, object]], bool]] = {
+    "audit": _is_valid_audit,
+    "blobs": _is_valid_blob,
+    "events": lambda row: _is_json_object(row["data"]),
+    "shared_skills": lambda row: _is_folder_name(row["id"]),
+    "skill_versions": lambda row: _is_folder_name(row["skill_id"]) and row["state"] in _STATES,
+    "version_reviews": lambda row: row["decision"] in _DECISIONS,
+}

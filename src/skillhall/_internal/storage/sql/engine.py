@@ -23,7 +23,7 @@ from sqlalchemy.exc import (
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from skillhall._internal.cache import AdaptiveCache
-from skillhall._internal.storage.sql.event_rows import EVENT_LOCK
+from skillhall._internal.storage.sql.events.event_rows import EVENT_LOCK
 from skillhall._internal.storage.sql.migrations import LATEST_VERSION, current_version, migrate
 from skillhall._internal.storage.sql.timeouts import DatabaseTimeouts
 from skillhall.errors import ConfigInvalid, DatabaseFull, DatabaseNewer, DatabaseUnavailable

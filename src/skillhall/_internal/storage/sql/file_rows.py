@@ -1,4 +1,4 @@
-"""Files of shared skills and uploads. The skill or upload is the owner of a file.
+"""Files of shared skills, versions and uploads. The skill or upload is the owner of a file.
 
 Equal contents are stored once, by digest.
 """
@@ -11,7 +11,12 @@ from sqlalchemy import delete, insert, select, text, union
 
 from skillhall._internal.skill.bundle import sha256_hex
 from skillhall._internal.storage.records import StoredFile
-from skillhall._internal.storage.sql.tables import blobs, shared_skill_files, upload_files
+from skillhall._internal.storage.sql.tables import (
+    blobs,
+    shared_skill_files,
+    upload_files,
+    version_files,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
 _LOCK = "SELECT pg_advisory_xact_lock(7223446120933)"
 # Columns with the owner of a file; they refer to the owner's key.
 SKILL_OWNER, UPLOAD_OWNER = shared_skill_files.c.skill_id, upload_files.c.source
+FILE_TABLES = (shared_skill_files, upload_files, version_files)
 
 
 def lock_files(connection: Connection) -> None:
@@ -60,29 +66,39 @@ def replace_owner(
     identity: str,
     row: Mapping[str, object],
     files: FilesByPath,
-) -> None:
-    """Insert an owner with its files, or replace the one with the same key."""
+) -> dict[str, StoredFile]:
+    """Insert an owner with its files, or replace the one with the same key; return the files."""
     unused = _delete_rows(connection, owner, identity)
     key = _find_key(owner)
     connection.execute(insert(key.table), {key.name: identity, **row})
+    stored = store_blobs(connection, files)
+    if stored:
+        rows = [
+            {owner.name: identity, "path": path, "digest": file.digest, "mode": file.mode}
+            for path, file in stored.items()
+        ]
+        connection.execute(insert(owner.table), rows)
+    delete_unused_blobs(connection, unused)
+    return stored
+
+
+def delete_owner(connection: Connection, owner: Column[str], identity: str) -> None:
+    """Delete an owner with its files."""
+    delete_unused_blobs(connection, _delete_rows(connection, owner, identity))
+
+
+def store_blobs(connection: Connection, files: FilesByPath) -> dict[str, StoredFile]:
+    """Store the contents of files; return the files by path, in order."""
     contents = {sha256_hex(data): data for data, _ in files.values()}
     # Contents that are already stored are not sent again.
     known = select(blobs.c.digest).where(blobs.c.digest.in_(contents))
     for digest in contents.keys() - set(connection.execute(known).scalars()):
         data = contents[digest]
         connection.execute(insert(blobs), {"digest": digest, "size": len(data), "data": data})
-    if files:
-        rows = [
-            {owner.name: identity, "path": path, "digest": sha256_hex(data), "mode": mode}
-            for path, (data, mode) in files.items()
-        ]
-        connection.execute(insert(owner.table), rows)
-    _delete_unused_blobs(connection, unused)
-
-
-def delete_owner(connection: Connection, owner: Column[str], identity: str) -> None:
-    """Delete an owner with its files."""
-    _delete_unused_blobs(connection, _delete_rows(connection, owner, identity))
+    return {
+        path: StoredFile(sha256_hex(data), len(data), mode)
+        for path, (data, mode) in sorted(files.items())
+    }
 
 
 def _find_key(owner: Column[str]) -> Column[str]:
@@ -99,10 +115,10 @@ def _delete_rows(connection: Connection, owner: Column[str], identity: str) -> s
     return unused
 
 
-def _delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
+def delete_unused_blobs(connection: Connection, digests: set[str]) -> None:
+    """Delete the contents with these digests that no file refers to."""
     if not digests:
         return
-    owners = (SKILL_OWNER.table, UPLOAD_OWNER.table)
-    used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in owners))
+    used = union(*(select(t.c.digest).where(t.c.digest.in_(digests)) for t in FILE_TABLES))
     if unused := digests - set(connection.execute(used).scalars()):
         connection.execute(delete(blobs).where(blobs.c.digest.in_(unused)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlalchemy import inspect
+from sqlalchemy import inspect, text
 
+from skillhall._internal.skill.bundle import compute_digest
 from skillhall._internal.storage.sql.tables import migrations
 from skillhall.errors import DatabaseNewer
 
@@ -140,7 +141,7 @@ def _m6_file_times(connection: Connection) -> None:
 
 
 def _m7_sign_ins(connection: Connection) -> None:
-    """Create the details of tokens, and sign-ins. Existing tokens allow what they allowed."""
+    """Create token details and sign-ins. Existing tokens keep their permissions."""
     _execute(
         connection,
         """CREATE TABLE token_details (id TEXT PRIMARY KEY NOT NULL, label TEXT NOT NULL,
@@ -156,25 +157,7 @@ def _m7_sign_ins(connection: Connection) -> None:
     )
 
 
-def _m8_users(connection: Connection) -> None:
-    """Create users, their links, and which tokens they own."""
-    _execute(
-        connection,
-        """CREATE TABLE users (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
-            display TEXT NOT NULL, role TEXT NOT NULL, issuer TEXT NOT NULL,
-            subject TEXT NOT NULL, password TEXT NOT NULL, disabled_at TEXT,
-            created_at TEXT NOT NULL, seen_at TEXT)""",
-        "CREATE UNIQUE INDEX users_name ON users (name)",
-        "CREATE UNIQUE INDEX users_identity ON users (issuer, subject) WHERE issuer != ''",
-        """CREATE TABLE user_links (digest TEXT PRIMARY KEY NOT NULL, user_id TEXT NOT NULL,
-            created_at TEXT NOT NULL, expires_at TEXT NOT NULL)""",
-        """CREATE TABLE token_owners (token_id TEXT PRIMARY KEY NOT NULL,
-            user_id TEXT NOT NULL)""",
-        "CREATE INDEX token_owners_user ON token_owners (user_id)",
-    )
-
-
-def _m9_audit(connection: Connection) -> None:
+def _m8_audit(connection: Connection) -> None:
     """Create the audit log and its seals, which triggers make append-only."""
     serial = _get_serial_type(connection)
     _execute(
@@ -234,6 +217,91 @@ def _m9_audit(connection: Connection) -> None:
         )
 
 
+def _m9_revocations_and_inventories(connection: Connection) -> None:
+    """Create revocations, and the inventories that machines report."""
+    _execute(
+        connection,
+        """CREATE TABLE revocations (number BIGINT PRIMARY KEY NOT NULL, digest TEXT NOT NULL,
+            skill TEXT NOT NULL, reason TEXT NOT NULL, at TEXT NOT NULL, instead TEXT NOT NULL,
+            actor TEXT NOT NULL, revoked BIGINT NOT NULL)""",
+        "CREATE INDEX revocations_digest ON revocations (digest, number)",
+        """CREATE TABLE inventories (label TEXT PRIMARY KEY NOT NULL, actor TEXT NOT NULL,
+            at TEXT NOT NULL)""",
+        """CREATE TABLE inventory_items (
+            label TEXT NOT NULL REFERENCES inventories (label) ON DELETE CASCADE,
+            ordinal BIGINT NOT NULL, name TEXT NOT NULL, digest TEXT NOT NULL,
+            source TEXT NOT NULL, commit_id TEXT NOT NULL, signer TEXT NOT NULL,
+            state TEXT NOT NULL, risk TEXT NOT NULL, PRIMARY KEY (label, ordinal))""",
+        "CREATE INDEX inventory_items_digest ON inventory_items (digest)",
+    )
+
+
+def _m10_versions(connection: Connection) -> None:
+    """Create versions of skills and their reviews. Existing skills become version 1, approved."""
+    version = """FOREIGN KEY (skill_id, number) REFERENCES skill_versions (skill_id, number)"""
+    _execute(
+        connection,
+        """CREATE TABLE skill_versions (skill_id TEXT NOT NULL, number BIGINT NOT NULL,
+            digest TEXT NOT NULL, state TEXT NOT NULL, note TEXT NOT NULL, source TEXT NOT NULL,
+            commit_id TEXT NOT NULL, signer TEXT NOT NULL, created_by TEXT NOT NULL,
+            created_at TEXT NOT NULL, PRIMARY KEY (skill_id, number))""",
+        "CREATE INDEX skill_versions_digest ON skill_versions (digest)",
+        "CREATE INDEX skill_versions_state ON skill_versions (state)",
+        f"""CREATE TABLE version_files (skill_id TEXT NOT NULL, number BIGINT NOT NULL,
+            path TEXT NOT NULL, digest TEXT NOT NULL, mode BIGINT NOT NULL,
+            PRIMARY KEY (skill_id, number, path), {version},
+            FOREIGN KEY (digest) REFERENCES blobs (digest))""",
+        "CREATE INDEX version_files_digest ON version_files (digest)",
+        f"""CREATE TABLE version_reviews (skill_id TEXT NOT NULL, number BIGINT NOT NULL,
+            ordinal BIGINT NOT NULL, decision TEXT NOT NULL, actor TEXT NOT NULL, at TEXT NOT NULL,
+            comment TEXT NOT NULL, digest TEXT NOT NULL,
+            PRIMARY KEY (skill_id, number, ordinal), {version})""",
+        f"""CREATE TABLE current_versions (skill_id TEXT PRIMARY KEY NOT NULL,
+            number BIGINT NOT NULL, changed BIGINT NOT NULL, {version})""",
+        """CREATE TABLE reviewed_stores (location TEXT PRIMARY KEY NOT NULL,
+            since TEXT NOT NULL)""",
+    )
+    rows = connection.exec_driver_sql(
+        """SELECT f.skill_id, f.path, b.size, f.digest FROM shared_skill_files f
+            JOIN blobs b ON b.digest = f.digest"""
+    )
+    files: dict[str, list[tuple[str, int, str]]] = {}
+    for skill_id, *file in rows:
+        files.setdefault(skill_id, []).append((file[0], file[1], file[2]))
+    insert_version = text(
+        """INSERT INTO skill_versions SELECT id, 1, :digest, 'approved', '', '', '', '', '',
+            updated_at FROM shared_skills WHERE id = :id"""
+    )
+    for skill_id, listed in files.items():
+        digest = compute_digest(listed)
+        connection.execute(insert_version, {"id": skill_id, "digest": digest})
+    _execute(
+        connection,
+        """INSERT INTO version_files SELECT skill_id, 1, path, digest, mode
+            FROM shared_skill_files""",
+        """INSERT INTO current_versions SELECT id, 1, version FROM shared_skills
+            WHERE id IN (SELECT skill_id FROM skill_versions)""",
+    )
+
+
+def _m11_users(connection: Connection) -> None:
+    """Create users, their links, and which tokens they own."""
+    _execute(
+        connection,
+        """CREATE TABLE users (id TEXT PRIMARY KEY NOT NULL, name TEXT NOT NULL,
+            display TEXT NOT NULL, role TEXT NOT NULL, issuer TEXT NOT NULL,
+            subject TEXT NOT NULL, password TEXT NOT NULL, disabled_at TEXT,
+            created_at TEXT NOT NULL, seen_at TEXT)""",
+        "CREATE UNIQUE INDEX users_name ON users (name)",
+        "CREATE UNIQUE INDEX users_identity ON users (issuer, subject) WHERE issuer != ''",
+        """CREATE TABLE user_links (digest TEXT PRIMARY KEY NOT NULL, user_id TEXT NOT NULL,
+            created_at TEXT NOT NULL, expires_at TEXT NOT NULL)""",
+        """CREATE TABLE token_owners (token_id TEXT PRIMARY KEY NOT NULL,
+            user_id TEXT NOT NULL)""",
+        "CREATE INDEX token_owners_user ON token_owners (user_id)",
+    )
+
+
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m1_sessions,
     _m2_templates_and_snapshots,
@@ -242,8 +310,10 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     _m5_event_order,
     _m6_file_times,
     _m7_sign_ins,
-    _m8_users,
-    _m9_audit,
+    _m8_audit,
+    _m9_revocations_and_inventories,
+    _m10_versions,
+    _m11_users,
 )
 LATEST_VERSION = len(MIGRATIONS)
 

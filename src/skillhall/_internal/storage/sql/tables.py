@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     ForeignKey,
+    ForeignKeyConstraint,
     Identity,
     Index,
     Integer,
@@ -294,3 +295,82 @@ audit_seals = Table(
     *_texts("hash"),
 )
 Index("audit_seals_row", audit_seals.c.audit_id, unique=True)
+
+# Rows are only added: a later one about a digest replaces the earlier ones.
+revocations = Table(
+    "revocations",
+    METADATA,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("digest", "skill", "reason", "at", "instead"),
+    Column("actor", Text, nullable=False, key="by"),
+    Column("revoked", BigInteger, nullable=False, key="is_revoked"),  # 0 withdraws an earlier row
+)
+Index("revocations_digest", revocations.c.digest, revocations.c.number)
+
+inventories = Table(
+    "inventories",
+    METADATA,
+    _id("label"),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at"),
+)
+inventory_items = Table(
+    "inventory_items",
+    METADATA,
+    _owner("label", "inventories.label"),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("name", "digest", "source"),
+    Column("commit_id", Text, nullable=False, key="commit"),
+    *_texts("signer", "state", "risk"),
+)
+Index("inventory_items_digest", inventory_items.c.digest)
+
+# Versions of skills. They are never changed, except for their state, and outlive their skill.
+skill_versions = Table(
+    "skill_versions",
+    METADATA,
+    Column("skill_id", Text, primary_key=True, key="skill"),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("digest", "state", "note", "source"),
+    Column("commit_id", Text, nullable=False, key="commit"),
+    *_texts("signer"),
+    Column("created_by", Text, nullable=False, key="author"),
+    _created(),
+)
+Index("skill_versions_digest", skill_versions.c.digest)
+Index("skill_versions_state", skill_versions.c.state)
+
+
+def _version() -> list[Column[str] | Column[int] | ForeignKeyConstraint]:
+    """Columns of a row about a version, which are a part of its key."""
+    return [
+        Column("skill_id", Text, primary_key=True, key="skill"),
+        Column("number", BigInteger, primary_key=True, autoincrement=False),
+        ForeignKeyConstraint(
+            ["skill", "number"], [skill_versions.c.skill, skill_versions.c.number]
+        ),
+    ]
+
+
+version_files = Table("version_files", METADATA, *_version(), *_file())
+Index("version_files_digest", version_files.c.digest)
+# What was decided about versions, in order.
+version_reviews = Table(
+    "version_reviews",
+    METADATA,
+    *_version(),
+    Column("ordinal", BigInteger, primary_key=True, autoincrement=False),
+    *_texts("decision"),
+    Column("actor", Text, nullable=False, key="by"),
+    *_texts("at", "comment", "digest"),
+)
+# The version of each skill that is served. A skill without a row is not served.
+current_versions = Table(
+    "current_versions",
+    METADATA,
+    Column("skill_id", Text, primary_key=True, key="skill"),
+    *_integers("number", "changed"),  # `changed` is the number of the event about the change
+    ForeignKeyConstraint(["skill", "number"], [skill_versions.c.skill, skill_versions.c.number]),
+)
+# Stores whose skills are reviewed: the path of a run directory, or "database".
+reviewed_stores = Table("reviewed_stores", METADATA, _id("location"), *_texts("since"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import and_, bindparam, delete, func, insert, literal, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from skillhall._internal.policy.actor import USER_OWNER_PREFIX
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, USER_OWNER_PREFIX, Actor
 from skillhall._internal.storage.records import (
     TOKENS_CHANGED,
     USE_INTERVAL,
@@ -16,7 +16,8 @@ from skillhall._internal.storage.records import (
     StoredToken,
     format_time,
 )
-from skillhall._internal.storage.sql.event_rows import publish_event
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
+from skillhall._internal.storage.sql.events.event_rows import publish_event
 from skillhall._internal.storage.sql.rows import select_fields
 from skillhall._internal.storage.sql.tables import (
     sign_ins,
@@ -59,7 +60,7 @@ class SqlTokenTable:
         rows = self._database.read(lambda connection: connection.execute(query).mappings().all())
         return [StoredToken(**{**row, "scopes": tuple(row["scopes"].split())}) for row in rows]
 
-    def add(self, token: StoredToken) -> StoredToken:
+    def add(self, token: StoredToken, actor: Actor = SYSTEM_ACTOR) -> StoredToken:
         """Add a token and return it. If its owner is a user, it belongs to that user.
 
         Raises: Conflict if its label is taken, DatabaseUnavailable.
@@ -79,12 +80,18 @@ class SqlTokenTable:
             connection.execute(insert(token_details), {**values, **details})
             if user is not None:
                 connection.execute(insert(token_owners), {"token_id": token.id, "user": user})
+            detail = {"id": token.id, **details}
+            add_audit_row(
+                connection, actor, "token.create", token.label, at=token.created, detail=detail
+            )
             publish_event(connection, TOKENS_CHANGED, token.created)
             return replace(token, user=user)
 
         return self._database.write(work)
 
-    def revoke(self, name: str, at: str, user: str | None = None) -> bool:
+    def revoke(
+        self, name: str, at: str, user: str | None = None, actor: Actor = SYSTEM_ACTOR
+    ) -> bool:
         """Revoke the token with this id or label, and end its sign-ins.
 
         With `user`, the token must belong to that user. Returns whether it existed.
@@ -96,12 +103,16 @@ class SqlTokenTable:
 
         def work(connection: Connection) -> bool:
             # Deleting the digest makes servers of older versions reject the token, too.
-            query = delete(tokens).where(is_named).returning(tokens.c.id)
-            ids = connection.execute(query).scalars().all()
+            query = delete(tokens).where(is_named).returning(tokens.c.id, tokens.c.label)
+            labels = {row.id: row.label for row in connection.execute(query)}
+            ids = [*labels]
             if ids:
                 is_revoked = token_details.c.id.in_(ids)
                 connection.execute(update(token_details).where(is_revoked).values(revoked=at))
                 connection.execute(delete(sign_ins).where(sign_ins.c.token.in_(ids)))
+                for identity, label in labels.items():
+                    detail = {"id": identity}
+                    add_audit_row(connection, actor, "token.revoke", label, at=at, detail=detail)
                 publish_event(connection, TOKENS_CHANGED, at)
             return bool(ids)
 
@@ -132,7 +143,7 @@ class SqlSignInTable:
         row = self._database.read(lambda connection: connection.execute(query).mappings().first())
         return None if row is None else SignIn(**row)
 
-    def add(self, sign_in: SignIn) -> None:
+    def add(self, sign_in: SignIn, actor: Actor = SYSTEM_ACTOR) -> None:
         """Add a sign-in, and delete expired ones. Raises: DatabaseUnavailable."""
         values = {column.key: getattr(sign_in, column.key) for column in sign_ins.columns}
         excess = (
@@ -149,17 +160,22 @@ class SqlSignInTable:
             )
             connection.execute(delete(sign_ins).where(is_old))
             connection.execute(insert(sign_ins), values)
+            detail = {"id": sign_in.id}
+            at, name = sign_in.created, actor.name
+            add_audit_row(connection, actor, "sign-in", name, at=at, detail=detail)
             publish_event(connection, TOKENS_CHANGED, sign_in.created)
 
         self._database.write(work)
 
-    def delete(self, owner: str, identity: str, at: str) -> bool:
+    def delete(self, owner: str, identity: str, at: str, actor: Actor = SYSTEM_ACTOR) -> bool:
         """End a sign-in; return whether its owner had it. Raises: DatabaseUnavailable."""
         query = delete(sign_ins).where(sign_ins.c.id == identity, _belongs_to(owner))
 
         def work(connection: Connection) -> bool:
             is_deleted = connection.execute(query).rowcount > 0
             if is_deleted:
+                detail = {"id": identity}
+                add_audit_row(connection, actor, "sign-out", actor.name, at=at, detail=detail)
                 publish_event(connection, TOKENS_CHANGED, at)
             return is_deleted
 

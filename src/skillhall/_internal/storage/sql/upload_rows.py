@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select, update
 
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, AuditedChange
+from skillhall._internal.skill.bundle import compute_digest, digest_files
 from skillhall._internal.storage.records import (
     UPLOAD_CHANGED,
     UPLOAD_DELETED,
     Event,
     StoredUpload,
 )
-from skillhall._internal.storage.sql.event_rows import add_events
+from skillhall._internal.storage.sql.audit_rows import add_change_rows
+from skillhall._internal.storage.sql.events.event_rows import add_events
 from skillhall._internal.storage.sql.file_rows import (
     UPLOAD_OWNER,
     delete_owner,
@@ -27,6 +30,7 @@ from skillhall._internal.storage.sql.tables import uploads
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from skillhall._internal.policy.access.actor import Actor
     from skillhall._internal.storage.records import FilesByPath
     from skillhall._internal.storage.sql.engine import Database
 
@@ -55,8 +59,14 @@ class SqlUploadTable:
         """Return the bytes with this digest, or None."""
         return self._database.read(lambda connection: read_blob(connection, digest))
 
-    def put(
-        self, source: str, files: FilesByPath, content_hash: str, at: str, max_uploads: int
+    def put(  # noqa: PLR0913, PLR0917 - the parts of an upload
+        self,
+        source: str,
+        files: FilesByPath,
+        content_hash: str,
+        at: str,
+        max_uploads: int,
+        actor: Actor = SYSTEM_ACTOR,
     ) -> bool:
         """Store an upload; return whether it changed. At most `max_uploads` are stored.
 
@@ -72,10 +82,14 @@ class SqlUploadTable:
             used = _next_use_number(connection)
             row = {"content_hash": content_hash, "updated": at, "used": used}
             replace_owner(connection, UPLOAD_OWNER, source, row, files)
+            before = _digest(present[0]) if present else ""
+            digests = {source: (before, digest_files(files))}
             events = [Event(UPLOAD_CHANGED, source, "", 0, {}, at)]
             for old in _read_uploads(connection, None)[max_uploads:]:
                 delete_owner(connection, UPLOAD_OWNER, old.source)
                 events.append(Event(UPLOAD_DELETED, old.source, "", 0, {}, at))
+                digests[old.source] = _digest(old), ""
+            add_change_rows(connection, AuditedChange(actor, "source.upload", digests), at)
             add_events(connection, *events)
             return True
 
@@ -91,6 +105,10 @@ def _read_uploads(connection: Connection, source: str | None) -> list[StoredUplo
         StoredUpload(files=files.get(row["source"], {}), **row)
         for row in connection.execute(query).mappings()
     ]
+
+
+def _digest(upload: StoredUpload) -> str:
+    return compute_digest((path, file.size, file.digest) for path, file in upload.files.items())
 
 
 def _next_use_number(connection: Connection) -> int:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sqlalchemy import bindparam, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
+from skillhall._internal.policy.access.actor import SYSTEM_ACTOR, Actor
 from skillhall._internal.storage.records import Zone, ZoneSize
-from skillhall._internal.storage.sql.event_rows import add_events, read_event_range
+from skillhall._internal.storage.sql.audit_rows import add_audit_row
+from skillhall._internal.storage.sql.events.event_rows import add_events, read_event_range
 from skillhall._internal.storage.sql.rows import (
     select_fields,
     to_block,
@@ -52,6 +54,19 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+# Actions in the audit log by kind of event. Blocks change too often, and have their own events.
+_AUDITED_EVENTS = {
+    "session-created": "session.create",
+    "session-edited": "session.edit",
+    "session-deleted": "session.delete",
+    "snapshot-saved": "snapshot.save",
+    "snapshot-restored": "snapshot.restore",
+    "snapshot-deleted": "snapshot.delete",
+    "template-saved": "template.save",
+    "template-edited": "template.edit",
+    "template-deleted": "template.delete",
+    "template-applied": "template.apply",
+}
 _TEMPORARY_PREFIX = "~"  # sorts after all positions of blocks
 # Columns that a block and its copy in a snapshot share.
 _COPIED_COLUMNS = tuple(
@@ -64,8 +79,13 @@ _COPIED_COLUMNS = tuple(
 class SqlWorkspaceStore:
     """Workspace in a database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, actor: Actor = SYSTEM_ACTOR) -> None:
         self._database = database
+        self._actor = actor
+
+    def acting_as(self, actor: Actor) -> SqlWorkspaceStore:
+        """Return the same store for changes by an actor, which the audit log records."""
+        return SqlWorkspaceStore(self._database, actor)
 
     def read(self, work: Callable[[WorkspaceReader], _T]) -> _T:
         """Run a read transaction. Raises: DatabaseUnavailable."""
@@ -76,7 +96,7 @@ class SqlWorkspaceStore:
 
         Raises: DatabaseUnavailable, DatabaseFull, and errors from `work`.
         """
-        return self._database.write(lambda connection: work(_Writer(connection)))
+        return self._database.write(lambda connection: work(_Writer(connection, self._actor)))
 
 
 class _Reader:
@@ -198,6 +218,10 @@ class _Reader:
 class _Writer(_Reader):
     """Changes in one transaction."""
 
+    def __init__(self, connection: Connection, actor: Actor) -> None:
+        super().__init__(connection)
+        self._actor = actor
+
     def lock_session(self, identity: str) -> Session | None:
         query = select_fields(sessions).where(sessions.c.id == identity)
         return self._find_one(to_session, query.with_for_update())
@@ -289,7 +313,15 @@ class _Writer(_Reader):
             delete(snapshots).where(*conditions, snapshots.c.id.not_in(last.limit(keep)))
         )
 
+    def add_audit_row(self, action: str, subject: str, at: str, **detail: object) -> None:
+        add_audit_row(self._connection, self._actor, action, subject, at=at, detail=detail)
+
     def add_events(self, *events_: Event) -> int:
+        for event in events_:
+            if event.kind in _AUDITED_EVENTS:
+                is_part = event.session and event.session != event.subject
+                detail = {"session": event.session} if is_part else {}
+                self.add_audit_row(_AUDITED_EVENTS[event.kind], event.subject, event.at, **detail)
         return add_events(self._connection, *events_)
 
     def _update(self, table: Table, row: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from starlette.responses import Response
 
 from skillhall._internal.skill.frontmatter_locator import normalize_newlines
-from skillhall._internal.skill_store.version_diff import diff_texts
+from skillhall._internal.skill_store.versions.version_diff import diff_texts
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.sessions.board_pages import block_name
@@ -65,7 +65,7 @@ def add(request: PageRequest) -> Response:
 
 @on_error(check)
 def edit(request: PageRequest) -> Response:
-    """Edit a block, unless it was changed since the form was opened."""
+    """Edit a block, unless it has been changed since the form was opened."""
     session_id, block_id = request.path_params["id"], request.path_params["block"]
     form, blocks = _read_form(request), request.workspace.blocks
     blocks.edit(session_id, block_id, form.version, text=form.text, kind=form.type)

@@ -2,7 +2,7 @@
 
 from starlette.responses import Response
 
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import render
 from skillhall._internal.web.skills.import_pages import DEFAULT_FOLDER

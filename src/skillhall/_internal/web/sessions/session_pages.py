@@ -88,7 +88,7 @@ def show_settings(request: PageRequest) -> Response:
 
 @on_error(show_settings)
 def edit(request: PageRequest) -> Response:
-    """Change name and budgets, unless they were changed since the form was opened."""
+    """Change name and budgets, unless they have been changed since the form was opened."""
     version, name = request.number_field("version"), request.field("name")
     budgets = SessionBudgets(*(_parse_budget(request.field(field)) for field in BUDGET_FIELDS))
     sessions, session_id = request.workspace.sessions, request.path_params["id"]

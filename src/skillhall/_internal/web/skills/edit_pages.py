@@ -9,7 +9,7 @@ from skillhall._internal.skill.frontmatter_locator import normalize_newlines
 from skillhall._internal.skill.lossless_editor import SkillText, edit_skill_md, parse_skill_text
 from skillhall._internal.skill_store.collection import Collection
 from skillhall._internal.skill_store.draft import SkillDraft, draft_skill_md
-from skillhall._internal.skill_store.version_diff import DiffLine, diff_texts
+from skillhall._internal.skill_store.versions.version_diff import DiffLine, diff_texts
 from skillhall._internal.web.page_request import PageRequest, on_error
 from skillhall._internal.web.rendering import form_status, render
 from skillhall.errors import Conflict, SkillhallError, StaleVersionError
@@ -32,8 +32,8 @@ def show_edit(request: PageRequest) -> Response:
     """Show the form with the text of a skill."""
     skill_id = request.path_params["id"]
     request.collection.check_writable(skill_id)
-    text = parse_skill_text(_read_skill_file(request.collection, skill_id))
-    return _render_form(request, text, request.collection.details(skill_id).digest)
+    data, digest = request.collection.read_working_copy(skill_id)
+    return _render_form(request, parse_skill_text(data), digest)
 
 
 def check(request: PageRequest) -> Response:
@@ -65,16 +65,23 @@ def check(request: PageRequest) -> Response:
 def add(request: PageRequest) -> Response:
     """Add a skill."""
     text = _read_form(request)
-    skill = request.collection.store.add(request.field("id").strip() or text.name, *text)
+    skill_id = request.field("id").strip() or text.name
+    skill = request.collection.changes(request.actor).add(skill_id, text)
+    if request.collection.is_reviewed:
+        return request.redirect(f"{_skill_url(skill.id)}/versions", "drafted", skill.id)
     return request.redirect(_skill_url(skill.id), "added", skill.id)
 
 
 @on_error(check)
 def edit(request: PageRequest) -> Response:
-    """Edit a skill, unless it was changed since the form was opened."""
+    """Edit a skill, unless it has been changed since the form was opened."""
     skill_id, digest = request.path_params["id"], request.field("digest")
-    edited = request.collection.edit(skill_id, _read_form(request), digest)
-    return request.redirect(_skill_url(skill_id), "edited", skill_id, edited.change_id)
+    text, actor = _read_form(request), request.actor
+    edited = request.collection.edit(skill_id, text, digest, actor=actor)
+    url = _skill_url(skill_id)
+    if request.collection.is_reviewed:
+        return request.redirect(f"{url}/versions", "drafted", skill_id, edited.change_id)
+    return request.redirect(url, "edited", skill_id, edited.change_id)
 
 
 def confirm_delete(request: PageRequest) -> Response:
@@ -84,14 +91,15 @@ def confirm_delete(request: PageRequest) -> Response:
     shadowed = collection.shadowed_bundle(skill_id) if is_shadowed else None
     if shadowed is None:
         collection.check_writable(skill_id)
+    draft = collection.store.files(skill_id) if collection.is_reviewed else None
     return render(
         request,
         "delete.html",
         request.translations("delete.title", name=skill_id),
         id=skill_id,
-        file_count=len((shadowed or collection.bundle(skill_id)).files),
+        file_count=len((shadowed or draft or collection.bundle(skill_id)).files),
         is_shadowed=is_shadowed,
-        can_undo=collection.changes.can_undo(skill_id),
+        can_undo=collection.changes(request.actor).can_undo(skill_id),
     )
 
 
@@ -99,13 +107,14 @@ def delete(request: PageRequest) -> Response:
     """Delete a skill."""
     skill_id = request.path_params["id"]
     is_shadowed = request.field("shadowed") == "true"
-    change = request.collection.delete(skill_id, shadowed=is_shadowed)
+    change = request.collection.delete(skill_id, actor=request.actor, shadowed=is_shadowed)
     return request.redirect("/skills", "deleted", skill_id, change)
 
 
 def undo(request: PageRequest) -> Response:
     """Undo a change."""
-    ids = [*request.collection.changes.undo(request.path_params["id"]).entries]
+    undone = request.collection.changes(request.actor).undo(request.path_params["id"])
+    ids = [*undone.entries]
     exists = len(ids) == 1 and ids[0] in request.collection.snapshot().skills
     return request.redirect(_skill_url(ids[0]) if exists else "/skills", "undone", ", ".join(ids))
 
@@ -155,7 +164,7 @@ def _compare_versions(collection: Collection, skill_id: str, text: SkillText) ->
 
 
 def _read_skill_file(collection: Collection, skill_id: str) -> bytes:
-    return collection.read_file(skill_id, collection.find(skill_id).file)
+    return collection.read_working_copy(skill_id)[0]
 
 
 def _read_form(request: PageRequest) -> SkillText:

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from starlette.responses import Response
 
-from skillhall._internal.policy.roles import Action
+from skillhall._internal.policy.access.roles import Action
 from skillhall._internal.skill.bundle import Bundle
 from skillhall._internal.skill_store.pending_imports import PendingImport
 from skillhall._internal.web.page_request import PageRequest, on_error, redirect
 from skillhall._internal.web.rendering import form_status, render
-from skillhall._internal.wiring.sources import read_upload
+from skillhall._internal.wiring.sources import OpenedSource, read_upload
 from skillhall.errors import SkillhallError, without_credentials
 
 DEFAULT_FOLDER = "~/.claude/skills"
@@ -39,21 +39,27 @@ def review_files(request: PageRequest) -> Response:
 def review_source(request: PageRequest) -> Response:
     """Review a repository or URL."""
     text = request.field("source").strip()
-    bundles = request.collection.open_remote(
-        text, allow_tokens=request.may(Action.USE_GIT_TOKENS)
-    ).bundles
-    return _start_review(request, without_credentials(text), bundles)
+    opened = request.collection.open_remote(text, allow_tokens=request.may(Action.USE_GIT_TOKENS))
+    return _start_review(request, without_credentials(text), opened.bundles, opened)
 
 
 @on_error(show_form, "folder")
 def review_folder(request: PageRequest) -> Response:
     """Review a folder on the server."""
     text = request.field("folder").strip() or DEFAULT_FOLDER
-    return _start_review(request, text, request.collection.open_folder(text).bundles)
+    opened = request.collection.open_folder(text)
+    return _start_review(request, text, opened.bundles, opened)
 
 
-def _start_review(request: PageRequest, source: str, bundles: Iterable[Bundle]) -> Response:
-    pending = request.site.pending_imports.add(source, bundles)
+def _start_review(
+    request: PageRequest,
+    source: str,
+    bundles: Iterable[Bundle],
+    opened: OpenedSource | None = None,
+) -> Response:
+    rules = request.collection.load_rules(None if opened is None else opened.reference)
+    commit = "" if opened is None else opened.commit
+    pending = request.site.pending_imports.add(source, bundles, rules, commit)
     return redirect(f"/skills/import/{pending.id}")
 
 
@@ -65,7 +71,7 @@ def show_review(request: PageRequest) -> Response:
 
 
 def confirm(request: PageRequest) -> Response:
-    """Import the selected candidates, unless they changed since they were shown."""
+    """Import the selected candidates, unless they have changed since they were shown."""
     imports, import_id = request.site.pending_imports, request.path_params["review"]
     keys = [row.key for row in imports.find(import_id).candidates]
     ids = {key: skill_id for key in keys if (skill_id := request.field(f"id-{key}").strip())}
@@ -80,11 +86,13 @@ def confirm(request: PageRequest) -> Response:
     if not selected or not is_as_shown:
         return _render_review(request, pending, chosen, status=422)
     try:
-        report, change = imports.confirm(pending, selected)
+        report, change = imports.confirm(pending, selected, request.actor)
     except SkillhallError as error:
         request.error = error
         return _render_review(request, pending, chosen, status=form_status(error))
     names = ", ".join(skill.id for skill in report.imported)
+    if request.collection.is_reviewed:
+        return request.redirect("/reviews", "drafted", names, change)
     return request.redirect("/skills", "imported", names, change)
 
 

@@ -11,7 +11,12 @@ from starlette.responses import Response
 from skillhall._internal.policy.effects import Effect, JudgedFinding
 from skillhall._internal.policy.profiles import LOCAL_SKILLS
 from skillhall._internal.skill.bundle import sha256_hex
-from skillhall._internal.skill_store.collection import SOURCES, Collection, CollectionSnapshot
+from skillhall._internal.skill_store.collection import (
+    SOURCES,
+    Collection,
+    CollectionSnapshot,
+    SkillDetails,
+)
 from skillhall._internal.web.highlight import escape_text, highlight_code
 from skillhall._internal.web.page_request import PageRequest, parse_number
 from skillhall._internal.web.rendering import render
@@ -27,6 +32,7 @@ def list_skills(request: PageRequest) -> Response:
     """Show the table of skills, filtered, searched and sorted."""
     collection, query = request.collection, TableQuery.from_request(request)
     snapshot = collection.snapshot()
+    served = collection.clear(snapshot)
     ids, counts = _find_ids(collection, snapshot, query)
     page_count = max(1, -(-len(ids) // ROWS_PER_PAGE))
     number = min(query.page, page_count)
@@ -50,7 +56,8 @@ def list_skills(request: PageRequest) -> Response:
         previous_url=query.url(page=number - 1) if number > 1 else "",
         next_url=query.url(page=number + 1) if number < page_count else "",
         url=query.url(page=number),
-        revision=snapshot.revision,
+        revision=served.revision,
+        held_ids=served.held_ids,
         skipped=snapshot.skipped[:MAX_SKIPPED_SHOWN],
         skipped_total=len(snapshot.skipped),
         progress=collection.facts.progress,  # of counting tokens; None if it is complete
@@ -59,7 +66,8 @@ def list_skills(request: PageRequest) -> Response:
 
 def check_for_changes(request: PageRequest) -> Response:
     """Trigger a reload of the table if the browser shows an old revision."""
-    if request.query_params.get("revision") == request.collection.snapshot().revision:
+    collection = request.collection
+    if request.query_params.get("revision") == collection.clear(collection.snapshot()).revision:
         return Response(status_code=204)
     return Response(status_code=204, headers={"hx-trigger": "skills-changed"})
 
@@ -84,9 +92,26 @@ def show_skill(request: PageRequest) -> Response:
         accepted_findings=accepted,
         actionable_findings=actionable,
         listing=request.site.default_agent_skills.render_prompt_for_skill(skill_id),
-        activation=request.site.default_agent_skills.render_activation_text(skill_id),
+        activation=_render_activation(request, details),
         is_editable=entry.source == "user",
+        trust=request.collection.summarize_trust(skill),
+        source=entry.source,
+        has_versions=entry.source == "user" and request.collection.versions is not None,
     )
+
+
+def _render_activation(request: PageRequest, details: SkillDetails) -> str:
+    """Return the text that a model gets; "" for a revoked skill."""
+    if details.entry.revocation is not None:
+        return ""
+    return request.site.default_agent_skills.render_activation_text(details.entry.id)
+
+
+def show_trust(request: PageRequest) -> Response:
+    """Show who wrote and approved a skill, with its history in the database."""
+    skill = request.collection.find(request.path_params["id"])
+    trust = request.collection.summarize_trust(skill, with_history=True)
+    return render(request, "trust.html", skill.name, id=skill.id, trust=trust, source=skill.source)
 
 
 def list_files(request: PageRequest) -> Response:

@@ -79,7 +79,7 @@ def test_search_finds_words_of_bodies(
 def test_search_explains_hits(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["search", "joined pdf", "--explain", "--limit", "1", "-r", str(root)]) == 0
     line = capsys.readouterr().out
-    assert line.endswith("description: Joins, pdf; ranks: head 1, sections 1, exact words 1\n")
+    assert line.endswith("description: Joins, pdf; ranks: head 1, sections 1, early words 1\n")
     assert run(["search", "qpdf", "--explain", "-r", str(root), "--json"]) == 0
     (hit,) = read_report(capsys)["data"]["hits"]
     assert hit["explanation"] == {"words": {"body": ["qpdf"]}, "ranks": {"sections": 1}}

@@ -23,6 +23,7 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
+    print_warnings,
     serialize_held,
     trust_options,
 )
@@ -41,6 +42,7 @@ from skillhall._internal.cli.terminal import (
     print_text,
     sanitize_line,
 )
+from skillhall._internal.wiring.revocation_refresh import start_daily_refresh
 from skillhall.errors import SkillhallError
 
 if TYPE_CHECKING:  # from an optional extra
@@ -71,6 +73,7 @@ def command(
     skills take effect with the next message.
     """
     settings = read_settings()
+    print_warnings(start_daily_refresh(settings)())
     skills = open_agent_skills(config, agent, roots, settings, trust)
     chat = _open_chat(skills, model or skills.agent.model or settings.model)
     if message is None and not is_json():

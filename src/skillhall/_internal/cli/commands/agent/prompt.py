@@ -128,7 +128,7 @@ def command(
     gate = open_command_gate(settings, find_profile(search.profile), trust)
     linked = gate.find_linked_folders()
     catalog = load_with_progress(search, read_bodies=True, linked_folders=linked)
-    clearance = clear_for_model(gate, catalog.visible, settings)
+    clearance = clear_for_model(gate, catalog.visible, catalog, settings)
     report_held(clearance.held, clearance.problem, clearance.warnings, trust)
     skills = chosen.select(clearance.cleared)
     if output_format == "inline":

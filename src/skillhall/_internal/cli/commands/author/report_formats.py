@@ -59,7 +59,7 @@ def to_sarif_results(findings: Iterable[JudgedFinding]) -> list[SarifResult]:
 
 
 def build_sarif(results: Iterable[SarifResult], working_directory: str) -> dict[str, object]:
-    """Return one SARIF 2.1.0 log."""
+    """Return the results as one SARIF 2.1.0 log."""
     all_results = list(results)
     codes = sorted({result.finding.code for result in all_results})
     rules: dict[str, dict[str, object]] = {

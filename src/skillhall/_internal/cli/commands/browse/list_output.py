@@ -17,7 +17,7 @@ from skillhall._internal.cli.terminal import (
     print_rows,
     print_table,
 )
-from skillhall._internal.policy.trust_action import LOAD_EVERYTHING
+from skillhall._internal.policy.trust.trust_action import LOAD_EVERYTHING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from skillhall._internal.catalog.listing_cache import ListingWriter
     from skillhall._internal.cli.fast_list import ListRequest
     from skillhall._internal.cli.json_output import Json
+    from skillhall._internal.settings import Settings
 
 _MAX_TABLE_ROWS = 2000  # laying out a larger table takes seconds
 # The process ends without freeing it. Freeing 60,000 skills takes a tenth of a second.
@@ -106,7 +107,13 @@ def _list_rows(
 
 
 def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
-    """Return the states of the skills of the project, by location; {} if none are asked about."""
+    """Return the trust states of project skills, by location; {} if none needs an approval.
+
+    If this machine knows of revocations, returns the states of all skills.
+    """
+    settings = read_settings()
+    if settings.has_revocations:
+        return _find_states_of_all(catalog, settings)
     numbers = {n for n, root in enumerate(catalog.roots) if root.source == "project"}
     if not numbers or catalog.profile.trust_policy == LOAD_EVERYTHING:
         return {}
@@ -116,7 +123,6 @@ def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
     # A listing of named folders needs none of these, and the second only after a change.
     from skillhall._internal.catalog.trust.state_cache import open_state_cache
 
-    settings = read_settings()
     cache = open_state_cache(settings)
     if (known := cache.find(skills)) is not None:
         return known
@@ -125,6 +131,20 @@ def find_trust_states(catalog: Catalog) -> Mapping[str, str]:
     states = open_trust_gate(settings, catalog.profile).find_states(skills)
     cache.save(states)
     return {location: state for location, (state, _) in states.items()}
+
+
+def _find_states_of_all(catalog: Catalog, settings: Settings) -> Mapping[str, str]:
+    """Return the states of the skills of the project, and those that are revoked."""
+    from skillhall._internal.wiring.skill_gate import open_trust_gate
+
+    asks = catalog.profile.trust_policy != LOAD_EVERYTHING
+    states = open_trust_gate(settings, catalog.profile).find_states(catalog.skills)
+    return {
+        skill.location: state
+        for skill in catalog.skills
+        for state, _ in (states[skill.location],)
+        if state == "blocked" or (asks and skill.root.source == "project")
+    }
 
 
 def _encode_skills(catalog: Catalog, *, long: bool) -> Iterator[str]:

@@ -44,11 +44,12 @@ def read(
     settings = read_settings(follow_links=search.follow_links)
     gate = open_command_gate(settings, find_profile(search.profile), trust)
     catalog = load_with_progress(search, linked_folders=gate.find_linked_folders())
-    clearance = clear_for_model(gate, [find_skill(catalog, name)], settings)
+    clearance = clear_for_model(gate, [find_skill(catalog, name)], catalog, settings)
     print_warnings(clearance.warnings)
-    for held in clearance.held:
+    if not clearance.cleared:
+        [held] = clearance.held
         raise SkillNotApproved(name, clearance.problem or held.decision.rule)
-    (skill,) = clearance.cleared
+    [skill] = clearance.cleared
     if file is not None:
         content = FileContent(file, read_skill_file(skill, file))
         data = {"name": skill.name, "path": file, **content.serialize()}

@@ -22,8 +22,10 @@ from skillhall._internal.cli.options import (
 )
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    check_revocations,
     complete_coding_agent,
     open_project,
+    unsigned_option,
     user_scope_option,
 )
 from skillhall._internal.cli.terminal import (
@@ -86,6 +88,7 @@ _MAX_ROW_WIDTH = 100  # characters of a row in the checklist
 @follow_links_option
 @yes_option
 @flag("--overwrite", help="Replace skills that already exist.")
+@unsigned_option
 @dry_run_option
 def command(
     *,
@@ -99,6 +102,7 @@ def command(
     follow_links: bool,
     yes: bool,
     overwrite: bool,
+    unsigned: bool,
     dry_run: bool,
 ) -> CommandResult:
     """Add the skills in SOURCE.
@@ -119,6 +123,7 @@ def command(
     if directory is not None and (agents or is_user):
         raise click.UsageError("--dir cannot be combined with --agent or --global")
     project = open_project(is_user=is_user, follow_links=follow_links)
+    check_revocations(project.settings, [source])
     with transfer_progress() as progress:
         opened = open_source(source, project.settings, progress)
     if opened.stale:
@@ -140,10 +145,18 @@ def command(
 
     def add_skills(*, dry_run: bool) -> AddReport:
         if isinstance(targets, InstallTargets):
-            return install(project, opened, bundles, targets, overwrite=overwrite, dry_run=dry_run)
+            return install(
+                project,
+                opened,
+                bundles,
+                targets,
+                overwrite=overwrite,
+                dry_run=dry_run,
+                unsigned=unsigned,
+            )
         # Skills in a folder outside of the project are not recorded in its lock file.
         loaded = [opened.load_bundle(bundle) for bundle in bundles]
-        rules = load_install_rules(opened.reference, project.settings)
+        rules = load_install_rules(opened.reference, project.settings, accepts_broken=unsigned)
         return add_to_folder(loaded, targets, rules, overwrite=overwrite, dry_run=dry_run)
 
     if asks:
@@ -254,7 +267,13 @@ def _to_command_result(report: AddReport, messages: list[str], verb: str) -> Com
     count = format_count(len(report.added), "skill")
     messages.append(f"{verb} {count}, skipped {len(report.skipped)}")
     added = [
-        {"id": skill.id, "name": skill.name, "path": skill.path, "digest": skill.digest}
+        {
+            "id": skill.id,
+            "name": skill.name,
+            "path": skill.path,
+            "digest": skill.digest,
+            "signer": skill.signer,
+        }
         for skill in report.added
     ]
     return CommandResult(

@@ -9,28 +9,34 @@ from skillhall._internal.cli.errors import to_error_info
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    check_revocations,
     installed_skills_argument,
     open_project,
+    unsigned_option,
     user_scope_option,
 )
 from skillhall._internal.cli.terminal import format_count
 from skillhall._internal.installer.agent_folders import AGENTS, detect_agents
 from skillhall._internal.installer.locked_install import install_locked
 from skillhall._internal.installer.verify import VerifyResult, verify
+from skillhall._internal.skill.signatures.statement import SIGNATURE_FILE
 
 
 @json_command("install", "skillhall install --frozen")
 @user_scope_option
 @flag("--frozen", help="Fail if anything differs from the lock file.")
-def command(*, is_user: bool, frozen: bool) -> CommandResult:
+@unsigned_option
+def command(*, is_user: bool, frozen: bool, unsigned: bool) -> CommandResult:
     """Install the skills in the lock file that are not installed yet.
 
     Reads skillhall-lock.json, then skills-lock.json (the lock file of 'npx skills') for skills that
     are listed only there. Installed skills are not changed. With --frozen, the command fails if a
     skill was edited or its files changed upstream.
     """
+    project = open_project(is_user=is_user)
+    check_revocations(project.settings)
     with transfer_progress() as progress:
-        results = install_locked(open_project(is_user=is_user), frozen=frozen, progress=progress)
+        results = install_locked(project, frozen=frozen, unsigned=unsigned, progress=progress)
     errors = {r.key: to_error_info(r.error) for r in results if r.error is not None}
     skills = [
         {
@@ -56,12 +62,12 @@ def command(*, is_user: bool, frozen: bool) -> CommandResult:
 @installed_skills_argument
 @user_scope_option
 def verify_skills(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
-    """Compare the files of installed skills with the lock file.
+    """Compare the files of installed skills with the lock file, and check their signatures.
 
-    The exit code is 1 if they differ, and 4 if there is no lock file.
+    The exit code is 1 if they differ or a signature is broken, and 4 if there is no lock file.
     """
     results = verify(open_project(is_user=is_user), names)
-    different = sum(not result.is_intact for result in results)
+    different = sum(not result.is_intact or result.is_signature_broken for result in results)
     return CommandResult(
         {"places": [{**asdict(result), "ok": result.is_intact} for result in results]},
         exit_code=1 if different else 0,
@@ -72,6 +78,8 @@ def verify_skills(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
 
 
 def _format_rows(result: VerifyResult) -> Iterator[tuple[str, str, str]]:
+    if result.signature:
+        yield result.place, SIGNATURE_FILE, result.signature
     if result.is_intact or not result.is_there:
         yield result.place, "", "ok" if result.is_intact else "missing"
         return

@@ -22,7 +22,7 @@ command = command_group(
 @json_command("check", "skillhall policy check pdf-tools", group=command)
 @names_argument
 def check(*, names: tuple[str, ...]) -> CommandResult:
-    """Show which rule decides about the skills NAME, or about all.
+    """Show which rule decides about the skills NAME, or about all skills.
 
     Each line has the rule, the action, the state, the risk level and the signer. The command fails
     if a policy file cannot be used.

@@ -15,50 +15,28 @@ from skillhall._internal.cli.catalog_loader import find_skill, load_with_progres
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.commands.trust_question import serialize_held
 from skillhall._internal.cli.errors import CommandFailed
-from skillhall._internal.cli.options import confirm, flag, json_command, yes_option
+from skillhall._internal.cli.options import (
+    DefaultCommandGroup,
+    confirm,
+    flag,
+    json_command,
+    yes_option,
+)
 from skillhall._internal.cli.param_types import complete_skill
 from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
-from skillhall._internal.policy.policies import SkillEvidence
-from skillhall._internal.policy.trust_decision import EVERYWHERE
+from skillhall._internal.policy.trust.policies import SkillEvidence
+from skillhall._internal.policy.trust.trust_decision import EVERYWHERE
 from skillhall._internal.skill.finding import Code
 from skillhall._internal.wiring.skill_gate import open_review
 
-_DEFAULT_COMMAND = "(names)"  # not a possible name of a skill
 _SHORT_DIGEST = len("sha256:") + 12
 
 
-class _TrustGroup(click.Group):
-    """A group with a default command, which takes the names of skills."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Leave everything but subcommands and the help to the default command."""
-        if (args and args[0] in self.commands) or {"-h", "--help"} & {*args}:
-            return super().parse_args(ctx, args)
-        return super().parse_args(ctx, [_DEFAULT_COMMAND, *args])
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the subcommand, or the default command."""
-        if args[0] == _DEFAULT_COMMAND:
-            return "", approve_skills, args[1:]
-        return super().resolve_command(ctx, args)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        """Return the usage of the default command."""
-        return approve_skills.collect_usage_pieces(ctx)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the default command, then the subcommands."""
-        approve_skills.format_options(ctx, formatter)
-        self.format_commands(ctx, formatter)
-
-
-command = _TrustGroup(
+command = DefaultCommandGroup(
     "trust",
     help="Show skills that others have written, and ask whether agents may use them.\n\n"
-    "Without NAME, all new and changed skills of this project. An approval is for the current "
+    "Without NAME, show all new and changed skills of this project. An approval covers the current "
     "files: after a change, you are asked again.",
     epilog="Example: skillhall trust pdf-tools",
 )
@@ -66,11 +44,13 @@ command = _TrustGroup(
 names_argument = click.argument(
     "names", nargs=-1, metavar="[NAME]...", shell_complete=complete_skill
 )
-everywhere_option = flag("-g", "--global", "everywhere", help="In all projects, not only here.")
+everywhere_option = flag(
+    "-g", "--global", "everywhere", help="Apply to all projects, not only this one."
+)
 
 
 class JudgedSkills(NamedTuple):
-    """The skills of the default folders, and what is known about them."""
+    """The skills of the default folders, and the review that judges them."""
 
     review: SkillReview
     catalog: Catalog
@@ -95,12 +75,13 @@ def find_judged_skills(via: str, linked_folders: Sequence[str] = ()) -> JudgedSk
     return JudgedSkills(review, load_with_progress(SearchOptions(), linked_folders=linked))
 
 
+@command.set_default
 @json_command("", "skillhall trust pdf-tools")
 @names_argument
 @yes_option
 @click.option("--digest", metavar="DIGEST", help="Approve only if the skill has this digest.")
 @everywhere_option
-@flag("--mine", help="You are writing these skills: do not ask about edits.")
+@flag("--mine", help="Mark these skills as your own, so that edits need no approval.")
 @flag("--link", help="Follow the links of these skills out of the searched folders.")
 def approve_skills(
     *,
@@ -113,7 +94,7 @@ def approve_skills(
 ) -> CommandResult:
     """Show the skills NAME, or all that are not approved, and ask whether to approve them."""
     if (mine or digest or link) and not names:
-        raise click.UsageError("name the skills for --digest, --mine and --link")
+        raise click.UsageError("--digest, --mine and --link need a NAME")
     found = find_judged_skills("skillhall trust", _find_link_targets(names) if link else ())
     judged = found.judge(names) if names else found.judge_all()
     chosen = judged if names else [one for one in judged if one.is_undecided]
@@ -143,7 +124,8 @@ def _check_digest(chosen: Sequence[HeldSkill], digest: str) -> None:
         current = "" if one.hashed is None else one.hashed.digest
         if current != digest:
             raise CommandFailed(
-                "not_approved", f"{one.skill.name} has another digest: {current or 'unreadable'}"
+                "not_approved",
+                f"{one.skill.name} has a different digest: {current or 'unreadable'}",
             )
 
 
@@ -185,10 +167,16 @@ def list_states() -> CommandResult:
     found = find_judged_skills("")
     judged = found.judge_all()
     rows = [_Row.build(found, one) for one in judged]
+    due = found.review.find_due(judged)
     return CommandResult(
-        {"skills": [row.serialize() for row in rows]},
+        {"skills": [row.serialize() for row in rows], "due": [one._asdict() for one in due]},
         headings=["skill", "reason", "state", "digest", "where", "since"],
         rows=[row.to_cells() for row in rows],
+        warnings=[
+            f"warning: {one.name} ({one.risk}) is due for a review since {one.since[:10]}; "
+            f"approve it again with: skillhall trust {one.name}"
+            for one in due
+        ],
     )
 
 
@@ -198,10 +186,9 @@ def show_state(*, name: str) -> CommandResult:
     """Show who wrote the skill NAME, who approved it, and whether agents may use it."""
     found = find_judged_skills("")
     [one] = found.judge([name])
-    [evidence] = found.review.gate.examine_all([one])
-    row = _Row.build(found, one)
-    data = {**row.serialize(), **serialize_evidence(evidence)}
-    return CommandResult(data, lines=row.describe(evidence))
+    summary = found.review.gate.summarize(one.skill)
+    data = {**summary.serialize(), **_Row.build(found, one).serialize()}
+    return CommandResult(data, lines=map(str, summary.lines))
 
 
 def serialize_evidence(evidence: SkillEvidence | None) -> dict[str, object]:
@@ -236,27 +223,3 @@ class _Row(NamedTuple):
         latest = self.latest
         where, since = ("", "") if latest is None else (latest.where, latest.at[:10])
         return skill.name, decision.rule, decision.state, digest, where, since
-
-    def describe(self, evidence: SkillEvidence | None) -> list[str]:
-        """Return who wrote and approved the skill, whether it changed, and whether it is used."""
-        decision, hashed, base = self.judged.decision, self.judged.hashed, self.base
-        digest = "unreadable" if hashed is None else hashed.digest[:_SHORT_DIGEST]
-        source = base.source if base is not None and base.source else "unknown"
-        commit = f", commit {base.commit[:7]}" if base is not None and base.commit else ""
-        approved = "no"
-        if base is not None:
-            approved = f"by {base.by or 'you'} on {base.at[:10]} ({base.via})"
-        changed = "no" if base is None else f"no, still {digest}"
-        if base is not None and (hashed is None or base.digest != hashed.digest):
-            changed = f"yes, {digest} instead of {base.digest[:_SHORT_DIGEST]}"
-        use = "yes" if decision.is_cleared else "no"
-        signer = "" if evidence is None else evidence.signature.format_signers()
-        signed = f", signed by {signer}" if signer else ""
-        risk = "unknown" if evidence is None else evidence.risk
-        return [
-            f"written   {source}{commit}{signed}",
-            f"approved  {approved}",
-            f"changed   {changed}",
-            f"risk      {risk}",
-            f"use       agents of this project: {use}, {decision.rule}",
-        ]

@@ -9,11 +9,13 @@ from skillhall._internal.cli.errors import CONFLICT, FAILED, OK, REJECTED, Error
 from skillhall._internal.cli.options import flag, json_command
 from skillhall._internal.cli.progress import transfer_progress
 from skillhall._internal.cli.project_options import (
+    check_revocations,
     installed_skills_argument,
     open_project,
+    unsigned_option,
     user_scope_option,
 )
-from skillhall._internal.cli.terminal import format_count
+from skillhall._internal.cli.terminal import format_count, format_findings
 from skillhall._internal.installer import update as updater
 from skillhall._internal.installer.update import ConflictChoice, UpdateResult
 
@@ -33,8 +35,10 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
 
     The exit code is 1 if an update is available, and 4 if there is no lock file.
     """
+    project = open_project(is_user=is_user)
+    check_revocations(project.settings)
     with transfer_progress() as progress:
-        results = updater.find_outdated(open_project(is_user=is_user), names, progress)
+        results = updater.find_outdated(project, names, progress)
     return _to_command_result(results)
 
 
@@ -46,11 +50,17 @@ def outdated(*, names: tuple[str, ...], is_user: bool) -> CommandResult:
     type=click.Choice(["mine", "theirs"]),
     help="Resolve conflicting lines with your version or the upstream one.",
 )
+@unsigned_option
 @flag(
     "--check", "-n", "--dry-run", "is_check", help="Only show available updates, like 'outdated'."
 )
 def command(
-    *, names: tuple[str, ...], is_user: bool, conflicts: ConflictChoice | None, is_check: bool
+    *,
+    names: tuple[str, ...],
+    is_user: bool,
+    conflicts: ConflictChoice | None,
+    unsigned: bool,
+    is_check: bool,
 ) -> CommandResult:
     """Update the skills NAME..., or all skills in the lock file.
 
@@ -59,11 +69,14 @@ def command(
     'skillhall rollback NAME' undoes an update.
     """
     project = open_project(is_user=is_user)
+    check_revocations(project.settings)
     with transfer_progress() as progress:
         if is_check:
             results = updater.find_outdated(project, names, progress)
         else:
-            results = updater.update(project, names, conflicts=conflicts, progress=progress)
+            results = updater.update(
+                project, names, conflicts=conflicts, unsigned=unsigned, progress=progress
+            )
     updated = sum(result.status == "updated" for result in results)
     return _to_command_result(results, f"{format_count(updated, 'skill')} updated")
 
@@ -104,6 +117,7 @@ def _format_details(results: Sequence[UpdateResult]) -> Iterator[str]:
     for result in results:
         if result.stale:
             yield f"warning: {result.key}: {result.stale}"
+        yield from format_findings(result.findings)
         for outcome in result.outcomes:
             reason = f" ({outcome.reason})" if outcome.reason else ""
             resolved = ", resolved by --conflicts" * (result.status == "updated" and bool(reason))

@@ -20,11 +20,13 @@ from skillhall._internal.cli.options import (
     yes_option,
 )
 from skillhall._internal.cli.terminal import format_count, format_findings
+from skillhall._internal.installer.install_rules import load_install_rules
+from skillhall._internal.policy.access.actor import CLI_ACTOR
 from skillhall._internal.policy.effects import Effect, JudgedFinding
-from skillhall._internal.skill_store.database_store import copy_to_database
+from skillhall._internal.skill_store.database_store import DatabaseStore, copy_to_database
 from skillhall._internal.skill_store.folder_store import FolderStore
 from skillhall._internal.skill_store.serializers import serialize_skill
-from skillhall._internal.skill_store.store import ImportReport
+from skillhall._internal.skill_store.store import ImportReport, bind_actor
 from skillhall._internal.wiring.skill_gate import approve_own_skill
 from skillhall._internal.wiring.sources import open_source
 from skillhall.errors import ConfigInvalid, Conflict
@@ -86,18 +88,20 @@ def import_(
     SOURCE is a folder, an archive, a repository or anything else that 'skillhall add' accepts.
     Everything is checked before anything is written.
     """
-    bundles = open_source(source, read_settings()).bundles
+    settings = read_settings()
+    opened = open_source(source, settings)
+    bundles, rules = opened.bundles, load_install_rules(opened.reference, settings)
     if len(bundles) > 1 and not yes:
         confirm(f"Import {format_count(len(bundles), 'skill')}?")
     store = _open_store(root)
     try:
-        report = store.import_(bundles, skill_id, replace=replace)
+        report = store.import_(bundles, skill_id, replace=replace, rules=rules)
     except Conflict as error:
         if replace or not can_ask():
             error.hint = "use --replace to replace it, or choose another id with --id"
             raise
         confirm(f"{error.path} already exists. Replace it?")
-        report = store.import_(bundles, skill_id, replace=True)
+        report = store.import_(bundles, skill_id, replace=True, rules=rules)
     _approve_own(root, *(item.id for item in report.imported))
     return _report_import("imported", report)
 
@@ -131,11 +135,12 @@ def share(*, replace: bool, root: str) -> CommandResult:
 
     settings = read_settings()._replace(working_directory=root)
     with closing(open_database_services(settings)) as services:
-        if services.skill_store is None:
+        if not isinstance(services.skill_store, DatabaseStore):
             problem = "sharing skills requires PostgreSQL"
             hint = "set it to the URL of a PostgreSQL database: postgresql://user@host/name"
             raise ConfigInvalid("SKILLHALL_DATABASE_URL", problem, hint)
-        report = copy_to_database(_open_store(root), services.skill_store, replace=replace)
+        shared = bind_actor(services.skill_store, CLI_ACTOR)
+        report = copy_to_database(_open_store(root), shared, replace=replace)
     return _report_import("shared", report)
 
 

@@ -1,6 +1,7 @@
 """`skillhall mcp`: serves skills to the MCP client that started the process."""
 
 import gc
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 
 from skillhall._internal.catalog.folder_skill_provider import FolderSkillProvider
@@ -9,6 +10,7 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult, is_json
 from skillhall._internal.cli.commands.trust_question import (
     TrustOptions,
+    print_warnings,
     report_held,
     serialize_held,
     trust_options,
@@ -19,6 +21,7 @@ from skillhall._internal.cli.search_options import SearchOptions
 from skillhall._internal.cli.terminal import format_count, print_message
 from skillhall._internal.mcp.handshake import answer_initialize
 from skillhall._internal.wiring.catalog import find_profile
+from skillhall._internal.wiring.revocation_refresh import start_daily_refresh
 from skillhall._internal.wiring.skill_gate import open_gate
 from skillhall._internal.wiring.skill_provider import open_folder_provider
 
@@ -38,9 +41,11 @@ def command(*, search: SearchOptions, trust: TrustOptions, check: bool) -> Comma
     # stdin belongs to the protocol, so the user is never asked.
     gate = open_gate(settings, profile, trust_project=trust.trust_project)
     provider = open_folder_provider(search.roots, profile, settings, gate)
+    finish_refresh = start_daily_refresh(settings)
     if not (check or is_json()):
-        _serve(provider, trust)
+        _serve(provider, trust, finish_refresh)
         return None
+    print_warnings(finish_refresh())
     view = provider.current_view()
     report_held(view.held, view.trust_problem, view.trust_warnings, trust)
     rows = list_published(view)
@@ -54,7 +59,9 @@ def command(*, search: SearchOptions, trust: TrustOptions, check: bool) -> Comma
     )
 
 
-def _serve(provider: FolderSkillProvider, trust: TrustOptions) -> None:
+def _serve(
+    provider: FolderSkillProvider, trust: TrustOptions, finish_refresh: Callable[[], Sequence[str]]
+) -> None:
     with require_extra("mcp", "MCP is"):
         if find_spec("mcp") is None:
             raise ModuleNotFoundError(name="mcp")
@@ -65,6 +72,7 @@ def _serve(provider: FolderSkillProvider, trust: TrustOptions) -> None:
         from skillhall._internal.mcp.stdio import log_to_stderr, serve_stdio
     gc.enable()  # `main` disables it for short commands
     log_to_stderr()
+    print_warnings(finish_refresh())
     view = provider.current_view()
     report_held(view.held, view.trust_problem, view.trust_warnings, trust)
     count = len(view.findings)

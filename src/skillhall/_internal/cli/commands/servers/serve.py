@@ -84,7 +84,10 @@ def _serve(settings: Settings, log_level: str) -> None:
     from skillhall._internal.wiring.database import open_database_services
     from skillhall._internal.wiring.embedding_services import open_embeddings
     from skillhall._internal.wiring.prompts import open_prompt_service
-    from skillhall._internal.wiring.server_skills import open_collection
+    from skillhall._internal.wiring.server_skills import (
+        open_collection,
+        open_server_trust,
+    )
     from skillhall._internal.wiring.workspace import open_lazy_workspace
 
     # Bind first: a port that is in use must fail before sources and the database are opened.
@@ -112,6 +115,8 @@ def _serve(settings: Settings, log_level: str) -> None:
         accounts=database.open_accounts(settings),
         check_database=database_problem.get,
         embedding=embedding,
+        audit=database.audit,
+        trust=open_server_trust(settings, collection, database),
     )
 
     def started() -> None:
@@ -141,9 +146,8 @@ def _print_warnings(database_services: DatabaseServices) -> None:
             f"warning: {problem}; "
             "sessions and shared skills are unavailable until the database works"
         )
-    if database_services.skill_store is not None and (
-        unshared := database_services.skill_store.list_unshared_ids()
-    ):
+    store = database_services.skill_store
+    if store is not None and (unshared := store.list_unshared_ids()):
         print_message(
             f"warning: {format_count(len(unshared), 'skill')} in .agents/skills not served: "
             "the server uses the skills in the database"

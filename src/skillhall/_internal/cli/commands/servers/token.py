@@ -14,7 +14,7 @@ from skillhall._internal.cli.catalog_loader import read_settings
 from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, flag, json_command
-from skillhall._internal.policy.access_scopes import DEFAULT_SCOPES, OPERATOR, AccessScope
+from skillhall._internal.policy.access.access_scopes import DEFAULT_SCOPES, OPERATOR, AccessScope
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import AccessTokens, Token

@@ -13,9 +13,9 @@ from skillhall._internal.cli.command_result import CommandResult
 from skillhall._internal.cli.errors import require_database
 from skillhall._internal.cli.options import command_group, json_command
 from skillhall._internal.cli.terminal import format_count
-from skillhall._internal.policy.access_scopes import OPERATOR
-from skillhall._internal.policy.actor import Actor, Via
-from skillhall._internal.policy.roles import Role
+from skillhall._internal.policy.access.access_scopes import OPERATOR
+from skillhall._internal.policy.access.actor import Actor, Via
+from skillhall._internal.policy.access.roles import Role
 
 if TYPE_CHECKING:  # from an optional extra
     from skillhall._internal.wiring.database import User, UserAccounts
@@ -33,9 +33,13 @@ _LINK_MESSAGE = "the link sets the password; it works once, within 24 hours, and
 @json_command("add", "skillhall user add dev1 --role author", group=command)
 @click.argument("name")
 @click.option(
-    "--role", type=_ROLES, default=Role.READER.value, show_default=True, help="What they may do."
+    "--role",
+    type=_ROLES,
+    default=Role.READER.value,
+    show_default=True,
+    help="Set the role of the user.",
 )
-@click.option("--display", default="", metavar="TEXT", help="Name that pages show.")
+@click.option("--display", default="", metavar="TEXT", help="Set the name that pages show.")
 def add(*, name: str, role: str, display: str) -> CommandResult:
     """Add a user and print a link where the person sets a password."""
     with _open_accounts() as accounts:

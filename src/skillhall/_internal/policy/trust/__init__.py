@@ -1,0 +1,1 @@
+"""Trust: policies, risk levels, revocations, and the decision about one skill."""

@@ -1,0 +1,153 @@
+"""Revocations: digests of skills that no agent may use, and the published list of them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from skillhall._internal.strict_json import InvalidJson, parse_json, render_json
+from skillhall.errors import ConfigInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LIST_PATH: Final = "/.well-known/agent-skills/revoked.json"  # on a server
+LIST_TYPE: Final = "application/vnd.skillhall.revocations+json"  # of a signed list
+MAX_LIST_SIZE: Final = 4 * 1024 * 1024  # bytes; enough for about ten thousand revocations
+_MAX_NUMBER = 2**53 - 1  # that every JSON parser reads exactly
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_TIME = re.compile(r"\d{4}-[01]\d-[0-3]\dT[0-2]\d:[0-5]\d:[0-5]\dZ")
+
+
+class Revocation(NamedTuple):
+    """A revoked digest, and why. `instead` names a version to use, such as `pdf@4`."""
+
+    digest: str
+    skill: str = ""
+    reason: str = ""
+    at: str = ""
+    instead: str = ""
+
+    def describe(self) -> str:
+        """Return why the skill is revoked, and what to use instead."""
+        instead = f"; use {self.instead} instead" if self.instead else ""
+        return f"{self.reason or 'no reason was given'}{instead}"
+
+
+class RevocationEntry(NamedTuple):
+    """An entry in a server's history of revocations: revokes or reinstates a digest."""
+
+    number: int
+    digest: str
+    skill: str
+    reason: str
+    at: str
+    instead: str
+    by: str
+    is_revoked: bool
+
+    @property
+    def revocation(self) -> Revocation:
+        """The public part of the entry, without the actor."""
+        return Revocation(self.digest, self.skill, self.reason, self.at, self.instead)
+
+
+def is_digest(text: str) -> bool:
+    """Whether a text is the digest of a skill."""
+    return _DIGEST.fullmatch(text) is not None
+
+
+def find_revoked(entries: Iterable[RevocationEntry]) -> list[RevocationEntry]:
+    """Return the entries of revoked digests, by number; the latest entry of a digest decides."""
+    latest: dict[str, RevocationEntry] = {}
+    for entry in sorted(entries):
+        latest[entry.digest] = entry
+    return sorted(entry for entry in latest.values() if entry.is_revoked)
+
+
+class RevocationList(NamedTuple):
+    """The list that a server publishes. A later list has a higher number."""
+
+    number: int
+    issued: str
+    expires: str
+    revoked: tuple[Revocation, ...] = ()
+
+    def is_expired(self, now: str) -> bool:
+        """Whether the list may be outdated; `now` has the same format as its times."""
+        return self.expires <= now
+
+
+_REVOCATION_FIELDS = Revocation._fields
+
+
+def build_revocation_list(
+    entries: Iterable[RevocationEntry], issued: str, expires: str
+) -> RevocationList:
+    """Return the list of current revocations, from all entries of a server."""
+    known = [*entries]
+    number = max((entry.number for entry in known), default=0)
+    revoked = tuple(entry.revocation for entry in find_revoked(known))
+    return RevocationList(number, issued, expires, revoked)
+
+
+def serialize_revocation_list(revocations: RevocationList) -> dict[str, object]:
+    """Return a list as JSON values."""
+    revoked = [one._asdict() for one in revocations.revoked]
+    return {**revocations._asdict(), "revoked": revoked}
+
+
+def render_revocation_list(revocations: RevocationList) -> bytes:
+    """Render a list as JSON."""
+    return render_json(serialize_revocation_list(revocations)) + b"\n"
+
+
+def parse_revocation_list(data: bytes, name: str) -> RevocationList:
+    """Parse a list; `name` is its file or URL. Raises: ConfigInvalid, which names the field."""
+    if len(data) > MAX_LIST_SIZE:
+        raise ConfigInvalid(name, f"the list is larger than {MAX_LIST_SIZE} bytes")
+    try:
+        return read_revocation_list(parse_json(data, unique_keys=True), name)
+    except InvalidJson as error:
+        raise ConfigInvalid(name, f"the list is not valid JSON: {error}") from None
+
+
+def read_revocation_list(value: object, name: str, where: str = "") -> RevocationList:
+    """Read a list from JSON values; `where` is the start of the names of its fields.
+
+    Unknown fields are ignored, so that later versions can add some. Raises: ConfigInvalid.
+    """
+    if not isinstance(value, dict):
+        raise ConfigInvalid(name, f"{where.rstrip('.') or 'the list'} is not an object")
+    number, revoked = value.get("number"), value.get("revoked")
+    is_number = isinstance(number, int) and not isinstance(number, bool)
+    if not isinstance(number, int) or not is_number or not 0 <= number <= _MAX_NUMBER:
+        raise ConfigInvalid(name, f"{where}number is not a non-negative integer")
+    for field in ("issued", "expires"):
+        if not is_time(value.get(field)):
+            problem = f"{where}{field} is not a time in UTC, such as 2026-11-18T09:30:00Z"
+            raise ConfigInvalid(name, problem)
+    if not isinstance(revoked, list):
+        raise ConfigInvalid(name, f"{where}revoked is not a list")
+    entries = [
+        _read_revocation(one, name, f"{where}revoked[{position}]")
+        for position, one in enumerate(revoked)
+    ]
+    return RevocationList(number, value["issued"], value["expires"], tuple(entries))
+
+
+def _read_revocation(value: object, name: str, where: str) -> Revocation:
+    if not isinstance(value, dict):
+        raise ConfigInvalid(name, f"{where} is not an object")
+    texts = {field: value.get(field, "") for field in _REVOCATION_FIELDS}
+    for field, text in texts.items():
+        if not isinstance(text, str):
+            raise ConfigInvalid(name, f"{where}.{field} is not a string")
+    if not is_digest(texts["digest"]):
+        raise ConfigInvalid(name, f"{where}.digest is not sha256: and 64 hexadecimal digits")
+    return Revocation(**texts)
+
+
+def is_time(value: object) -> bool:
+    """Whether a value is a time in the format of lists. Such times sort as text."""
+    return isinstance(value, str) and _TIME.fullmatch(value) is not None

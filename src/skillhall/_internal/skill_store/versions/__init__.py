@@ -1,0 +1,1 @@
+"""Versions of skills: reviews, pinned versions and differences."""

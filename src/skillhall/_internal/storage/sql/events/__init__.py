@@ -1,0 +1,1 @@
+"""Events: the log of changes that servers of one database read."""

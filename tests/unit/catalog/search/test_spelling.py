@@ -1,0 +1,56 @@
+"""Spelling: mistyped words and other spellings of a word."""
+
+import pytest
+
+from skillhall._internal.catalog.search.spelling import (
+    correct_word,
+    is_numeronym,
+    shorten_word,
+    vary_spelling,
+)
+
+
+@pytest.mark.parametrize(
+    ("british", "american"),
+    [
+        ("licence", "license"),
+        ("colours", "colors"),
+        ("organise", "organize"),
+        ("organising", "organizing"),
+        ("optimisation", "optimization"),
+        ("analyse", "analyze"),
+        ("centre", "center"),
+        ("catalogue", "catalog"),
+        ("labelled", "labeled"),
+        ("programme", "program"),
+    ],
+)
+def test_british_and_american_spellings_are_variants_of_each_other(
+    british: str, american: str
+) -> None:
+    assert american in vary_spelling(british)
+    assert british in vary_spelling(american)
+
+
+@pytest.mark.parametrize("word", ["for", "four", "test", "server", "データ"])
+def test_word_with_one_spelling_has_no_variants(word: str) -> None:
+    assert vary_spelling(word) == []
+
+
+def test_long_word_can_be_shortened_to_a_numeronym() -> None:
+    assert shorten_word("kubernetes") == "k8s"
+    assert "k8s" in vary_spelling("kubernetes")
+
+
+@pytest.mark.parametrize(
+    ("word", "answer"), [("k8s", True), ("i18n", True), ("mp3", False), ("3d", False), ("a", False)]
+)
+def test_numeronym_has_a_number_between_two_letters(word: str, answer: bool) -> None:
+    assert is_numeronym(word) is answer
+
+
+def test_mistyped_word_is_corrected_to_the_most_frequent_known_word() -> None:
+    known = {"docker": 1, "docket": 3, "kubernetes": 1}
+    assert correct_word("dockes", known) == "docket"
+    assert correct_word("kubarnates", known) == "kubernetes"
+    assert correct_word("zip", known) is None
